@@ -1,0 +1,42 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint bench clean help
+
+help:            ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "netsim needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "Installing netsim into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "Installing netsim and what its tests need into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report
+	$(BIN)/netsim run eavesdropper-on-dp-recal
+
+test: $(VENV)/.installed-dev   ## the whole test suite
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev   ## ruff, pyright (strict), import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev  ## every benchmark; each prints a table of ratios
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:           ## remove the environment and caches (results stay)
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,74 @@
+"""Everything netsim raises on purpose.
+
+NetsimError
+├── ScenarioError        bad input, found before time 0: field, value, what is allowed, file and line if known
+├── SimulationError      the run itself
+│   ├── DeadlockError    nothing can happen any more while agents wait: names who waits for what
+│   ├── StalledError     callbacks without end at one instant: time cannot advance
+│   ├── UnsupportedError something real (thread, socket, file, process) asked of virtual time
+│   └── ProtocolError    an algorithm broke the port's rules
+├── PrivacyError         a mechanism, a claim or an audit asked for what it cannot give
+└── TranscriptError      a transcript that lacks what was asked of it
+
+A diverging run or an attack that recovers nothing is a result, not an error.
+"""
+
+from dataclasses import dataclass
+
+
+class NetsimError(Exception):
+    """The root: catch this to catch everything netsim raises on purpose."""
+
+
+@dataclass(eq=False)
+class ScenarioError(NetsimError):
+    """Bad input. You do *not* get this once time has started: that is a `SimulationError`.
+
+    `field` is a dotted path such as ``algorithm.step``; `file` and `line` (1-based) are filled in by
+    whoever read the value from a file.
+    """
+
+    field: str
+    value: object
+    problem: str
+    allowed: str = ""
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{place}{self.field} = {self.value!r}: {self.problem}{allowed}"
+
+    def under(self, prefix: str) -> "ScenarioError":
+        """The same error, its field seen from one level further out."""
+        field = f"{prefix}.{self.field}" if self.field else prefix
+        return ScenarioError(field, self.value, self.problem, self.allowed, self.file, self.line)
+
+
+class SimulationError(NetsimError):
+    """The run could not go on. Wrong input is a `ScenarioError`, and comes earlier."""
+
+
+class DeadlockError(SimulationError):
+    """Nothing is left to happen while agents wait. An agent that never yields is a `StalledError`."""
+
+
+class StalledError(SimulationError):
+    """Callbacks without end at one instant. Agents that wait for what never comes are a `DeadlockError`."""
+
+
+class UnsupportedError(SimulationError):
+    """A thread, socket, file or process was asked of the virtual clock, which has none."""
+
+
+class ProtocolError(SimulationError):
+    """An algorithm used the port against its rules (wrong shape, unknown neighbor, NaN scale)."""
+
+
+class PrivacyError(NetsimError):
+    """A mechanism, a claim or an audit was asked for what it cannot give."""
+
+
+class TranscriptError(NetsimError):
+    """A transcript lacks what was asked of it."""
