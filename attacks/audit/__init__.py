@@ -1,0 +1,1 @@
+"""Audits: what a mechanism costs, what a game proves about it, and the verdict on its claim."""

@@ -1,0 +1,134 @@
+"""From the three epsilons to one word and a sentence."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from attacks.audit.game import GameResult
+from netsim.errors import PrivacyError
+
+_ROUNDING = 1e-9  # relative: an exact value equal to the claim but for rounding does not refute it
+
+
+class Verdict(StrEnum):
+    """What the evidence says of a claim."""
+
+    REFUTED = "refuted"
+    UNPROTECTED = "unprotected"
+    CONSISTENT = "consistent"
+    UNDERPOWERED = "underpowered"
+    VACUOUS = "vacuous"
+    UNDEFINED = "undefined"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, the sentence with its numbers, and `tightness`: measured ε / claimed ε, None if there is none."""
+
+    verdict: Verdict
+    reason: str
+    tightness: float | None
+
+
+def decide(
+    *,
+    epsilon_claimed: float | None,
+    delta: float,
+    failed_conditions: tuple[str, ...] = (),
+    exact_lower: float | None = None,
+    exact_upper: float | None = None,
+    uncovered: str | None = None,
+    audited: GameResult | None = None,
+    self_checks_passed: bool = True,
+    vacuous_above: float = 20.0,
+) -> Judgement:
+    """Judge a claim (ε, δ). The first that applies:
+
+    1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
+    2. `uncovered` names a message that no noise covers: **unprotected**, whatever was claimed;
+    3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
+    4. `exact_lower` or the game's lower bound above the claim: **refuted**;
+    5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 and cannot be tested by play;
+    6. `exact_lower` to `exact_upper` is not a finite interval, and no game's ceiling reaches the claim:
+       **underpowered**;
+    7. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
+
+    `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). Tightness
+    is the larger of the lower bounds over the claim.
+    """
+    _check(epsilon_claimed, delta, exact_lower, exact_upper, audited)
+    if not self_checks_passed:
+        raise PrivacyError(
+            "no verdict: a self-check of the losses failed; repair the replay or the noise law"
+        )
+    measured = _measured(exact_lower, exact_upper, audited)
+    if uncovered is not None:
+        claim = "" if epsilon_claimed is None else f", not {epsilon_claimed:.4g} as claimed"
+        return Judgement(Verdict.UNPROTECTED, f"{uncovered}: no noise covers it, so ε = ∞{claim}.", None)
+    if epsilon_claimed is None or failed_conditions:
+        why = "; ".join(failed_conditions) or "no ε is claimed"
+        return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
+    claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
+    found = max(exact_lower or 0.0, audited.epsilon_audited if audited else 0.0)
+    tightness = _ratio(found, epsilon_claimed)
+    if found > epsilon_claimed * (1 + _ROUNDING):
+        reason = f"ε is at least {found:.4g}, above the {claim}. {measured}"
+        return Judgement(Verdict.REFUTED, reason, tightness)
+    if epsilon_claimed > vacuous_above:
+        reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {_odds(epsilon_claimed)} to 1. {measured}"
+        return Judgement(Verdict.VACUOUS, reason, tightness)
+    enclosed = exact_lower is not None and exact_upper is not None and math.isfinite(exact_upper)
+    if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
+        reason = f"The {claim} could not have been refuted by what was done. {measured}"
+        return Judgement(Verdict.UNDERPOWERED, reason, tightness)
+    share = "" if tightness is None else f", and {tightness:.0%} of it was found"
+    return Judgement(
+        Verdict.CONSISTENT, f"Nothing measured exceeds the {claim}{share}. {measured}", tightness
+    )
+
+
+def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
+    """The evidence in a sentence or two; a game above the exact ε is pointed out, for one of them is wrong."""
+    parts: list[str] = []
+    if lower is not None and upper is not None and lower == upper:
+        parts.append(f"Exact ε of the pair: {lower:.4g}.")
+    elif lower is not None or upper is not None:
+        low, high = ("?" if end is None else f"{end:.4g}" for end in (lower, upper))
+        parts.append(f"Exact ε of the pair: between {low} and {high}.")
+    if audited is not None:
+        parts.append(
+            f"The game proves ε ≥ {audited.epsilon_audited:.4g} at {audited.confidence:.4g} confidence with "
+            f"{audited.trials} trials, which could prove {audited.ceiling:.4g} at most."
+        )
+        if upper is not None and audited.epsilon_audited > upper:
+            parts.append(
+                "The game exceeds the exact ε: they looked at different pairs, or one of them is wrong."
+            )
+    return " ".join(parts) or "Nothing was measured."
+
+
+def _ratio(found: float, claimed: float) -> float | None:
+    """found / claimed; None for ∞/∞, and 1 for 0/0: a claim of 0 that nothing exceeds is tight."""
+    if claimed == 0:
+        return 1.0 if found == 0 else math.inf
+    return None if math.isinf(claimed) and math.isinf(found) else found / claimed
+
+
+def _odds(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.1e}" if epsilon < 700 else f"e^{epsilon:.4g}"
+
+
+def _check(
+    claimed: float | None, delta: float, lower: float | None, upper: float | None, audited: GameResult | None
+) -> None:
+    for name, value in (("epsilon_claimed", claimed), ("exact_lower", lower), ("exact_upper", upper)):
+        if value is not None and not value >= 0:
+            raise PrivacyError(f"{name} = {value!r}: must be at least 0, or None where there is none")
+    if lower is not None and upper is not None and lower > upper:
+        raise PrivacyError(f"exact_lower = {lower!r} is above exact_upper = {upper!r}")
+    if not 0 <= delta <= 1:
+        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+    if audited is not None and audited.delta != delta:
+        raise PrivacyError(
+            f"the game was played at delta = {audited.delta!r}, the claim is at {delta!r}: play it there"
+        )

@@ -1,0 +1,1 @@
+"""netsim: private decentralized optimization on a simulated, hostile network."""

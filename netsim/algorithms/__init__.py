@@ -1,0 +1,16 @@
+"""One published algorithm a file, its privacy claim on the same page."""
+
+from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
+from netsim.algorithms.dp_recal import DPRecal
+from netsim.algorithms.private_gradient_descent import Clip, PrivateGradientDescent
+from netsim.algorithms.recal import Recal
+
+__all__ = [
+    "Algorithm",
+    "Clip",
+    "DPRecal",
+    "PrivateGradientDescent",
+    "Recal",
+    "Setting",
+    "Stopping",
+]

@@ -1,0 +1,49 @@
+"""What an algorithm is: a coroutine against the port, its conditions, and its privacy claim."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from netsim.claims import Adjacency, Claim
+from netsim.node import Node
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Public facts an algorithm's conditions and claim depend on.
+
+    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i. `releases` is the largest number of times that one
+    agent runs its mechanism: rounds, or the largest number of activations Θ (the papers' PLF).
+    """
+
+    agents: int
+    dimension: int
+    smoothness: tuple[float, ...]
+    releases: int = 0
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a walk without an end of its own is stopped: after so many activations in all, or of one agent."""
+
+    activations: int | None = None
+    per_agent: int | None = None
+
+
+@dataclass(frozen=True)
+class Algorithm(ABC):
+    """Frozen parameters and one coroutine. Everything in it is public: the adversary knows the protocol."""
+
+    @abstractmethod
+    async def run(self, node: Node) -> None:
+        """What one agent does."""
+
+    def check(self, setting: Setting) -> None:  # noqa: B027
+        """Raise a `ScenarioError` (field relative to the algorithm) where a condition of its theory fails."""
+
+    def stopping(self) -> Stopping:
+        """For walks; an algorithm in rounds ends by itself."""
+        return Stopping()
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim | None:  # noqa: ARG002
+        """What its paper claims; None for an algorithm that claims nothing."""
+        return None

@@ -1,0 +1,123 @@
+"""DP-RECAL: RECAL whose baton carries ũ = u + Gaussian noise, in the readings of the paper and two repairs.
+
+At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with ũ in place of u and then sends
+
+    ũ⁺ = u⁺ + N(0, σ_τ² I),  σ_τ² = σ₁² R^{−(τ−1)},   and   x⁺.
+
+Readings (`reading`):
+
+- ``as_analysed``: an exact u travels beside the noisy copy and u⁺ = u + λ⁺ − λ_i; noise enters one x-update.
+  The convergence proof needs this one.
+- ``as_deployable``: the next agent has only ũ, so u⁺ = ũ + λ⁺ − λ_i and noise accumulates. The paper's
+  accounting needs this one.
+- ``fresh_noise``: as deployable, with fresh noise of the same σ_τ inside line 2's prox argument; the agent
+  goes on with the x⁺ it sent.
+- ``told_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it told:
+  λ_i ← λ_i + (ũ⁺ − ũ), y_i ← x⁺ − (ũ⁺ − ũ)/β. Then x⁺ is a function of what was already released.
+
+Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
+‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
+
+What is true of it:
+
+- Its proof says x⁺ "needs no protection". For r = 0, x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every
+  gradient but the last, exactly, at any ε: the first two readings are unprotected
+  (`attacks.gradients.dp_recal`). ``as_analysed`` puts the exact u on the wire besides.
+- Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the
+  formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
+- ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's
+  sum does not count that.
+- ``told_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
+  nothing else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it.
+  The price is noise of σ_τ/β on y_i.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.recal import Own, Walk, coupling, geometric_sum, update
+from netsim.claims import Adjacency, Claim
+from netsim.errors import PrivacyError, ScenarioError
+from netsim.mechanisms import Gaussian
+from netsim.node import Node, choose
+
+Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"]
+
+
+@dataclass(frozen=True)
+class DPRecal(Walk):
+    """`stddev` is σ₁ of the first activation, `ratio` R ≥ 1 the factor by which the variance falls."""
+
+    stddev: float = 0.0
+    ratio: float = 1.0
+    reading: Reading = "as_deployable"
+
+    def noise(self, activation: int) -> Gaussian:
+        """The noise of an agent's τ-th activation, τ = 1, 2, …"""
+        return Gaussian(self.stddev * self.ratio ** (-(activation - 1) / 2))
+
+    async def run(self, node: Node) -> None:
+        own = self.begin(node)
+        beta = coupling(node.agents)
+        holding = node.id == self.first
+        u = noisy = x = node.zeros()
+        activation = 0
+        while True:
+            if not holding:
+                baton = await node.receive()
+                noisy, x = baton.values["u_noisy"], baton.values["x"]
+                u = baton.values.get("u", noisy)
+            activation += 1
+            noise = self.noise(activation)
+            half = own.dual + beta * (x - own.y)  # 1
+            argument = x - (noisy + half - own.dual)
+            if self.reading == "fresh_noise":
+                argument = node.privatize(argument, noise)
+            x_new = node.regularizer.proximal(argument, node.agents)  # 2
+            new = await update(node, self.step, own, x, half, x_new)  # 3, 4
+            u_new = u + new.dual - own.dual  # 5
+            told = node.privatize(u_new, noise)
+            exact = {"u": u_new} if self.reading == "as_analysed" else {}
+            node.send(choose(node.coins, node.neighbors), u_noisy=told, x=x_new, **exact)
+            node.estimate(x_new)
+            if self.reading == "told_state":
+                change = told - noisy
+                new = Own(x_new - change / beta, own.dual + change)
+            own, holding = new, False
+
+    def check(self, setting: Setting) -> None:
+        """RECAL's conditions, and R ≥ 1."""
+        super().check(setting)
+        if not 1 <= self.ratio < math.inf:
+            raise ScenarioError("ratio", self.ratio, "the factor by which the variance falls", ">= 1")
+        if not 0 <= self.stddev < math.inf:
+            raise ScenarioError("stddev", self.stddev, "a standard deviation", ">= 0")
+
+    def rho(self, adjacency: Adjacency, setting: Setting) -> float:
+        """Theorem 4's ρ; infinite without noise."""
+        if self.stddev == 0:
+            return math.inf
+        c = adjacency.gradient_change / 2
+        first = 8 * (self.step * coupling(setting.agents) * c / self.stddev) ** 2
+        return first * geometric_sum(self.ratio, setting.releases)
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        failed: list[str] = []
+        if self.stddev == 0:
+            failed.append("σ₁ = 0: the theorem needs noise")
+        if not 0 < delta < 1:
+            failed.append(f"δ = {delta:g} is not in (0, 1)")
+        rho = math.inf if failed else self.rho(adjacency, setting)
+        epsilon = None if failed else rho + 2 * math.sqrt(rho * math.log(1 / delta))
+        return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", tuple(failed))
+
+    def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
+        """The same algorithm with the σ₁ at which Theorem 4 claims (ε, δ) for `setting.releases` activations."""
+        if not (epsilon > 0 and 0 < delta < 1):
+            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 < δ < 1")
+        log = math.log(1 / delta)
+        rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+        unit = replace(self, stddev=1.0).rho(adjacency, setting)
+        return replace(self, stddev=math.sqrt(unit / rho))

@@ -1,0 +1,31 @@
+"""What a paper claims: a number, its theorem, and the adjacency it speaks of."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Which pairs of private objectives count as adjacent.
+
+    `gradient_change` bounds sup_x ‖∇f(x) − ∇f'(x)‖₂ over adjacent pairs f, f' of one agent; `relation` says in
+    words what was changed ("one record of one agent replaced", "all data of one agent replaced").
+    """
+
+    gradient_change: float
+    relation: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """epsilon_claimed as the formula gives it, or the conditions of the formula that fail.
+
+    `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has
+    no value. `norm` is the one the theorem measures the change in.
+    """
+
+    epsilon: float | None
+    delta: float
+    source: str
+    adjacency: Adjacency
+    norm: str
+    failed_conditions: tuple[str, ...] = ()

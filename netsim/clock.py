@@ -1,0 +1,368 @@
+"""Virtual time: an asyncio event loop that lives on a SimPy environment's one heap.
+
+When no callback is ready, the loop takes the next entry from SimPy's heap, and that is the only way
+time moves. Three things share the heap, ordered by (time, priority, sequence):
+
+- SimPy's own events, so `Resource`, `Store` and processes work beside coroutines;
+- timers of asyncio (`sleep`, `timeout`, `call_later`);
+- calls, bare tuples `(time, priority, sequence, callback, argument)`, which is what a message in flight is.
+
+At equal times a message is delivered before a timer fires: what arrives exactly at a deadline is in time.
+There is no wall clock, no socket, no thread; asking for one is an `UnsupportedError`.
+
+Sharp edges: `time.sleep` in an agent is invisible to virtual time (``debug=True`` names slow callbacks by the
+wall clock); `asyncio.as_completed` over bare coroutines and a user's own sets of strings iterate in an order
+that Python does not fix between processes.
+"""
+
+import asyncio
+import gc
+import itertools
+import logging
+import math
+import time
+from asyncio import events
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from contextvars import Context
+from heapq import heapify, heappop, heappush
+from threading import get_ident
+from typing import Any, NoReturn, TypeVar
+
+import simpy
+from simpy.core import SimTime
+
+from netsim.errors import DeadlockError, SimulationError, StalledError, UnsupportedError
+
+T = TypeVar("T")
+
+DELIVERY = 0
+"""Priority of calls: as urgent as SimPy's URGENT."""
+TIMER = 2
+"""Priority of asyncio's timers: after everything else at the same instant."""
+
+CALLBACKS_PER_INSTANT = 20_000_000
+STEPS_PER_INSTANT = 50_000_000
+COMPACT_ABOVE = 256
+
+_logger = logging.getLogger("netsim.clock")
+
+
+class VirtualEnvironment(simpy.Environment):
+    """A SimPy environment whose heap also carries bare calls and asyncio timers."""
+
+    _queue: list[Any]
+
+    def __init__(self, initial_time: SimTime = 0.0) -> None:
+        super().__init__(initial_time)
+        self.owner: VirtualLoop | None = None
+
+    def call_at(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
+        """Call `callback(argument)` at virtual time `when` (seconds), before timers of the same instant."""
+        heappush(self._queue, (when, DELIVERY, next(self._eid), callback, argument))
+
+    def call_late(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
+        """Like `call_at`, but with the timers: after every delivery of the same instant."""
+        heappush(self._queue, (when, TIMER, next(self._eid), callback, argument))
+
+    def step(self) -> None:
+        """Process one entry of the heap, whatever its kind; cancelled timers do not move the clock."""
+        if not self._queue:
+            raise simpy.core.EmptySchedule
+        entry = heappop(self._queue)
+        if len(entry) == 5:
+            self._now = entry[0]
+            entry[3](entry[4])
+            return
+        item = entry[3]
+        if isinstance(item, asyncio.TimerHandle):
+            self._fire(entry[0], item)
+            return
+        self._now = entry[0]
+        callbacks, item.callbacks = item.callbacks, None
+        for callback in callbacks:
+            callback(item)
+        if not item.ok and not item.defused:
+            raise item.value
+
+    def run(self, until: Any = None) -> Any:
+        """SimPy's `run`, refused while agents run on this environment: they already move its time."""
+        if self.owner is not None and self.owner.is_running():
+            raise UnsupportedError("env.run() from inside an agent: time already runs; await until(event) instead")
+        return super().run(until)
+
+    def _fire(self, when: float, handle: asyncio.TimerHandle) -> None:
+        owner = self.owner
+        assert owner is not None, "only a VirtualLoop puts timers on the heap"
+        handle._scheduled = False  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+        if handle.cancelled():
+            owner.cancelled_timers -= 1
+            return
+        self._now = when
+        owner._ready.append(handle)  # pyright: ignore
+
+
+class NumberedTask(asyncio.Task[T]):
+    """A task whose hash is its creation number: sets of tasks iterate alike in every process."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._number = next(self._numbers)
+        super().__init__(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _refused(what: str) -> Callable[..., NoReturn]:
+    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+        raise UnsupportedError(f"{what}: agents run in virtual time, which has no threads, sockets, files or processes")
+
+    return refuse
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """An asyncio loop whose `time()` is its environment's `now`, in simulated seconds.
+
+    `on_idle` is called when nothing is left to happen; it may make something happen, or return a sentence
+    that says who waits for what. Without a cure the loop raises `DeadlockError`.
+    """
+
+    _ready: Any  # asyncio's own deque of handles
+
+    def __init__(self, environment: VirtualEnvironment | None = None) -> None:
+        super().__init__()
+        self.environment = environment if environment is not None else VirtualEnvironment()
+        self.environment.owner = self
+        self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
+        self.cancelled_timers = 0
+        self.callbacks_per_instant = CALLBACKS_PER_INSTANT
+        self.steps_per_instant = STEPS_PER_INSTANT
+        self._callbacks = 0
+        self._instant = -math.inf
+        self._steps = 0
+        self.set_task_factory(self._numbered)
+
+    @staticmethod
+    def _numbered(loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> "NumberedTask[Any]":
+        return NumberedTask(coro, loop=loop, **kwargs)
+
+    # ── time ────────────────────────────────────────────────────────────────────────────────────────
+    def time(self) -> float:
+        """Virtual seconds since the start."""
+        return self.environment._now  # pyright: ignore[reportPrivateUsage]
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Asyncio's `call_at` on the environment's heap. An infinite time is never; NaN is an error."""
+        self._check_closed()
+        if math.isnan(when):
+            raise ValueError("a timer at NaN: the delay that was asked for is not a number")
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if when < math.inf:
+            environment = self.environment
+            due = max(when, environment._now)  # pyright: ignore[reportPrivateUsage]
+            heappush(environment._queue, (due, TIMER, next(environment._eid), handle))  # pyright: ignore
+            handle._scheduled = True  # pyright: ignore
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        if not handle._scheduled:  # pyright: ignore
+            return
+        self.cancelled_timers += 1
+        queue = self.environment._queue  # pyright: ignore[reportPrivateUsage]
+        if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > len(queue):
+            queue[:] = [entry for entry in queue if not _is_cancelled(entry[3])]
+            heapify(queue)
+            self.cancelled_timers = 0
+
+    # ── the loop ────────────────────────────────────────────────────────────────────────────────────
+    def _run_once(self) -> None:
+        ready = self._ready
+        if not ready and not self._stopping:  # pyright: ignore
+            self._advance()
+        count = len(ready)
+        if self._debug:  # pyright: ignore
+            self._run_timed(count)
+        else:
+            for _ in range(count):
+                handle = ready.popleft()
+                if not handle._cancelled:
+                    handle._run()
+        self._callbacks += count
+        if self._callbacks > self.callbacks_per_instant:
+            raise StalledError(
+                f"{self._callbacks:,} callbacks at t={self.time():g} s without a message or a timer: an agent "
+                "spins (an endless `sleep(0)`, say) and time cannot advance"
+            )
+
+    def _run_timed(self, count: int) -> None:
+        for _ in range(count):
+            handle = self._ready.popleft()
+            if handle._cancelled:
+                continue
+            began = time.perf_counter()
+            handle._run()
+            if (took := time.perf_counter() - began) >= self.slow_callback_duration:
+                _logger.warning("%r took %.3f s of real time (virtual time stood still)", handle, took)
+
+    def _advance(self) -> None:
+        """Take entries from the heap until a callback is ready: the only place where time moves."""
+        environment, ready = self.environment, self._ready
+        queue = environment._queue  # pyright: ignore[reportPrivateUsage]
+        self._callbacks = 0
+        steps = 0
+        while not ready:
+            if not queue:
+                self._idle()
+                return
+            steps += 1
+            if len(queue[0]) == 5:
+                entry = heappop(queue)
+                environment._now = entry[0]  # pyright: ignore[reportPrivateUsage]
+                entry[3](entry[4])
+            else:
+                environment.step()
+        if environment._now > self._instant:  # pyright: ignore[reportPrivateUsage]
+            self._instant, self._steps = environment._now, 0  # pyright: ignore[reportPrivateUsage]
+        self._steps += steps
+        if self._steps > self.steps_per_instant:
+            raise StalledError(f"{self._steps:,} events at t={self.time():g} s: time cannot advance")
+
+    def _idle(self) -> None:
+        waiting = self.on_idle()
+        if not self._ready:
+            raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")
+
+    # ── what virtual time does not have ─────────────────────────────────────────────────────────────
+    def call_soon_threadsafe(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """`call_soon` from the loop's own thread (a signal handler, say); refused from any other."""
+        if self._thread_id is not None and self._thread_id != get_ident():  # pyright: ignore
+            raise UnsupportedError("call_soon_threadsafe from another thread: virtual time has one thread")
+        return self.call_soon(callback, *args, context=context)
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps in a selector, so nobody has to be woken."""
+
+    run_in_executor = _refused("run_in_executor or asyncio.to_thread (a thread)")
+    set_default_executor = _refused("set_default_executor (threads)")
+    getaddrinfo = _refused("getaddrinfo (the real network)")
+    getnameinfo = _refused("getnameinfo (the real network)")
+    create_connection = _refused("create_connection (a socket)")
+    create_server = _refused("create_server (a socket)")
+    create_datagram_endpoint = _refused("create_datagram_endpoint (a socket)")
+    create_unix_connection = _refused("create_unix_connection (a socket)")
+    create_unix_server = _refused("create_unix_server (a socket)")
+    connect_accepted_socket = _refused("connect_accepted_socket (a socket)")
+    start_tls = _refused("start_tls (a socket)")
+    sock_recv = _refused("sock_recv (a socket)")
+    sock_recv_into = _refused("sock_recv_into (a socket)")
+    sock_recvfrom = _refused("sock_recvfrom (a socket)")
+    sock_sendall = _refused("sock_sendall (a socket)")
+    sock_sendto = _refused("sock_sendto (a socket)")
+    sock_connect = _refused("sock_connect (a socket)")
+    sock_accept = _refused("sock_accept (a socket)")
+    sock_sendfile = _refused("sock_sendfile (a file)")
+    sendfile = _refused("sendfile (a file)")
+    add_reader = _refused("add_reader (a file descriptor)")
+    add_writer = _refused("add_writer (a file descriptor)")
+    remove_reader = _refused("remove_reader (a file descriptor)")
+    remove_writer = _refused("remove_writer (a file descriptor)")
+    connect_read_pipe = _refused("connect_read_pipe (a file)")
+    connect_write_pipe = _refused("connect_write_pipe (a file)")
+    subprocess_exec = _refused("create_subprocess_exec (a process)")
+    subprocess_shell = _refused("create_subprocess_shell (a process)")
+    add_signal_handler = _refused("add_signal_handler (a signal)")
+    remove_signal_handler = _refused("remove_signal_handler (a signal)")
+
+
+def _is_cancelled(item: object) -> bool:
+    return isinstance(item, asyncio.TimerHandle) and item.cancelled()
+
+
+async def until(event: simpy.Event) -> Any:
+    """Await a SimPy event from a coroutine; returns its value or raises its failure."""
+    future = asyncio.get_running_loop().create_future()
+
+    def settle(settled: simpy.Event) -> None:
+        if future.done():
+            return
+        if settled.ok:
+            future.set_result(settled.value)
+        else:
+            settled.defused = True
+            future.set_exception(settled.value)
+
+    if event.callbacks is None:
+        settle(event)
+    else:
+        event.callbacks.append(settle)
+    return await future
+
+
+def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug: bool | None = None) -> T:
+    """Run a coroutine in virtual time and return its result; works inside a notebook's running loop.
+
+    The first error is the one that is raised: what goes wrong while the rest shuts down is added to it as a
+    note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`.
+    """
+    own = loop if loop is not None else VirtualLoop()
+    with _outer_loop_hidden(), _rare_garbage_collection():
+        runner = asyncio.Runner(loop_factory=lambda: own, debug=debug)
+        try:
+            result = runner.run(main)
+        except BaseException as first:
+            _close(runner, own, first)
+            raise
+        _close(runner, own, None)
+        return result
+
+
+def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | None) -> None:
+    loop.on_idle = lambda: "agents that were cancelled still wait"
+    try:
+        runner.close()
+    except (SimulationError, Exception) as second:
+        if first is None:
+            raise
+        first.add_note(f"while shutting down: {second!r}")
+    finally:
+        if not loop.is_closed():
+            loop.close()
+
+
+@contextmanager
+def _outer_loop_hidden() -> Generator[None]:
+    """Let a loop run inside another one's callback, as a notebook cell needs it."""
+    outer = events._get_running_loop()  # pyright: ignore
+    if outer is None:
+        yield
+        return
+    task = asyncio.current_task(outer)
+    if task is not None:
+        asyncio.tasks._leave_task(outer, task)  # pyright: ignore
+    events._set_running_loop(None)  # pyright: ignore
+    try:
+        yield
+    finally:
+        events._set_running_loop(outer)  # pyright: ignore
+        if task is not None:
+            asyncio.tasks._enter_task(outer, task)  # pyright: ignore
+
+
+@contextmanager
+def _rare_garbage_collection() -> Generator[None]:
+    """Messages are freed by reference counts; the collector only walks what lives long."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)

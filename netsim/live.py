@@ -1,0 +1,159 @@
+"""The live reader of the port: real gradients, fresh noise, messages through the simulated network."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.adversary import Tap
+from netsim.arrays import Array
+from netsim.errors import ProtocolError
+from netsim.links import DelayLaw
+from netsim.mechanisms import Mechanism
+from netsim.messages import Message, Values
+from netsim.network import Channel, Inbox
+from netsim.node import Heard, Regularizer
+from netsim.problems import Objective
+from netsim.truth import Query, Truth
+
+Closed = Callable[[int, Array], None]
+"""Called at every `estimate` with the agent and its x."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent sits: its number, the graph around it, and the shapes. Public."""
+
+    id: int
+    agents: int
+    neighbors: tuple[int, ...]
+    weights: Array
+    replicas: int
+    dimension: int
+    regularizer: Regularizer
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(replicas, dimension)."""
+        return self.replicas, self.dimension
+
+
+class LiveNode:
+    """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices."""
+
+    def __init__(
+        self,
+        place: Place,
+        objective: Objective,
+        inbox: Inbox,
+        channels: Sequence[Channel],
+        *,
+        noise: np.random.Generator,
+        coins: np.random.Generator,
+        closed: Closed,
+        truth: Truth | None = None,
+        taps: Sequence[Tap] = (),
+        compute: DelayLaw | None = None,
+        compute_rng: random.Random | None = None,
+    ) -> None:
+        self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
+        self.weights, self.regularizer = place.weights, place.regularizer
+        self.replicas, self.dimension = place.shape
+        self.coins = coins
+        self._shape = place.shape
+        self._objective, self._inbox, self._noise, self._closed = objective, inbox, noise, closed
+        self._channels = dict(zip(place.neighbors, channels, strict=True))
+        self._sends = [channel.send for channel in channels]
+        self._truth, self._taps = truth, taps
+        self._compute, self._compute_rng = compute, compute_rng or random.Random(0)
+        self._exchanges = self._directs = 0
+
+    # ── private data ────────────────────────────────────────────────────────────────────────────────
+    def zeros(self) -> Array:
+        return np.zeros(self._shape)
+
+    async def gradient(self, x: Array) -> Array:
+        if self._compute is not None:
+            await self._work()
+        gradient = self._objective.gradient(x)
+        if self._truth is not None:
+            self._truth.queries[self.id].append(Query(self._now(), x.copy(), gradient.copy()))
+        return gradient
+
+    async def proximal(self, v: Array, step: float) -> Array:
+        """Recorded in the truth as the gradient it implies, (v − x⁺)/step at x⁺."""
+        if self._compute is not None:
+            await self._work()
+        x = self._objective.proximal(v, step)
+        if self._truth is not None:
+            self._truth.queries[self.id].append(Query(self._now(), x.copy(), (v - x) / step))
+        return x
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        released = mechanism.release(value, self._noise)
+        if self._truth is not None:
+            self._truth.releases[self.id].append(released)
+        return released
+
+    async def _work(self) -> None:
+        assert self._compute is not None
+        await asyncio.sleep(self._compute.draw(self._compute_rng))
+
+    # ── messages ────────────────────────────────────────────────────────────────────────────────────
+    async def exchange(self, **values: Array) -> Heard:
+        number = self._exchanges
+        self._exchanges = number + 1
+        message = Message(self.id, "exchange", number, self._sealed(values))
+        for tap in self._taps:
+            tap.sent(self._now(), message)
+        for send in self._sends:
+            send(message)
+        return Heard(self, message, await self._inbox.collect(number))
+
+    def send(self, to: int, **values: Array) -> None:
+        channel = self._channels.get(to)
+        if channel is None:
+            raise ProtocolError(
+                f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"
+            )
+        message = self._direct(values)
+        for tap in self._taps:
+            tap.sent(self._now(), message, to)
+        channel.send(message)
+
+    def broadcast(self, **values: Array) -> None:
+        message = self._direct(values)
+        for tap in self._taps:
+            tap.sent(self._now(), message)
+        for send in self._sends:
+            send(message)
+
+    async def receive(self) -> Message:
+        return await self._inbox.take()
+
+    def estimate(self, x: Array) -> None:
+        self._closed(self.id, x)
+
+    def _direct(self, values: Values) -> Message:
+        number, self._directs = self._directs, self._directs + 1
+        return Message(self.id, "direct", number, self._sealed(values))
+
+    def _sealed(self, values: Values) -> Values:
+        """Check shapes and make what is sent read-only: nobody changes a message on its way."""
+        for name, value in values.items():
+            if value.shape != self._shape:
+                raise ProtocolError(
+                    f"agent {self.id} sends {name!r} of shape {value.shape}; every value on the wire has shape "
+                    f"(replicas, dimension) = {self._shape}"
+                )
+            if value.base is not None:
+                values[name] = value = value.copy()
+            value.flags.writeable = False
+        return values
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()

@@ -1,0 +1,175 @@
+"""The network between the agents: wires, transports and one inbox per agent.
+
+An agent that exchanges is woken once, when the last of its neighbors' messages has arrived, not once per
+message: `Inbox` counts. Messages that are an exchange ahead wait in their own slot.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from netsim.clock import VirtualEnvironment
+from netsim.links import LinkLaw, ReliableChannel, Wire
+from netsim.messages import Message, Packet
+from netsim.randomness import Streams
+from netsim.topology import Topology
+
+Edge = tuple[int, int]
+Observer = Callable[[Message], None]
+
+
+class Channel(Protocol):
+    """What carries messages from one agent to one neighbor: a bare wire, or a reliable channel above two."""
+
+    def send(self, message: Message, /) -> None: ...
+
+
+class Inbox:
+    """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
+
+    __slots__ = ("_degree", "_direct", "_exchanges", "_future", "_wanted", "neighbors", "owner")
+
+    def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
+        self.owner, self.neighbors = owner, neighbors
+        self._degree = len(neighbors)
+        self._exchanges: dict[int, dict[int, Message]] = {}
+        self._direct: deque[Message] = deque()
+        self._future: asyncio.Future[None] | None = None
+        self._wanted: int | None = None
+
+    def put(self, message: Message) -> None:
+        """A message arrives."""
+        if message.kind != "exchange":
+            self._direct.append(message)
+            if self._future is not None and self._wanted is None:
+                self._wake()
+            return
+        number = message.number
+        slot = self._exchanges.get(number)
+        if slot is None:
+            slot = self._exchanges[number] = {}
+        slot[message.sender] = message
+        if number == self._wanted and len(slot) == self._degree:
+            self._wake()
+
+    def _wake(self) -> None:
+        future, self._future = self._future, None
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    async def collect(self, number: int) -> dict[int, Message]:
+        """Wait until every neighbor's message of exchange `number` is here."""
+        slot = self._exchanges.get(number)
+        if slot is None or len(slot) < self._degree:
+            await self._wait(number)
+        return self._exchanges.pop(number)
+
+    async def take(self) -> Message:
+        """Wait for the next direct message."""
+        if not self._direct:
+            await self._wait(None)
+        return self._direct.popleft()
+
+    async def _wait(self, wanted: int | None) -> None:
+        self._wanted = wanted
+        self._future = asyncio.get_running_loop().create_future()
+        try:
+            await self._future
+        finally:
+            self._future = self._wanted = None
+
+    def waits_for(self) -> str | None:
+        """A sentence for a deadlock's message, or None if the agent does not wait here."""
+        if self._future is None:
+            return None
+        if self._wanted is None:
+            return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
+        here = self._exchanges.get(self._wanted, {})
+        missing = tuple(j for j in self.neighbors if j not in here)
+        return f"agent {self.owner} waits for exchange {self._wanted} from {_agents(missing)}"
+
+
+class Network:
+    """All wires of one run. `laws` gives directed links their own law; the others get `default`.
+
+    `observers` are called with every message as it is delivered to an agent, before the agent has it.
+    """
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        topology: Topology,
+        default: LinkLaw,
+        streams: Streams,
+        laws: Mapping[Edge, LinkLaw] | None = None,
+        observers: Mapping[int, Sequence[Observer]] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._default, self._laws = default, laws or {}
+        self._observers = observers or {}
+        self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
+        both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
+        self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
+        self.channels: dict[Edge, Channel] = {edge: self._channel(edge) for edge in self.wires}
+        for edge, wire in self.wires.items():
+            wire.deliver = self._exit(edge)
+
+    def waiting(self) -> str:
+        """Who waits for what, for a deadlock's message."""
+        sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
+        lost = sum(wire.lost for wire in self.wires.values())
+        hint = f" ({lost} packets were lost; links that are `reliable` send them again)" if lost else ""
+        shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
+        return (shown or "no agent waits for a message") + hint
+
+    def _law(self, edge: Edge) -> LinkLaw:
+        return self._laws.get(edge, self._default)
+
+    def _wire(self, edge: Edge, streams: Streams) -> Wire:
+        source, target = edge
+        return Wire(self._environment, source, target, self._law(edge), streams.plain("link", source, target))
+
+    def _channel(self, edge: Edge) -> Channel:
+        wire, law = self.wires[edge], self._law(edge)
+        if not law.reliable:
+            return wire
+        backward = self.wires[edge[::-1]]
+        return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target))
+
+    def _door(self, agent: int) -> Callable[[Message], None]:
+        """Where messages enter an agent: its inbox, behind whoever watches that door."""
+        inbox, watchers = self.inboxes[agent], tuple(self._observers.get(agent, ()))
+        if not watchers:
+            return inbox.put
+
+        def enter(message: Message) -> None:
+            for watch in watchers:
+                watch(message)
+            inbox.put(message)
+
+        return enter
+
+    def _exit(self, edge: Edge) -> Callable[[Any], None]:
+        """What happens to a packet at the far end of a wire."""
+        out, back = self.channels[edge], self.channels[edge[::-1]]
+        door = self._door(edge[1])
+        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
+            return door
+
+        def leave(packet: Packet) -> None:
+            if isinstance(packet, Message):
+                door(packet)
+            elif packet.message is None:
+                assert isinstance(back, ReliableChannel)
+                back.on_ack(packet)
+            else:
+                assert isinstance(out, ReliableChannel)
+                out.on_data(packet)
+
+        return leave
+
+
+def _agents(ids: tuple[int, ...]) -> str:
+    return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))
+

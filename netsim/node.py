@@ -1,0 +1,145 @@
+"""The port: everything an algorithm may do to the world, and nothing else.
+
+An algorithm is a coroutine against a `Node`. The same unchanged code is read by several interpreters of this
+protocol: `netsim.live` runs it on the simulated network, `attacks.replay` reruns it on what was observed
+under a hypothesis about the private data. Four rules make that work:
+
+- all randomness and all private data come through the node;
+- a value that carries DP noise is made by `privatize` and by nothing else;
+- sums over neighbors run in a fixed order (use `Heard`);
+- no module state.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.mechanisms import Mechanism
+from netsim.messages import Message
+
+
+class Regularizer(Protocol):
+    """The public part of the objective, r: everybody knows it, so its proximal map is no oracle."""
+
+    def value(self, x: Array) -> Array:
+        """r(x), shape (replicas,)."""
+        ...
+
+    def proximal(self, v: Array, step: float) -> Array:
+        """argmin_x r(x) + ‖x − v‖²/(2·step), shape (replicas, dimension)."""
+        ...
+
+
+class Heard:
+    """The values of one exchange: one message from each neighbor, and what I told them."""
+
+    __slots__ = ("_messages", "_node", "_told")
+
+    def __init__(self, node: "Node", told: Message, messages: Mapping[int, Message]) -> None:
+        self._node = node
+        self._told = told
+        self._messages = messages
+
+    def values(self, name: str) -> list[Array]:
+        """What the neighbors sent under this name, in the order of `node.neighbors`."""
+        messages = self._messages
+        return [messages[j].values[name] for j in self._node.neighbors]
+
+    def __getitem__(self, name: str) -> dict[int, Array]:
+        return dict(zip(self._node.neighbors, self.values(name), strict=True))
+
+    def mix(self, name: str) -> Array:
+        """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
+        stacked = np.array([self._told.values[name], *self.values(name)])
+        return (self._node.weights @ stacked.reshape(len(stacked), -1)).reshape(stacked.shape[1:])
+
+    def sum(self, name: str) -> Array:
+        """Σ_j v_j over my neighbors, in their order."""
+        return np.sum(np.array(self.values(name)), axis=0)
+
+
+class Node(Protocol):
+    """One agent's window on the world. Every vector has shape (replicas, dimension)."""
+
+    @property
+    def id(self) -> int:
+        """My number, 0 … agents − 1."""
+        ...
+
+    @property
+    def agents(self) -> int:
+        """n, public."""
+        ...
+
+    @property
+    def neighbors(self) -> tuple[int, ...]:
+        """The agents I have links to, ascending."""
+        ...
+
+    @property
+    def weights(self) -> Array:
+        """My row of W, shape (1 + degree,): my own weight first, then my neighbors' in their order."""
+        ...
+
+    @property
+    def replicas(self) -> int:
+        """Independent draws of the noise carried at once: the leading axis."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """d, the last axis."""
+        ...
+
+    @property
+    def regularizer(self) -> Regularizer:
+        """The public r."""
+        ...
+
+    @property
+    def coins(self) -> np.random.Generator:
+        """My private coins (routes, activations): shared by all replicas, known to an audit's adversary."""
+        ...
+
+    def zeros(self) -> Array:
+        """A fresh zero vector (replicas, dimension), the public starting point."""
+        ...
+
+    async def gradient(self, x: Array) -> Array:
+        """∇f_i(x), PRIVATE. May take simulated time."""
+        ...
+
+    async def proximal(self, v: Array, step: float) -> Array:
+        """argmin_x f_i(x) + ‖x − v‖²/(2·step), PRIVATE. May take simulated time."""
+        ...
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        """One release: the private value with fresh noise. Send the very array you get back."""
+        ...
+
+    async def exchange(self, **values: Array) -> Heard:
+        """Send named values to all neighbors and wait for theirs of the same exchange."""
+        ...
+
+    def send(self, to: int, **values: Array) -> None:
+        """Send named values to one neighbor; returns at once."""
+        ...
+
+    def broadcast(self, **values: Array) -> None:
+        """Send named values to every neighbor; returns at once. They get it by `receive`."""
+        ...
+
+    async def receive(self) -> Message:
+        """The next message sent to me by `send` or `broadcast`, in order of arrival."""
+        ...
+
+    def estimate(self, x: Array) -> None:
+        """My current answer, for metrics only, never on the wire. Closes a round or an activation: call it last."""
+        ...
+
+
+def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
+    """One of the options, uniformly."""
+    return options[int(coins.integers(len(options)))]

@@ -1,0 +1,125 @@
+"""The whole problem, min_x Σ_i f_i(x) + n r(x), as only the experimenter sees it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.errors import ScenarioError
+from netsim.problems.checks import nonnegative, unknown, whole
+from netsim.problems.data import Dataset
+from netsim.problems.least_squares import LeastSquares
+from netsim.problems.logistic import LogisticLoss
+from netsim.problems.objective import Objective
+from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual
+from netsim.problems.regularizer import L1, Regularizer, Zero
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """n private objectives f_i and one public regularizer r: F(x) + n r(x) with F = Σ_i f_i."""
+
+    objectives: tuple[Objective, ...] = field(repr=False)
+    regularizer: Regularizer = field(default_factory=Zero)
+    name: str = "problem"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objectives", tuple(self.objectives))
+        if not self.objectives:
+            raise ScenarioError("objectives", (), "no agent", "one objective or more")
+        dimensions = [objective.dimension for objective in self.objectives]
+        if len(set(dimensions)) > 1:
+            raise ScenarioError("objectives", dimensions, "dimensions differ", "one dimension for all agents")
+
+    @property
+    def agents(self) -> int:
+        """n."""
+        return len(self.objectives)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.objectives[0].dimension
+
+    @property
+    def smoothness(self) -> float:
+        """max_i L_i."""
+        return max(objective.smoothness for objective in self.objectives)
+
+    @property
+    def strong_convexity(self) -> float:
+        """min_i μ_i."""
+        return min(objective.strong_convexity for objective in self.objectives)
+
+    def value(self, x: Array) -> Array:
+        """F(x) + n r(x), shape (replicas,)."""
+        return sum((f.value(x) for f in self.objectives), start=self.agents * self.regularizer.value(x))
+
+    def mean_gradient(self, x: Array) -> Array:
+        """∇F(x) / n, shape (replicas, dimension)."""
+        return sum((f.gradient(x) for f in self.objectives), start=np.zeros_like(x)) / self.agents
+
+    def residual(self, x: Array) -> Array:
+        """‖x − prox_r(x − ∇F(x)/n)‖∞ at step 1, shape (replicas,): 0 at a minimizer, and nowhere else."""
+        return residual(self.mean_gradient, self.regularizer, x)
+
+    def replace(self, agent: int, objective: Objective) -> "Problem":
+        """The world in which this agent holds another objective: adjacent, if the two objectives are."""
+        agent = whole(agent, "agent", 0, self.agents - 1)
+        return replace(self, objectives=(*self.objectives[:agent], objective, *self.objectives[agent + 1 :]))
+
+    def optimum(self) -> Optimum:
+        """The minimizer, its residual at most 1e-12, found once.
+
+        `ScenarioError` if there is none (separable classes and no ridge), or none to this precision.
+        """
+        return self._optimum
+
+    @cached_property
+    def _optimum(self) -> Optimum:
+        start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
+        x = minimizer(self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
+        reached = float(self.residual(x)[0])
+        if not reached <= TOLERANCE:
+            raise ScenarioError("problem", self.name, f"its optimum is known to {reached:.1e} only", remedy)
+        smooth = isinstance(self.regularizer, Zero)
+        if smooth and not attained(self.mean_gradient, self._mean_hessian, x):
+            raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
+        x.setflags(write=False)
+        return Optimum(x[0], float(self.value(x)[0]), reached)
+
+    def _mean_hessian(self, x: Array) -> Array:
+        """∇²F / n at x of shape (1, dimension)."""
+        start = np.zeros((self.dimension, self.dimension))
+        return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
+
+
+def logistic(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
+    """Logistic regression: each part, with labels ±1, is one agent's private data."""
+    losses = tuple(LogisticLoss(part.features, part.labels, ridge) for part in parts)
+    return Problem(losses, regularizer or Zero(), "logistic")
+
+
+def least_squares(
+    parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None
+) -> Problem:
+    """Ridge regression or, with an `L1`, the lasso: each part is one agent's private data."""
+    losses = tuple(LeastSquares(part.features, part.labels, ridge) for part in parts)
+    return Problem(losses, regularizer or Zero(), "lasso" if isinstance(regularizer, L1) else "ridge")
+
+
+def build(kind: str, parts: Sequence[Dataset], ridge: float = 0.0, l1: float = 0.0) -> Problem:
+    """What a scenario file names: "logistic" (any l1), "ridge" (no l1) or "lasso" (l1 > 0, any ridge).
+
+    r = l1 ‖x‖₁, and the ridge is a part of every f_i. Anything else is a `ScenarioError`.
+    """
+    if kind not in ("logistic", "ridge", "lasso"):
+        raise unknown("kind", kind, ["logistic", "ridge", "lasso"])
+    regularizer = L1(l1) if nonnegative(l1, "l1") else None
+    if kind == "logistic":
+        return logistic(parts, ridge, regularizer)
+    if (kind == "lasso") != (regularizer is not None):
+        raise ScenarioError("l1", l1, f"not for kind = {kind!r}", "lasso with l1 > 0, ridge with l1 = 0")
+    return least_squares(parts, ridge, regularizer)

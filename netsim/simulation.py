@@ -1,0 +1,257 @@
+"""Where the parts meet: a problem, a topology, links, an algorithm, and who listens."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from netsim import clock
+from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
+from netsim.algorithms import Algorithm, Setting
+from netsim.arrays import Array
+from netsim.clock import VirtualEnvironment, VirtualLoop
+from netsim.errors import ScenarioError
+from netsim.links import DelayLaw, LinkLaw
+from netsim.live import LiveNode, Place
+from netsim.messages import Message
+from netsim.metrics import Metrics
+from netsim.network import Edge, Network
+from netsim.problems import Problem
+from netsim.randomness import Streams
+from netsim.topology import Topology
+from netsim.truth import Truth
+
+Watch = Callable[[int], None]
+"""Called after every estimate with the number of estimates so far."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One run to be: everything public or private that it needs, and nothing that happens yet.
+
+    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
+    share routes, delays and losses). `compute` is the law of the time a gradient takes. `measure` records
+    convergence, `record_truth` the private side for scoring; audits switch both off. Bad input is a
+    `ScenarioError` here, before time 0.
+    """
+
+    problem: Problem
+    topology: Topology
+    algorithm: Algorithm
+    links: LinkLaw = LinkLaw()
+    link_laws: Mapping[Edge, LinkLaw] = field(default_factory=dict[Edge, LinkLaw])
+    adversaries: tuple[Adversary, ...] = ()
+    replicas: int = 1
+    seed: int = 0
+    chunk: int = 0
+    compute: DelayLaw | None = None
+    measure: bool = True
+    record_truth: bool = True
+    value_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.problem.agents != self.topology.agents:
+            raise ScenarioError(
+                "problem", self.problem.agents, "as many objectives as agents", f"{self.topology.agents} objectives"
+            )
+        if self.replicas < 1:
+            raise ScenarioError("replicas", self.replicas, "independent draws of the noise", ">= 1")
+        if self.seed < 0:
+            raise ScenarioError("seed", self.seed, "a seed", "an integer >= 0")
+        for edge in self.link_laws:
+            if tuple(sorted(edge)) not in self.topology.edges:
+                raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
+        for index, adversary in enumerate(self.adversaries):
+            try:
+                adversary.tapped(self.topology)
+            except ScenarioError as error:
+                raise error.under(f"adversaries[{index}]") from None
+        try:
+            self.algorithm.check(self.setting(0))
+        except ScenarioError as error:
+            raise error.under("algorithm") from None
+
+    def setting(self, releases: int) -> Setting:
+        """The public facts that the algorithm's conditions and claim depend on."""
+        smoothness = tuple(f.smoothness for f in self.problem.objectives)
+        return Setting(self.topology.agents, self.problem.dimension, smoothness, releases)
+
+    def public(self) -> PublicKnowledge:
+        """What everybody knows; holds no objective."""
+        return PublicKnowledge(
+            algorithm=self.algorithm,
+            agents=self.topology.agents,
+            dimension=self.problem.dimension,
+            neighbors=tuple(self.topology.neighbors(i) for i in range(self.topology.agents)),
+            weights=self.topology.weights,
+            regularizer=self.problem.regularizer,
+            loss=self.problem.name,
+            ridge=self.problem.ridge,
+            value_range=self.value_range,
+        )
+
+    def run(self, watch: Watch | None = None) -> "Run":
+        """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set."""
+        return _Execution(self, watch).run()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only."""
+
+    simulation: Simulation
+    views: tuple[AdversaryView, ...]
+    metrics: Metrics | None
+    truth: Truth | None = field(repr=False)
+    activations: tuple[int, ...]
+    time: float
+    traffic: Mapping[str, int]
+    interrupted: bool = False
+
+    @property
+    def largest_activations(self) -> int:
+        """Θ: the largest number of activations (or rounds) of one agent."""
+        return max(self.activations)
+
+
+class _Execution:
+    """One run while it happens."""
+
+    def __init__(self, simulation: Simulation, watch: Watch | None) -> None:
+        self.simulation, self.watch = simulation, watch
+        topology, problem = simulation.topology, simulation.problem
+        streams = Streams(simulation.seed)
+        self.environment = VirtualEnvironment()
+        self.loop = VirtualLoop(self.environment)
+        self.taps = [Tap(a, streams.plain("adversary", a.name)) for a in simulation.adversaries]
+        self.network = Network(
+            self.environment, topology, simulation.links, streams, simulation.link_laws, self._observers()
+        )
+        self.loop.on_idle = self.network.waiting
+        for tap in self.taps:
+            for edge in tap.adversary.tapped(topology):
+                self.network.wires[edge].taps.append(tap.hear)
+        self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
+        n = topology.agents
+        self.truth = (
+            Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)]) if simulation.record_truth else None
+        )
+        self.nodes = [self._node(i, streams) for i in range(n)]
+        self.activations = [0] * n
+        self.total = 0
+        self.stopping = simulation.algorithm.stopping()
+        self.ended = 0.0
+        self.tasks: list[asyncio.Task[None]] = []
+        self.stopped = False
+
+    def _observers(self) -> dict[int, list[Callable[[Message], None]]]:
+        observers: dict[int, list[Callable[[Message], None]]] = {}
+        for tap in self.taps:
+            for agent in tap.adversary.nodes:
+                observers.setdefault(agent, []).append(partial(self._received, tap, agent))
+        return observers
+
+    def _received(self, tap: Tap, agent: int, message: Message) -> None:
+        tap.received(self.environment.now, message, agent)
+
+    def _node(self, i: int, streams: Streams) -> LiveNode:
+        simulation, topology = self.simulation, self.simulation.topology
+        neighbors = topology.neighbors(i)
+        place = Place(
+            i,
+            topology.agents,
+            neighbors,
+            np.array([topology.weights[i, j] for j in (i, *neighbors)]),
+            simulation.replicas,
+            simulation.problem.dimension,
+            simulation.problem.regularizer,
+        )
+        return LiveNode(
+            place,
+            simulation.problem.objectives[i],
+            self.network.inboxes[i],
+            [self.network.channels[i, j] for j in neighbors],
+            noise=streams.generator("agent", i, "noise", simulation.chunk),
+            coins=coins_of(streams, i),
+            closed=self._closed,
+            truth=self.truth,
+            taps=[tap for tap in self.taps if i in tap.adversary.nodes],
+            compute=simulation.compute,
+            compute_rng=streams.plain("agent", i, "compute"),
+        )
+
+    def _closed(self, agent: int, x: Array) -> None:
+        """An agent closed a round or an activation."""
+        self.total += 1
+        self.activations[agent] += 1
+        self.ended = self.environment.now
+        if self.metrics is not None:
+            self.metrics.record(self.environment.now, agent, x)
+        if self.watch is not None:
+            self.watch(self.total)
+        stopping = self.stopping
+        if self.total == stopping.activations or self.activations[agent] == stopping.per_agent:
+            self.stopped = True
+            for task in self.tasks:
+                task.cancel()
+
+    def run(self) -> Run:
+        interrupted = False
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+                clock.run(self._agents(), loop=self.loop)
+        except KeyboardInterrupt:
+            interrupted = True
+        return self._finished(interrupted)
+
+    async def _agents(self) -> None:
+        algorithm = self.simulation.algorithm
+        self.tasks = [
+            asyncio.create_task(algorithm.run(node), name=f"agent {node.id}") for node in self.nodes
+        ]
+        done, pending = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in sorted(done, key=self.tasks.index):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                for other in pending:
+                    other.cancel()
+                error.add_note(f"in {task.get_name()}, at t={self.environment.now:g} s of virtual time")
+                raise error
+        await asyncio.gather(*pending, return_exceptions=self.stopped)
+
+    def _finished(self, interrupted: bool) -> Run:
+        public = self.simulation.public()
+        views = tuple(
+            AdversaryView(tap.adversary, tap.transcript(self.simulation.replicas), public) for tap in self.taps
+        )
+        return Run(
+            self.simulation,
+            views,
+            self.metrics,
+            self.truth,
+            tuple(self.activations),
+            self.ended,
+            traffic(self.network),
+            interrupted,
+        )
+
+
+def coins_of(streams: Streams, agent: int) -> np.random.Generator:
+    """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
+    return streams.generator("agent", agent, "coins")
+
+
+def traffic(network: Network) -> dict[str, int]:
+    """Packets and bytes over all wires: sent = delivered + lost + in flight."""
+    wires: Sequence[Any] = tuple(network.wires.values())
+    return {
+        "packets_sent": sum(w.sent for w in wires),
+        "packets_delivered": sum(w.received for w in wires),
+        "packets_lost": sum(w.lost for w in wires),
+        "bytes_sent": sum(w.sent_bytes for w in wires),
+        "bytes_delivered": sum(w.received_bytes for w in wires),
+        "bytes_lost": sum(w.lost_bytes for w in wires),
+        "bytes_in_flight": sum(w.in_flight_bytes for w in wires),
+    }

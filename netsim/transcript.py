@@ -1,0 +1,147 @@
+"""What taps recorded, in memory and on disk. Nothing in it that was not on the wire.
+
+A row is one packet heard on a link (`place` "link": the moment it went on the air, every attempt and every
+acknowledgement), or one message at the door of a tapped agent (`place` "node": as it left the agent, `event`
+"sent", or as it was delivered to it, `event` "received").
+
+On disk a transcript is one Parquet file with the columns of `COLUMNS` and one column ``value.NAME`` per field
+name: a flat list of float64, replica-major, null where the row has no such field.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.errors import TranscriptError
+from netsim.messages import Kind, Values
+
+Place = Literal["link", "node"]
+Event = Literal["air", "sent", "received"]
+
+COLUMNS = {
+    "time": "virtual seconds",
+    "place": "where the tap sits: 'link' or 'node'",
+    "event": "'air' on a link; 'sent' or 'received' at a node",
+    "sender": "agent that sent the packet",
+    "receiver": "agent it is for; -1 is every neighbor (an exchange seen at its sender's door)",
+    "kind": "'exchange', 'direct' or 'ack'",
+    "number": "the sender's count of messages of that kind, from 0; -1 for an acknowledgement",
+    "sequence": "sequence number on a reliable link; -1 on a datagram link or at a node",
+    "attempt": "0 for the first transmission, 1 for the first retransmission, …",
+    "size": "bytes on the wire",
+}
+EVERYBODY = -1
+
+
+class Record(NamedTuple):
+    """One row; `values` are read-only arrays (replicas, dimension), empty for an acknowledgement."""
+
+    time: float
+    place: Place
+    event: Event
+    sender: int
+    receiver: int
+    kind: Kind
+    number: int
+    sequence: int
+    attempt: int
+    size: int
+    values: Values
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Rows in order of time. Who may see it: whoever placed the taps."""
+
+    records: tuple[Record, ...]
+    replicas: int
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def at_node(self, agent: int) -> tuple[Record, ...]:
+        """Messages at an agent's door, in order. You get a `TranscriptError` where no tap sat at that node."""
+        rows = tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
+        if not rows:
+            raise TranscriptError(f"no tap sat at agent {agent}: its messages were not recorded at its door")
+        return rows
+
+    def on_links(self) -> tuple[Record, ...]:
+        """Each message heard on a link once, in order of its first attempt that was heard."""
+        heard: dict[tuple[int, int, str, int], Record] = {}
+        for r in self.records:
+            if r.place == "link" and r.kind != "ack":
+                heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)
+        return tuple(heard.values())
+
+    def replica(self, index: int) -> "Transcript":
+        """The same packets with one replica's values."""
+        return Transcript(
+            tuple(
+                r._replace(values={name: value[index : index + 1] for name, value in r.values.items()})
+                for r in self.records
+            ),
+            1,
+        )
+
+    # ── on disk ─────────────────────────────────────────────────────────────────────────────────────
+    def write(self, path: Path) -> None:
+        """Write one Parquet file; readable by pandas, polars and duckdb."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns: dict[str, Any] = {
+            name: pa.array([getattr(r, name) for r in self.records], type=kind)
+            for name, kind in _arrow_types(pa).items()
+        }
+        for field in sorted({name for r in self.records for name in r.values}):
+            data = [r.values[field].ravel() if field in r.values else None for r in self.records]
+            columns[f"value.{field}"] = pa.array(data, type=pa.list_(pa.float64()))
+        table: Any = pa.table(columns).replace_schema_metadata({"replicas": str(self.replicas)})
+        pq.write_table(table, path, compression="zstd")
+
+    @classmethod
+    def read(cls, path: Path) -> "Transcript":
+        """Read what `write` wrote. You get a `TranscriptError` for a file that is not a transcript."""
+        import pyarrow.parquet as pq
+
+        try:
+            table: Any = pq.read_table(path)
+            replicas = int(table.schema.metadata[b"replicas"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TranscriptError(f"{path}: not a transcript ({error})") from error
+        fields = [name for name in table.column_names if name.startswith("value.")]
+        rows: list[dict[str, Any]] = table.to_pylist()
+        records: list[Record] = []
+        for row in rows:
+            values = {
+                name.removeprefix("value."): _shaped(row[name], replicas)
+                for name in fields
+                if row[name] is not None
+            }
+            records.append(Record(**{name: row[name] for name in COLUMNS}, values=values))
+        return cls(tuple(records), replicas)
+
+
+def _arrow_types(pa: Any) -> dict[str, Any]:
+    text, whole = pa.string(), pa.int64()
+    return dict.fromkeys(COLUMNS, whole) | {"time": pa.float64(), "place": text, "event": text, "kind": text}
+
+
+def _shaped(flat: Sequence[float], replicas: int) -> Array:
+    value = np.array(flat, dtype=np.float64).reshape(replicas, -1)
+    value.flags.writeable = False
+    return value
+
+
+def _door(record: Record) -> int:
+    return record.sender if record.event == "sent" else record.receiver
+
+

@@ -1,0 +1,31 @@
+"""What only the agents know: objectives, the points they asked about, the gradients they got.
+
+It is opened in one room, `attacks.score`, where estimates meet it; an import rule says so. Nothing that an
+adversary is handed refers to anything in here.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from netsim.arrays import Array
+from netsim.problems import Problem
+
+
+class Query(NamedTuple):
+    """One private gradient: ∇f_agent(point) = gradient, both (replicas, dimension)."""
+
+    time: float
+    point: Array
+    gradient: Array
+
+
+@dataclass
+class Truth:
+    """The private side of one run. `queries[i][k]` is agent i's k-th gradient query.
+
+    `releases[i]` are the outputs of its `privatize` calls in order.
+    """
+
+    problem: Problem
+    queries: list[list[Query]] = field(default_factory=list[list[Query]])
+    releases: list[list[Array]] = field(default_factory=list[list[Array]])
