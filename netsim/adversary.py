@@ -5,15 +5,15 @@ part of the objective. Nobody's view holds an objective or a datum: those stay i
 """
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.links import Wire
-from netsim.messages import Message, Packet
+from netsim.links import Heard
+from netsim.messages import Message
 from netsim.node import Regularizer
-from netsim.transcript import EVERYBODY, Record, Transcript
+from netsim.transcript import EVERYBODY, Door, Transcript
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
@@ -91,59 +91,29 @@ class AdversaryView:
         return self.transcript.replicas
 
 
-@dataclass
 class Tap:
-    """Records for one adversary while the network runs; `transcript` makes plain rows of it afterwards."""
+    """Records for one adversary while the network runs."""
 
-    adversary: Adversary
-    rng: random.Random
-    _heard: list[tuple[float, Wire, Packet]] = field(default_factory=list[tuple[float, Wire, Packet]])
-    _doors: list[Record] = field(default_factory=list[Record])
+    def __init__(self, adversary: Adversary, rng: random.Random) -> None:
+        self.adversary = adversary
+        self._rng = rng
+        self._heard: list[Heard] = []
+        self._doors: list[Door] = []
+        self.hear = self._heard.append if not adversary.capture_loss else self._hear_some
+        """Called when a packet goes on the air of a tapped link."""
 
-    def hear(self, wire: Wire, time: float, packet: Packet) -> None:
-        """A packet goes on the air of a tapped link."""
-        if self.adversary.capture_loss and self.rng.random() < self.adversary.capture_loss:
-            return
-        self._heard.append((time, wire, packet))
+    def _hear_some(self, heard: Heard) -> None:
+        if self._rng.random() >= self.adversary.capture_loss:
+            self._heard.append(heard)
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
-        self._doors.append(_at_door(time, "sent", message, receiver))
+        self._doors.append((time, "sent", receiver, message))
 
     def received(self, time: float, message: Message, receiver: int) -> None:
         """A message is delivered to a tapped agent."""
-        self._doors.append(_at_door(time, "received", message, receiver))
+        self._doors.append((time, "received", receiver, message))
 
     def transcript(self, replicas: int) -> Transcript:
-        """Everything heard, in order of time, cut loose from the network's objects."""
-        records = [_on_air(time, wire, packet) for time, wire, packet in self._heard] + self._doors
-        records.sort(key=_time)
-        return Transcript(tuple(records), replicas)
-
-
-def _time(record: Record) -> float:
-    return record.time
-
-
-def _at_door(time: float, event: Literal["sent", "received"], message: Message, receiver: int) -> Record:
-    return Record(
-        time, "node", event, message.sender, receiver, message.kind, message.number, -1, 0, message.size,
-        message.values,
-    )  # fmt: skip
-
-
-def _on_air(time: float, wire: Wire, packet: Packet) -> Record:
-    ends = (wire.source, wire.target)
-    if isinstance(packet, Message):
-        return Record(
-            time, "link", "air", *ends, packet.kind, packet.number, -1, 0, packet.size, packet.values
-        )
-    message = packet.message
-    if message is None:
-        return Record(time, "link", "air", *ends, "ack", -1, packet.sequence, packet.attempt, packet.size, {})
-    return Record(
-        time, "link", "air", *ends, message.kind, message.number, packet.sequence, packet.attempt, packet.size,
-        message.values,
-    )  # fmt: skip
-
-
+        """Everything heard; holds messages, and no object of the network."""
+        return Transcript.heard(self._heard, self._doors, replicas)

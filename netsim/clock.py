@@ -22,7 +22,7 @@ import logging
 import math
 import time
 from asyncio import events
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from heapq import heapify, heappop, heappush
@@ -61,6 +61,10 @@ class VirtualEnvironment(simpy.Environment):
         """Call `callback(argument)` at virtual time `when` (seconds), before timers of the same instant."""
         heappush(self._queue, (when, DELIVERY, next(self._eid), callback, argument))
 
+    def heap(self) -> tuple[list[Any], Iterator[int]]:
+        """The heap and its sequence numbers, for who pushes calls in a tight loop."""
+        return self._queue, self._eid
+
     def call_late(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
         """Like `call_at`, but with the timers: after every delivery of the same instant."""
         heappush(self._queue, (when, TIMER, next(self._eid), callback, argument))
@@ -73,7 +77,11 @@ class VirtualEnvironment(simpy.Environment):
         if len(entry) == 5:
             self._now = entry[0]
             entry[3](entry[4])
-            return
+        else:
+            self.process(entry)
+
+    def process(self, entry: tuple[float, int, int, Any]) -> None:
+        """Do what an entry that is no call asks for: fire a timer, or run an event's callbacks."""
         item = entry[3]
         if isinstance(item, asyncio.TimerHandle):
             self._fire(entry[0], item)
@@ -222,12 +230,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._idle()
                 return
             steps += 1
-            if len(queue[0]) == 5:
-                entry = heappop(queue)
+            entry = heappop(queue)
+            if len(entry) == 5:  # a call: here, not in `step`, for speed
                 environment._now = entry[0]  # pyright: ignore[reportPrivateUsage]
                 entry[3](entry[4])
             else:
-                environment.step()
+                environment.process(entry)
         if environment._now > self._instant:  # pyright: ignore[reportPrivateUsage]
             self._instant, self._steps = environment._now, 0  # pyright: ignore[reportPrivateUsage]
         self._steps += steps

@@ -8,11 +8,12 @@ in-order delivery exactly once; every attempt and every acknowledgement is on th
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from heapq import heappush
+from typing import Any, Protocol
 
-from netsim.clock import VirtualEnvironment
+from netsim.clock import DELIVERY, VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.messages import Message, Packet, Segment
 
@@ -113,9 +114,14 @@ class LinkLaw:
 
 # ── the wire ────────────────────────────────────────────────────────────────────────────────────────────
 
-Deliver = Callable[[Packet], None]
-Record = Callable[["Wire", float, Packet], None]
-"""A tap: called with the wire, the time the packet went on the air, and the packet."""
+Heard = tuple[float, int, int, Packet]
+"""What a tap hears: when the packet went on the air (seconds), from whom, for whom, and the packet."""
+
+
+class Channel(Protocol):
+    """What carries messages from one agent to one neighbor: a bare wire, or a reliable channel above two."""
+
+    def send(self, message: Message, /) -> None: ...
 
 
 class Wire:
@@ -125,34 +131,31 @@ class Wire:
     """
 
     __slots__ = (
-        "_arrive", "_constant", "_delay", "_environment", "_fifo", "_free_at", "_last_arrival", "_loss", "_rate",
-        "_rng", "deliver", "lost", "lost_bytes", "received", "received_bytes", "sent", "sent_bytes", "source",
-        "taps", "target",
+        "_delay", "_environment", "_fifo", "_free_at", "_last_arrival", "_loss", "_rate", "_rng", "arrive",
+        "constant", "deliver", "lost", "lost_bytes", "plain", "received", "received_bytes", "sent", "sent_bytes",
+        "source", "taps", "target",
     )  # fmt: skip
 
     def __init__(
         self, environment: VirtualEnvironment, source: int, target: int, law: LinkLaw, rng: random.Random
     ) -> None:
         self.source, self.target = source, target
-        self.taps: list[Record] = []
+        self.taps: list[Callable[[Heard], object]] = []
         self.sent = self.lost = self.received = 0
         self.sent_bytes = self.lost_bytes = self.received_bytes = 0
-        self.deliver: Deliver = _nowhere
-        self._environment = environment
-        self._rng = rng
-        self._delay = law.delay
-        self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
-        self._loss = law.loss
-        self._rate = law.bandwidth
-        self._fifo = not law.reordering and self._constant is None
-        self._free_at = 0.0
-        self._last_arrival = 0.0
-        self._arrive = self._arrived
+        self.deliver: Callable[[Any], None] = _nowhere
+        self.arrive = self._arrive
+        self.constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
+        self.plain = self.constant is not None and not law.loss and law.bandwidth is None
+        self._environment, self._rng = environment, rng
+        self._delay, self._loss, self._rate = law.delay, law.loss, law.bandwidth
+        self._fifo = not law.reordering and self.constant is None
+        self._free_at = self._last_arrival = 0.0
 
     def send(self, packet: Packet) -> None:
         """Put a packet on the air; it arrives, or is lost, later."""
         environment = self._environment
-        start = environment._now  # pyright: ignore[reportPrivateUsage]
+        start = environment.now
         size = packet.size
         self.sent += 1
         self.sent_bytes += size
@@ -161,18 +164,17 @@ class Wire:
             start = max(start, self._free_at)
             self._free_at = done = start + size / self._rate
         for tap in self.taps:
-            tap(self, start, packet)
+            tap((start, self.source, self.target, packet))
         if self._loss and self._rng.random() < self._loss:
             self.lost += 1
             self.lost_bytes += size
             return
-        constant = self._constant
-        arrival = done + (self._delay.draw(self._rng) if constant is None else constant)
+        arrival = done + (self._delay.draw(self._rng) if self.constant is None else self.constant)
         if self._fifo:
             arrival = self._last_arrival = max(arrival, self._last_arrival)
-        environment.call_at(arrival, self._arrive, packet)
+        environment.call_at(arrival, self.arrive, packet)
 
-    def _arrived(self, packet: Packet) -> None:
+    def _arrive(self, packet: Packet) -> None:
         self.received += 1
         self.received_bytes += packet.size
         self.deliver(packet)
@@ -185,6 +187,36 @@ class Wire:
 
 def _nowhere(packet: Packet) -> None:
     raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
+
+
+def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Callable[[Message], None]:
+    """How a message goes to all of one agent's channels, in their order.
+
+    Where every channel is a plain wire (constant delay, no loss, no queue) the loop below is `Wire.send`
+    without its call: broadcasting is the innermost loop of a synchronous run.
+    """
+    wires = [channel for channel in channels if isinstance(channel, Wire) and channel.plain]
+    if len(wires) < len(channels):
+        sends = [channel.send for channel in channels]
+
+        def one_by_one(message: Message) -> None:
+            for send in sends:
+                send(message)
+
+        return one_by_one
+
+    queue, numbers = environment.heap()
+
+    def at_once(message: Message) -> None:
+        now, size = environment.now, message.size
+        for wire in wires:
+            wire.sent += 1
+            wire.sent_bytes += size
+            for tap in wire.taps:
+                tap((now, wire.source, wire.target, message))
+            heappush(queue, (now + wire.constant, DELIVERY, next(numbers), wire.arrive, message))
+
+    return at_once
 
 
 # ── the transports ──────────────────────────────────────────────────────────────────────────────────────

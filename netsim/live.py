@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from netsim.adversary import Tap
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
-from netsim.links import DelayLaw
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values
-from netsim.network import Channel, Inbox
+from netsim.links import Channel, DelayLaw
+from netsim.network import Inbox
 from netsim.node import Heard, Regularizer
 from netsim.problems import Objective
 from netsim.truth import Query, Truth
@@ -48,7 +48,8 @@ class LiveNode:
         place: Place,
         objective: Objective,
         inbox: Inbox,
-        channels: Sequence[Channel],
+        channels: Mapping[int, Channel],
+        broadcast: Callable[[Message], None],
         *,
         noise: np.random.Generator,
         coins: np.random.Generator,
@@ -64,8 +65,7 @@ class LiveNode:
         self.coins = coins
         self._shape = place.shape
         self._objective, self._inbox, self._noise, self._closed = objective, inbox, noise, closed
-        self._channels = dict(zip(place.neighbors, channels, strict=True))
-        self._sends = [channel.send for channel in channels]
+        self._channels, self._broadcast = channels, broadcast
         self._truth, self._taps = truth, taps
         self._compute, self._compute_rng = compute, compute_rng or random.Random(0)
         self._exchanges = self._directs = 0
@@ -110,8 +110,7 @@ class LiveNode:
         message = Message(self.id, "exchange", number, self._sealed(values))
         for tap in self._taps:
             tap.sent(self._now(), message)
-        for send in self._sends:
-            send(message)
+        self._broadcast(message)
         return Heard(self, message, await self._inbox.collect(number))
 
     def send(self, to: int, **values: Array) -> None:
@@ -129,8 +128,7 @@ class LiveNode:
         message = self._direct(values)
         for tap in self._taps:
             tap.sent(self._now(), message)
-        for send in self._sends:
-            send(message)
+        self._broadcast(message)
 
     async def receive(self) -> Message:
         return await self._inbox.take()

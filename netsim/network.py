@@ -7,22 +7,16 @@ message: `Inbox` counts. Messages that are an exchange ahead wait in their own s
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from netsim.clock import VirtualEnvironment
-from netsim.links import LinkLaw, ReliableChannel, Wire
+from netsim.links import Channel, LinkLaw, ReliableChannel, Wire, fan_out
 from netsim.messages import Message, Packet
 from netsim.randomness import Streams
 from netsim.topology import Topology
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
-
-
-class Channel(Protocol):
-    """What carries messages from one agent to one neighbor: a bare wire, or a reliable channel above two."""
-
-    def send(self, message: Message, /) -> None: ...
 
 
 class Inbox:
@@ -114,6 +108,12 @@ class Network:
         self.channels: dict[Edge, Channel] = {edge: self._channel(edge) for edge in self.wires}
         for edge, wire in self.wires.items():
             wire.deliver = self._exit(edge)
+
+    def broadcaster(self, agent: int) -> Callable[[Message], None]:
+        """Sends a message to all neighbors of an agent, in ascending order."""
+        return fan_out(
+            self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
+        )
 
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""

@@ -89,7 +89,7 @@ class Simulation:
             weights=self.topology.weights,
             regularizer=self.problem.regularizer,
             loss=self.problem.name,
-            ridge=self.problem.ridge,
+            ridge=getattr(self.problem.objectives[0], "ridge", 0.0),
             value_range=self.value_range,
         )
 
@@ -173,7 +173,8 @@ class _Execution:
             place,
             simulation.problem.objectives[i],
             self.network.inboxes[i],
-            [self.network.channels[i, j] for j in neighbors],
+            {j: self.network.channels[i, j] for j in neighbors},
+            self.network.broadcaster(i),
             noise=streams.generator("agent", i, "noise", simulation.chunk),
             coins=coins_of(streams, i),
             closed=self._closed,

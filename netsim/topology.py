@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -51,7 +52,7 @@ class Topology:
         """n."""
         return int(self.graph.number_of_nodes())
 
-    @property
+    @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
         """Undirected edges (i, j) with i < j, sorted."""
         return tuple(sorted((min(i, j), max(i, j)) for i, j in self.graph.edges))

@@ -9,7 +9,6 @@ name: a flat list of float64, replica-major, null where the row has no such fiel
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
-from netsim.messages import Kind, Values
+from netsim.links import Heard
+from netsim.messages import Kind, Message, Packet, Values
 
 Place = Literal["link", "node"]
 Event = Literal["air", "sent", "received"]
@@ -53,15 +53,40 @@ class Record(NamedTuple):
     values: Values
 
 
-@dataclass(frozen=True)
-class Transcript:
-    """Rows in order of time. Who may see it: whoever placed the taps."""
+Door = tuple[float, Literal["sent", "received"], int, Message]
+"""What a node tap sees: when, which way, for whom (`EVERYBODY`, or an agent), and the message."""
 
-    records: tuple[Record, ...]
-    replicas: int
+
+class Transcript:
+    """Rows in order of time. Who may see it: whoever placed the taps.
+
+    Rows are made when they are first asked for: a run only appends what it hears.
+    """
+
+    def __init__(self, records: Sequence[Record], replicas: int) -> None:
+        self._heard: Sequence[Heard] = ()
+        self._doors: Sequence[Door] = ()
+        self._records: tuple[Record, ...] | None = tuple(records)
+        self.replicas = replicas
+
+    @classmethod
+    def heard(cls, heard: Sequence[Heard], doors: Sequence[Door], replicas: int) -> "Transcript":
+        """What link taps heard and node taps saw, in any order."""
+        transcript = cls((), replicas)
+        transcript._heard, transcript._doors, transcript._records = heard, doors, None
+        return transcript
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All rows."""
+        if self._records is None:
+            rows = [_on_air(*heard) for heard in self._heard] + [_at_door(*door) for door in self._doors]
+            self._records = tuple(sorted(rows, key=_time))
+            self._heard = self._doors = ()
+        return self._records
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self._heard) + len(self._doors) if self._records is None else len(self._records)
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -139,6 +164,30 @@ def _shaped(flat: Sequence[float], replicas: int) -> Array:
     value = np.array(flat, dtype=np.float64).reshape(replicas, -1)
     value.flags.writeable = False
     return value
+
+
+def _time(record: Record) -> float:
+    return record.time
+
+
+def _at_door(time: float, event: Literal["sent", "received"], receiver: int, message: Message) -> Record:
+    return _record(time, "node", event, message.sender, receiver, message, -1, 0)
+
+
+def _on_air(time: float, sender: int, receiver: int, packet: Packet) -> Record:
+    if isinstance(packet, Message):
+        return _record(time, "link", "air", sender, receiver, packet, -1, 0)
+    sequence, attempt = packet.sequence, packet.attempt
+    if packet.message is None:
+        return Record(time, "link", "air", sender, receiver, "ack", -1, sequence, attempt, packet.size, {})
+    return _record(time, "link", "air", sender, receiver, packet.message, sequence, attempt)
+
+
+def _record(
+    time: float, place: Place, event: Event, sender: int, receiver: int, message: Message, sequence: int, attempt: int
+) -> Record:
+    kind, number, size, values = message.kind, message.number, message.size, message.values
+    return Record(time, place, event, sender, receiver, kind, number, sequence, attempt, size, values)
 
 
 def _door(record: Record) -> int:

@@ -201,7 +201,7 @@ def _first(proven: Callable[[float], bool], top: float) -> float:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """Whether E_P[e^{−L}] ≤ 1, as for any loss: the sample `mean` and a one-sided `lower` bound of the truth."""
+    """Whether E_P[e^{−L}] ≤ 1, as for any loss: its sample `mean` and a one-sided `lower` bound."""
 
     mean: float
     lower: float

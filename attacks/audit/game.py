@@ -17,6 +17,7 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 _BAND_SHARE = 0.1  # of α, spent on how often the rule speaks, where that is needed
+_CAUTION = 4.5  # standard deviations: the best of some 5,000 pairs of thresholds looks better than it is
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ def play(
     trials = _coins_for(min(rest_0.size, rest_1.size))
     if trials < 1:
         raise PrivacyError(
-            f"{rest_0.size} and {rest_1.size} trials held out: too few to toss coins, record at least 10"
+            f"{rest_0.size} and {rest_1.size} trials held out: too few to toss coins, hold out at least 8"
         )
-    table = _Table.of(first_0, first_1, delta, error_rate(confidence))
+    table = _Table.of(first_0, first_1, delta)
     low, high = table.band()
     ones = int(rng.integers(0, 2, trials).sum())
     dry = ones > rest_1.size or trials - ones > rest_0.size
@@ -170,27 +171,26 @@ class _Table:
     size_0: int
     size_1: int
     delta: float
-    z: float
 
     @classmethod
-    def of(cls, scores_0: Array, scores_1: Array, delta: float, alpha: float) -> "_Table":
-        """Candidates are quantiles of all the scores, denser in the tails, and the float just above each."""
-        pooled = np.sort(np.concatenate([scores_0, scores_1]))
-        places = np.rint(special.expit(np.linspace(-8, 8, 41)) * (pooled.size - 1)).astype(np.intp)
-        values = pooled[np.unique(np.concatenate([places, [0, pooled.size - 1]]))]
-        grid = np.unique(np.concatenate([values, np.nextafter(values, np.inf), [-np.inf, np.inf]]))
+    def of(cls, scores_0: Array, scores_1: Array, delta: float) -> "_Table":
+        """Candidates lie halfway to the next score on both sides of each world's quantiles, denser in the tails."""
+        distinct = np.unique(np.clip(np.concatenate([scores_0, scores_1]), -1e300, 1e300))
+        halfway = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
+        quantiles = np.concatenate([_quantiles(scores_0), _quantiles(scores_1)])
+        at = np.searchsorted(distinct, np.clip(quantiles, -1e300, 1e300))
+        grid = np.unique(np.concatenate([halfway[at], halfway[at + 1], [-np.inf, np.inf]]))
         below_0 = np.searchsorted(np.sort(scores_0), grid) / scores_0.size
         below_1 = np.searchsorted(np.sort(scores_1), grid) / scores_1.size
-        z = float(special.ndtri(1 - alpha))
-        return cls(grid, below_0, below_1, scores_0.size, scores_1.size, delta, z)
+        return cls(grid, below_0, below_1, scores_0.size, scores_1.size, delta)
 
     def band(self) -> tuple[float, float]:
         """(threshold_0, threshold_1) with the most promising odds of right to wrong guesses."""
         trials = self.size_0 + self.size_1
         right = (self.below_0[:, None] + 1 - self.below_1[None, :]) / 2
         wrong = (self.below_1[:, None] + 1 - self.below_0[None, :]) / 2
-        p = _wilson(right * trials, (right + wrong) * trials, self.z)
-        q = _wilson((right + wrong) * trials, np.full_like(right, trials), self.z)
+        p = _wilson(right * trials, (right + wrong) * trials)
+        q = _wilson((right + wrong) * trials, np.full_like(right, trials))
         ordered = self.thresholds[:, None] <= self.thresholds[None, :]
         with np.errstate(divide="ignore", invalid="ignore"):
             spent = np.where(ordered & (right + wrong < 1), self.delta / q, self.delta)
@@ -208,12 +208,18 @@ class _Table:
         return self._best(self.below_0, self.size_0, self.below_1, self.size_1)
 
     def _best(self, hits: Array, own: int, alarms: Array, other: int) -> float:
-        hit = _wilson(hits * own, np.full_like(hits, own), self.z)
-        alarm = 1 - _wilson((1 - alarms) * other, np.full_like(alarms, other), self.z)
+        hit = _wilson(hits * own, np.full_like(hits, own))
+        alarm = 1 - _wilson((1 - alarms) * other, np.full_like(alarms, other))
         return float(self.thresholds[int(np.argmax((hit - self.delta) / alarm))])
 
 
-def _wilson(successes: Array, trials: Array, z: float) -> Array:
+def _quantiles(scores: Array) -> Array:
+    """Some 25 of the scores, the extremes among them; their ranks are even on the logit scale."""
+    places = np.rint(special.expit(np.linspace(-8, 8, 25)) * (scores.size - 1)).astype(np.intp)
+    return np.sort(scores)[np.unique(np.concatenate([places, [0, scores.size - 1]]))]
+
+
+def _wilson(successes: Array, trials: Array, z: float = _CAUTION) -> Array:
     """Wilson's lower bound: quick, and only roughly valid, so it chooses thresholds and proves nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(trials > 0, successes / trials, 0.0)

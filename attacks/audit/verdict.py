@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the sentence with its numbers, and `tightness`: measured ε / claimed ε, None if there is none."""
+    """A verdict, a sentence with the numbers, and `tightness`: measured / claimed ε, None if there is none."""
 
     verdict: Verdict
     reason: str
@@ -48,7 +48,7 @@ def decide(
     2. `uncovered` names a message that no noise covers: **unprotected**, whatever was claimed;
     3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
     4. `exact_lower` or the game's lower bound above the claim: **refuted**;
-    5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 and cannot be tested by play;
+    5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     6. `exact_lower` to `exact_upper` is not a finite interval, and no game's ceiling reaches the claim:
        **underpowered**;
     7. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
@@ -75,7 +75,8 @@ def decide(
         reason = f"ε is at least {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)
     if epsilon_claimed > vacuous_above:
-        reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {_odds(epsilon_claimed)} to 1. {measured}"
+        odds = _odds(epsilon_claimed)
+        reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {odds} to 1. {measured}"
         return Judgement(Verdict.VACUOUS, reason, tightness)
     enclosed = exact_lower is not None and exact_upper is not None and math.isfinite(exact_upper)
     if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
@@ -88,7 +89,7 @@ def decide(
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
-    """The evidence in a sentence or two; a game above the exact ε is pointed out, for one of them is wrong."""
+    """The evidence in a sentence or two; a game above the exact ε is pointed out."""
     parts: list[str] = []
     if lower is not None and upper is not None and lower == upper:
         parts.append(f"Exact ε of the pair: {lower:.4g}.")

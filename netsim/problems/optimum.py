@@ -60,7 +60,7 @@ def minimizer(
     for steps in _ROUNDS:
         x = _accelerated(gradient, smoothness, regularizer, x, steps)
         if isinstance(regularizer, L1):
-            signs = np.sign(x[0])
+            signs: Array = np.sign(x[0])
             x = min(x, _polished(gradient, hessian, x, signs != 0, regularizer.weight * signs), key=off)
         if off(x) <= TOLERANCE:
             break

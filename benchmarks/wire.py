@@ -1,0 +1,106 @@
+"""Messages per second of the engine against the idiomatic SimPy twin, in one run.
+
+50 agents, 255 links with delays of their own, rounds of two exchanges of ten floats; both sides do the same
+NumPy mixing. Ratios of CPU times, pair by pair; the medians are what to trust.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import networkx as nx
+import numpy as np
+import simpy_twin
+
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm
+from netsim.links import ConstantDelay, LinkLaw
+from netsim.node import Node
+from netsim.problems import LeastSquares, Problem
+from netsim.simulation import Simulation
+from netsim.topology import Topology
+
+AGENTS, EDGES, ROUNDS, DIMENSION = 50, 255, 200, 10
+
+
+@dataclass(frozen=True)
+class Gossip(Algorithm):
+    """x ← W x, `exchanges` times a round: the wire and nothing else."""
+
+    rounds: int
+    exchanges: int = 2
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros() + node.id
+        for _ in range(self.rounds * self.exchanges):
+            heard = await node.exchange(x=x)
+            x = heard.mix("x")
+
+
+def engine(
+    edges: list[tuple[int, int]], delays: list[float], taps: bool, loss: float = 0.0, bandwidth: float | None = None
+) -> int:
+    """One run of the engine; returns the messages it carried."""
+    graph = nx.Graph(edges)
+    law = {
+        directed: LinkLaw(ConstantDelay(delay), loss=loss, bandwidth=bandwidth, reliable=loss > 0)
+        for (i, j), delay in zip(edges, delays, strict=True)
+        for directed in ((i, j), (j, i))
+    }
+    objective = LeastSquares(np.eye(1, DIMENSION), np.zeros(1), 1.0)
+    run = Simulation(
+        Problem((objective,) * AGENTS),
+        Topology(graph),
+        Gossip(ROUNDS),
+        link_laws=law,
+        adversaries=(Adversary(),) if taps else (),
+        measure=False,
+        record_truth=False,
+    ).run()
+    return run.traffic["packets_delivered"]
+
+
+def timed(work: Callable[[], int]) -> float:
+    """Messages per CPU second."""
+    began = time.process_time()
+    messages = work()
+    return messages / (time.process_time() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object of named ratios")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    edges, delays, weights = simpy_twin.workload(AGENTS, EDGES)
+
+    def twin() -> int:
+        return simpy_twin.run(edges, delays, weights, ROUNDS, DIMENSION)[0]
+
+    rates: dict[str, list[float]] = {"simpy": [], "taps off": [], "taps on": []}
+    for _ in range(options.repeats):
+        rates["simpy"].append(timed(twin))
+        rates["taps off"].append(timed(lambda: engine(edges, delays, taps=False)))
+        rates["taps on"].append(timed(lambda: engine(edges, delays, taps=True)))
+
+    def ratio(name: str) -> float:
+        return statistics.median(a / b for a, b in zip(rates[name], rates["simpy"], strict=True))
+
+    ratios = {"taps_off_vs_simpy": ratio("taps off"), "taps_on_vs_simpy": ratio("taps on")}
+    if options.json:
+        print(json.dumps(ratios))
+        return
+    for name, values in rates.items():
+        print(f"{name:10} {statistics.median(values):>12,.0f} messages/s")
+    for name, value in ratios.items():
+        print(f"{name:20} {value:6.2f}")
+
+
+if __name__ == "__main__":
+    main()
