@@ -61,7 +61,7 @@ def engine(
         link_laws=law,
         adversaries=(Adversary(),) if taps else (),
         measure=False,
-        record_truth=False,
+        record="nothing",
     ).run()
     return run.traffic["packets_delivered"]
 

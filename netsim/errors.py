@@ -8,12 +8,17 @@ NetsimError
 │   ├── UnsupportedError something real (thread, socket, file, process) asked of virtual time
 │   └── ProtocolError    an algorithm broke the port's rules
 ├── PrivacyError         a mechanism, a claim or an audit asked for what it cannot give
+├── AttackError          an attack that needs what its view does not grant
 └── TranscriptError      a transcript that lacks what was asked of it
 
 A diverging run or an attack that recovers nothing is a result, not an error.
 """
 
+import reprlib
 from dataclasses import dataclass
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
 class NetsimError(Exception):
@@ -38,7 +43,7 @@ class ScenarioError(NetsimError):
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
         allowed = f"; allowed: {self.allowed}" if self.allowed else ""
-        return f"{place}{self.field} = {self.value!r}: {self.problem}{allowed}"
+        return f"{place}{self.field} = {_SHORT.repr(self.value)}: {self.problem}{allowed}"
 
     def under(self, prefix: str) -> "ScenarioError":
         """The same error, its field seen from one level further out."""
@@ -68,6 +73,10 @@ class ProtocolError(SimulationError):
 
 class PrivacyError(NetsimError):
     """A mechanism, a claim or an audit was asked for what it cannot give."""
+
+
+class AttackError(NetsimError):
+    """An attack needs what its view does not grant. One that tries and recovers nothing returns a result."""
 
 
 class TranscriptError(NetsimError):

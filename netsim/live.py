@@ -55,6 +55,7 @@ class LiveNode:
         coins: np.random.Generator,
         closed: Closed,
         truth: Truth | None = None,
+        record_queries: bool = False,
         taps: Sequence[Tap] = (),
         compute: DelayLaw | None = None,
         compute_rng: random.Random | None = None,
@@ -66,7 +67,9 @@ class LiveNode:
         self._shape = place.shape
         self._objective, self._inbox, self._noise, self._closed = objective, inbox, noise, closed
         self._channels, self._broadcast = channels, broadcast
-        self._truth, self._taps = truth, taps
+        self._taps = taps
+        self._queries = None if truth is None or not record_queries else truth.queries[place.id]
+        self._releases = None if truth is None else truth.releases[place.id]
         self._compute, self._compute_rng = compute, compute_rng or random.Random(0)
         self._exchanges = self._directs = 0
 
@@ -78,8 +81,8 @@ class LiveNode:
         if self._compute is not None:
             await self._work()
         gradient = self._objective.gradient(x)
-        if self._truth is not None:
-            self._truth.queries[self.id].append(Query(self._now(), x.copy(), gradient.copy()))
+        if self._queries is not None:
+            self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
         return gradient
 
     async def proximal(self, v: Array, step: float) -> Array:
@@ -87,16 +90,16 @@ class LiveNode:
         if self._compute is not None:
             await self._work()
         x = self._objective.proximal(v, step)
-        if self._truth is not None:
-            self._truth.queries[self.id].append(Query(self._now(), x.copy(), (v - x) / step))
+        if self._queries is not None:
+            self._queries.append(Query(self._now(), x.copy(), (v - x) / step))
         return x
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
         if mechanism.noiseless:
             return value
         released = mechanism.release(value, self._noise)
-        if self._truth is not None:
-            self._truth.releases[self.id].append(released)
+        if self._releases is not None:
+            self._releases.append(released)
         return released
 
     async def _work(self) -> None:

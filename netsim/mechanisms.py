@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy import special, stats
 
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
@@ -33,6 +34,10 @@ class Mechanism(Protocol):
 
     def log_density(self, observed: Array, value: Array) -> Array:
         """log p(observed | value), shape (replicas,), in nats."""
+        ...
+
+    def quantiles(self, observed: Array, value: Array) -> Array:
+        """P(release ≤ observed | value) per coordinate: uniform on (0, 1) if this law made the release."""
         ...
 
     def variance(self) -> Scale:
@@ -63,6 +68,9 @@ class Laplace:
         b = np.broadcast_to(self.scale, observed.shape)
         return np.sum(-np.abs(observed - value) / b - np.log(2 * b), axis=-1)
 
+    def quantiles(self, observed: Array, value: Array) -> Array:
+        return np.asarray(stats.laplace.cdf(observed - value, scale=self.scale), dtype=np.float64)
+
     def variance(self) -> Scale:
         return 2 * self.scale**2
 
@@ -89,6 +97,9 @@ class Gaussian:
     def log_density(self, observed: Array, value: Array) -> Array:
         s = np.broadcast_to(self.stddev, observed.shape)
         return np.sum(-0.5 * ((observed - value) / s) ** 2 - np.log(s) - 0.5 * np.log(2 * np.pi), axis=-1)
+
+    def quantiles(self, observed: Array, value: Array) -> Array:
+        return np.asarray(special.ndtr((observed - value) / self.stddev), dtype=np.float64)
 
     def variance(self) -> Scale:
         return self.stddev**2

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,8 +34,9 @@ class Simulation:
 
     `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
     share routes, delays and losses). `compute` is the law of the time a gradient takes. `measure` records
-    convergence, `record_truth` the private side for scoring; audits switch both off. Bad input is a
-    `ScenarioError` here, before time 0.
+    convergence; `record` says how much of the private side is kept for scoring: everything, only what
+    `privatize` returned (all that an audit grants its adversary), or nothing. Bad input is a `ScenarioError`
+    here, before time 0.
     """
 
     problem: Problem
@@ -49,7 +50,7 @@ class Simulation:
     chunk: int = 0
     compute: DelayLaw | None = None
     measure: bool = True
-    record_truth: bool = True
+    record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -136,9 +137,9 @@ class _Execution:
                 self.network.wires[edge].taps.append(tap.hear)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
-        self.truth = (
-            Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)]) if simulation.record_truth else None
-        )
+        self.truth = None
+        if simulation.record != "nothing":
+            self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
         self.total = 0
@@ -179,6 +180,7 @@ class _Execution:
             coins=coins_of(streams, i),
             closed=self._closed,
             truth=self.truth,
+            record_queries=simulation.record == "everything",
             taps=[tap for tap in self.taps if i in tap.adversary.nodes],
             compute=simulation.compute,
             compute_rng=streams.plain("agent", i, "compute"),

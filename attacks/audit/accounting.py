@@ -25,6 +25,8 @@ from attacks.audit.intervals import (
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
 
 @overload
 def gaussian_delta(mu: float, epsilon: float) -> float: ...
@@ -67,10 +69,9 @@ def _apart(u: Array, v: Array) -> Array:
 def _close(u: Array, width: Array) -> Array:
     """½e^{−u²} ∫_u^{u+width} −erfcx'(t) dt by eight Gauss–Legendre nodes; −erfcx'(t) = 2/√π − 2t·erfcx(t)."""
     start, h = np.maximum(u, -1.0), np.minimum(width, 1.0)
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    t = start[..., None] + h[..., None] * (nodes + 1) / 2
+    t = start[..., None] + h[..., None] * (_NODES + 1) / 2
     slope = 1 / math.sqrt(math.pi) - t * special.erfcx(t)
-    return np.exp(-(start**2)) * h * (slope @ weights) / 2
+    return np.exp(-(start**2)) * h * (slope @ _WEIGHTS) / 2
 
 
 @overload

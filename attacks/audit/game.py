@@ -174,7 +174,7 @@ class _Table:
 
     @classmethod
     def of(cls, scores_0: Array, scores_1: Array, delta: float) -> "_Table":
-        """Candidates lie halfway to the next score on both sides of each world's quantiles, denser in the tails."""
+        """Candidates lie halfway between each world's quantiles, denser in the tails, and the next scores."""
         distinct = np.unique(np.clip(np.concatenate([scores_0, scores_1]), -1e300, 1e300))
         halfway = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
         quantiles = np.concatenate([_quantiles(scores_0), _quantiles(scores_1)])
@@ -231,8 +231,8 @@ def _split(scores: Array, holdout: float, world: int) -> tuple[Array, Array]:
     flat = np.asarray(scores, dtype=np.float64).ravel()
     if np.isnan(flat).any():
         raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of world {world} are NaN: score every trial")
-    cut = math.ceil((1 - holdout) * flat.size)
-    if not 0 < cut < flat.size:
+    cut = max(round((1 - holdout) * flat.size), 1)
+    if cut >= flat.size:
         raise PrivacyError(
             f"{flat.size} scores of world {world}, holdout {holdout}: need some to choose and to play"
         )

@@ -89,7 +89,7 @@ def falls_short(values: Array, mean: float, alpha: float) -> bool:
 
 def boundary(proven: Callable[[float], bool], true_at: float, false_at: float) -> float:
     """Where a monotone `proven` turns from true to false, rounded towards the end where it is true."""
-    for _ in range(60):
+    for _ in range(45):
         middle = (true_at + false_at) / 2
         if proven(middle):
             true_at = middle

@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, a sentence with the numbers, and `tightness`: measured / claimed ε, None if there is none."""
+    """A verdict, a sentence with the numbers, and `tightness`: measured ε over claimed ε, if there is one."""
 
     verdict: Verdict
     reason: str
@@ -83,9 +83,10 @@ def decide(
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)
     share = "" if tightness is None else f", and {tightness:.0%} of it was found"
-    return Judgement(
-        Verdict.CONSISTENT, f"Nothing measured exceeds the {claim}{share}. {measured}", tightness
-    )
+    open_end = exact_upper is not None and exact_upper > epsilon_claimed * (1 + _ROUNDING)
+    more = " The exact interval reaches above the claim: more losses would narrow it." if open_end else ""
+    reason = f"Nothing measured is proven to exceed the {claim}{share}. {measured}{more}"
+    return Judgement(Verdict.CONSISTENT, reason, tightness)
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:

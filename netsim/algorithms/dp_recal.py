@@ -109,6 +109,8 @@ class DPRecal(Walk):
             failed.append("σ₁ = 0: the theorem needs noise")
         if not 0 < delta < 1:
             failed.append(f"δ = {delta:g} is not in (0, 1)")
+        if not math.isfinite(adjacency.gradient_change):
+            failed.append("the change of a gradient has no finite bound c")
         rho = math.inf if failed else self.rho(adjacency, setting)
         epsilon = None if failed else rho + 2 * math.sqrt(rho * math.log(1 / delta))
         return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", tuple(failed))

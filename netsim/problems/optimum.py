@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netsim.arrays import Array
 from netsim.problems.newton import newton
 from netsim.problems.regularizer import L1, Regularizer, Zero
 
 TOLERANCE = 1e-12
-_ROUNDS = (100, 1_000, 20_000)
-"""Accelerated steps before each attempt at polishing."""
+ROUNDS, ACCELERATED_STEPS = 200, 100
+FLAT = 1e-12
+"""Added to a Hessian, relative to its trace, so that Newton does not wander along flat directions."""
 
 Map = Callable[[Array], Array]
 
@@ -40,29 +40,29 @@ def residual(gradient: Map, regularizer: Regularizer, x: Array) -> Array:
     return np.abs(x - regularizer.proximal(x - gradient(x), 1.0)).max(axis=1)
 
 
+def uncertainty(gradient: Map, regularizer: Regularizer, x: Array) -> float:
+    """The residual of the one point x, and what rounding may hide of it: it is a difference of x's."""
+    return float(residual(gradient, regularizer, x)[0] + np.finfo(np.float64).eps * np.abs(x).max())
+
+
 def minimizer(
     gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array
 ) -> Array:
     """The minimizer, or the best found: the caller checks its residual.
 
-    Smooth problems by damped Newton; others by accelerated proximal gradient and, with an L1, Newton on the
-    support and signs that it found.
+    Smooth problems by damped Newton; others by accelerated proximal gradient in turn with, for an L1, Newton
+    on the face (support and signs) where it stands.
     """
-
-    def off(x: Array) -> float:
-        return float(residual(gradient, regularizer, x)[0])
-
     x = start
-    if off(x) <= TOLERANCE:
+    if uncertainty(gradient, regularizer, x) <= TOLERANCE:
         return x
     if isinstance(regularizer, Zero):
-        return _polished(gradient, hessian, x, np.ones(x.shape[1], dtype=np.bool_), np.zeros(x.shape[1]))
-    for steps in _ROUNDS:
-        x = _accelerated(gradient, smoothness, regularizer, x, steps)
+        return _face_minimizer(gradient, hessian, x, np.ones(x.shape), np.zeros(x.shape))
+    for _ in range(ROUNDS):
+        x = _accelerated(gradient, smoothness, regularizer, x)
         if isinstance(regularizer, L1):
-            signs: Array = np.sign(x[0])
-            x = min(x, _polished(gradient, hessian, x, signs != 0, regularizer.weight * signs), key=off)
-        if off(x) <= TOLERANCE:
+            x = _descended(gradient, hessian, x, regularizer.weight)
+        if uncertainty(gradient, regularizer, x) <= TOLERANCE:
             break
     return x
 
@@ -73,10 +73,10 @@ def attained(gradient: Map, hessian: Map, x: Array) -> bool:
     return bool(np.linalg.norm(step) <= 1e-3 * (1 + np.linalg.norm(x)))
 
 
-def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array, steps: int) -> Array:
+def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array) -> Array:
     """FISTA (Beck & Teboulle 2009) with the gradient restart of O'Donoghue & Candès 2015."""
     step, ahead, momentum = 1 / smoothness, x, 1.0
-    for _ in range(steps):
+    for _ in range(ACCELERATED_STEPS):
         before = x
         x = regularizer.proximal(ahead - step * gradient(ahead), step)
         if float(((ahead - x) * (x - before)).sum()) > 0:
@@ -86,20 +86,36 @@ def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: 
     return x
 
 
-def _polished(gradient: Map, hessian: Map, x: Array, support: NDArray[np.bool_], slope: Array) -> Array:
-    """The zero of ∇ + slope on the support, by Newton from x; the other coordinates are 0."""
-    if not support.any():
-        return np.zeros_like(x)
+def _descended(gradient: Map, hessian: Map, x: Array, weight: float) -> Array:
+    """Towards the minimizer of x's face; where a coordinate would change its sign it stays 0, and again."""
+    while x.any():
+        signs: Array = np.sign(x)
+        slope: Array = weight * signs
+        target = _face_minimizer(gradient, hessian, x, signs, slope)
+        if not float(((gradient(x) + slope) * (target - x)).sum()) < 0:
+            return x
+        crossing = signs * target < 0
+        if not crossing.any():
+            return target
+        shares = np.where(crossing, x / np.where(crossing, x - target, 1.0), np.inf)
+        x = np.where(shares == shares.min(), 0.0, x + shares.min() * (target - x))
+    return x
+
+
+def _face_minimizer(gradient: Map, hessian: Map, x: Array, signs: Array, slope: Array) -> Array:
+    """The zero of ∇ + slope where signs ≠ 0, by Newton from x; the other coordinates are 0."""
+    support = np.flatnonzero(signs)
 
     def spread(y: Array) -> Array:
-        full = np.zeros_like(x)
+        full = np.zeros(x.shape)
         full[:, support] = y
         return full
 
     def slopes(y: Array) -> Array:
-        return gradient(spread(y))[:, support] + slope[support]
+        return (gradient(spread(y)) + slope)[:, support]
 
     def curvature(y: Array) -> Array:
-        return hessian(spread(y))[np.ix_(support, support)][None]
+        h = hessian(spread(y))[np.ix_(support, support)]
+        return (h + FLAT * np.trace(h) * np.eye(len(h)))[None]
 
     return spread(newton(slopes, curvature, x[:, support], np.array([TOLERANCE / 100])))

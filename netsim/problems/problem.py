@@ -13,7 +13,7 @@ from netsim.problems.data import Dataset
 from netsim.problems.least_squares import LeastSquares
 from netsim.problems.logistic import LogisticLoss
 from netsim.problems.objective import Objective
-from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual
+from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual, uncertainty
 from netsim.problems.regularizer import L1, Regularizer, Zero
 
 
@@ -81,14 +81,14 @@ class Problem:
     def _optimum(self) -> Optimum:
         start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
         x = minimizer(self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
-        reached = float(self.residual(x)[0])
+        reached = uncertainty(self.mean_gradient, self.regularizer, x)
         if not reached <= TOLERANCE:
             raise ScenarioError("problem", self.name, f"its optimum is known to {reached:.1e} only", remedy)
         smooth = isinstance(self.regularizer, Zero)
         if smooth and not attained(self.mean_gradient, self._mean_hessian, x):
             raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
         x.setflags(write=False)
-        return Optimum(x[0], float(self.value(x)[0]), reached)
+        return Optimum(x[0], float(self.value(x)[0]), float(self.residual(x)[0]))
 
     def _mean_hessian(self, x: Array) -> Array:
         """∇²F / n at x of shape (1, dimension)."""

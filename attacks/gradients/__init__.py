@@ -1,0 +1,43 @@
+"""From a view to estimates of private gradients: each algorithm's own inversion."""
+
+from collections.abc import Callable
+
+from attacks.gradients.baton import GradientEstimate
+from attacks.gradients.descent import through_differences
+from attacks.gradients.dp_recal import through_iterates
+from attacks.gradients.recal import through_duals
+from netsim.adversary import AdversaryView
+from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
+from netsim.errors import AttackError
+
+
+Inversion = Callable[[AdversaryView], list[GradientEstimate]]
+
+
+def inversion_of(algorithm: Algorithm) -> Inversion:
+    """The strongest inversion that is known of an algorithm.
+
+    You get an `AttackError` for an algorithm that has none.
+    """
+    if isinstance(algorithm, Recal) or (isinstance(algorithm, DPRecal) and algorithm.reading == "as_analysed"):
+        return through_duals
+    if isinstance(algorithm, DPRecal):
+        return through_iterates
+    if isinstance(algorithm, PrivateGradientDescent):
+        return through_differences
+    raise AttackError(f"no inversion of {type(algorithm).__name__} is known")
+
+
+def infer(view: AdversaryView) -> list[GradientEstimate]:
+    """Estimate every gradient that the view determines, by the algorithm's own inversion."""
+    return inversion_of(view.public.algorithm)(view)
+
+
+__all__ = [
+    "GradientEstimate",
+    "infer",
+    "inversion_of",
+    "through_differences",
+    "through_duals",
+    "through_iterates",
+]

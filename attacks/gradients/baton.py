@@ -1,0 +1,53 @@
+"""What the attacks on token algorithms share: the walk of the baton, as far as it was heard."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array
+from netsim.messages import Values
+
+
+class GradientEstimate(NamedTuple):
+    """∇f_agent(point) ≈ gradient, both (replicas, dimension).
+
+    `query` counts the agent's gradient queries from 0; `stddev` is that of one coordinate's error, the same for
+    all (0: exact up to rounding).
+    """
+
+    agent: int
+    query: int
+    point: Array
+    gradient: Array
+    stddev: float
+
+
+class Visit(NamedTuple):
+    """One activation of an agent, its `number`-th from 0: the baton it got and the baton it passed on."""
+
+    agent: int
+    number: int
+    incoming: Values
+    outgoing: Values
+
+
+def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Visit]:
+    """The visits of each agent from its first on, as long as none of its batons was missed.
+
+    Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
+    A visit is whole if the message heard just before the outgoing one was addressed to its sender; the very
+    first holder's incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    """
+    seen: dict[int, int] = {}
+    start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
+    receiver, incoming = first, start
+    for row in view.transcript.on_links():
+        agent = row.sender
+        if receiver == agent and row.number == seen.get(agent, 0):
+            seen[agent] = row.number + 1
+            yield Visit(agent, row.number, incoming, row.values)
+        else:
+            seen[agent] = -1  # a gap: from here on this agent's dual is unknown
+        receiver, incoming = row.receiver, row.values

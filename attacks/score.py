@@ -1,0 +1,104 @@
+"""The only room where an estimate meets the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attacks.gradients.baton import GradientEstimate
+from attacks.reconstruction.single_record import Prior, Reconstruction
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.problems import LogisticLoss
+from netsim.truth import Truth
+
+
+@dataclass(frozen=True)
+class GradientScore:
+    """How well the private gradients were inferred.
+
+    `errors[k]` is ‖estimate − gradient‖/max(1, ‖gradient‖) of estimate k, (estimates, replicas), and `times[k]`
+    the virtual time of the query; `estimated` of `asked` queries have an estimate at all. `hidden[i]` counts
+    agent i's queries without one.
+    """
+
+    errors: Array
+    times: Array
+    agents: tuple[int, ...]
+    estimated: int
+    asked: int
+    hidden: tuple[int, ...]
+
+    @property
+    def worst(self) -> float:
+        """The largest error of any estimate."""
+        return float(np.max(self.errors)) if self.errors.size else float("inf")
+
+    @property
+    def median(self) -> float:
+        """The median error."""
+        return float(np.median(self.errors)) if self.errors.size else float("inf")
+
+
+def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> GradientScore:
+    """Compare every estimate with the gradient its agent got at that query."""
+    errors, times = [], []
+    found = [0] * len(truth.queries)
+    for estimate in estimates:
+        query = truth.queries[estimate.agent][estimate.query]
+        scale = np.maximum(1.0, np.linalg.norm(query.gradient, axis=-1))
+        errors.append(np.linalg.norm(estimate.gradient - query.gradient, axis=-1) / scale)
+        times.append(query.time)
+        found[estimate.agent] += 1
+    asked = [len(queries) for queries in truth.queries]
+    return GradientScore(
+        np.array(errors),
+        np.array(times),
+        tuple(e.agent for e in estimates),
+        len(estimates),
+        sum(asked),
+        tuple(a - f for a, f in zip(asked, found, strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class ImageScore:
+    """How well one agent's record was rebuilt, mean over replicas.
+
+    `mse_prior` is that of guessing the prior's mean of the true label (a guesser who is told the label);
+    `skill` = 1 − mse/mse_prior: 1 is the record itself, 0 no better than the guess, negative worse.
+    """
+
+    agent: int
+    truth: Array
+    rebuilt: Array
+    guess: Array
+    mse: float
+    mse_prior: float
+    largest_error: float
+    label_correct: float
+
+    @property
+    def skill(self) -> float:
+        """1 − mse/mse_prior."""
+        return 1 - self.mse / self.mse_prior
+
+
+def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> ImageScore:
+    """Compare a rebuilt record with the agent's. You get an `AttackError` if the agent holds more than one."""
+    objective = truth.problem.objectives[reconstruction.agent]
+    if not isinstance(objective, LogisticLoss) or len(objective.labels) != 1:
+        raise AttackError(f"agent {reconstruction.agent} does not hold exactly one labelled record")
+    record, label = objective.features[0], int(objective.labels[0])
+    guess = prior.mean[label]
+    error = reconstruction.features - record
+    return ImageScore(
+        reconstruction.agent,
+        record,
+        reconstruction.features[0],
+        guess,
+        float(np.mean(error**2)),
+        float(np.mean((guess - record) ** 2)),
+        float(np.max(np.abs(error))),
+        float(np.mean(reconstruction.labels == label)),
+    )

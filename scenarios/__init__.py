@@ -1,0 +1,1 @@
+"""Experiments as data: schema, runner, reports, command line."""

@@ -1,0 +1,264 @@
+"""Results as plain data: what results.json holds and what the report is made of."""
+
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from attacks.audit.audit import Audit
+from attacks.audit.game import GameResult
+from attacks.score import GradientScore, ImageScore
+from netsim.arrays import Array
+from netsim.problems import Dataset
+from netsim.simulation import Run
+from scenarios.experiment import Experiment, Subject
+
+Results = dict[str, Any]
+
+CURVE_POINTS = 400
+SUMMARIES = {
+    "recal": "RECAL: a baton walks the graph, no noise; claims nothing.",
+    "dp_recal": "DP-RECAL: the baton carries a noisy ũ and an unprotected x.",
+    "private_gradient_descent": "Gradient descent in rounds, Laplace noise on what is sent.",
+}
+READINGS = {
+    "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
+    "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
+    "fresh_noise": "Repair: fresh noise also inside the proximal step that makes x⁺.",
+    "told_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
+}
+NOTES = [
+    "A gradient of many records does not determine them: for the pictures each agent holds one image; for "
+    "convergence and the audit all records are split among the agents.",
+    "The prior's guess is the mean of the images that no agent holds, of the right class: the rebuilt image has "
+    "to beat a guesser who is told the label.",
+    "ε_exact and the games are for one adjacent pair: a worse pair may exist, so 'consistent' is no proof.",
+    "NumPy's Laplace and Gaussian samplers are models for experiments, not deployable mechanisms.",
+]
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what the numbers depend on."""
+    names = ("netsim-lab", "numpy", "scipy", "simpy", "networkx", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
+
+
+def header(experiment: Experiment, command: str) -> Results:
+    """Everything but the algorithms' results."""
+    scenario = experiment.scenario
+    return {
+        "name": scenario.name,
+        "title": scenario.title or scenario.name,
+        "description": scenario.description,
+        "status": "running",
+        "command": command,
+        "versions": versions(),
+        "seed": scenario.seed,
+        "scenario": scenario.model_dump(),
+        "notes": NOTES if scenario.attacks.images else NOTES[2:],
+        "problem": _problem(experiment),
+        "network": _network(experiment),
+        "algorithms": [],
+    }
+
+
+def manifest(experiment: Experiment, header: Results) -> Results:
+    """The scenario with every default written out, versions and seed, and what was computed from it."""
+    resolved = [
+        {"name": s.spec.name, "algorithm": type(s.simulation.algorithm).__name__}
+        | _public_fields(s.simulation.algorithm)
+        for s in experiment.subjects
+    ]
+    return {key: header[key] for key in ("name", "command", "versions", "seed", "scenario", "problem")} | {
+        "resolved": resolved
+    }
+
+
+def _public_fields(algorithm: object) -> Results:
+    return {name: repr(value) for name, value in vars(algorithm).items()}
+
+
+def _problem(experiment: Experiment) -> Results:
+    problem, scenario = experiment.problem, experiment.scenario
+    optimum = problem.optimum()
+    return {
+        "kind": scenario.problem.kind,
+        "data": experiment.dataset.name,
+        "agents": problem.agents,
+        "dimension": problem.dimension,
+        "records": experiment.dataset.records,
+        "records_per_agent": [int(getattr(f, "records", 0)) for f in problem.objectives],
+        "smoothness": problem.smoothness,
+        "strong_convexity": problem.strong_convexity,
+        "optimum_residual": optimum.residual,
+        "optimum_is_zero": bool(np.all(optimum.point == 0)),
+    }
+
+
+def _network(experiment: Experiment) -> Results:
+    topology = experiment.topology
+    place: Mapping[int, Array] = (
+        nx.circular_layout(topology.graph)
+        if topology.agents <= 40
+        else nx.spring_layout(topology.graph, seed=experiment.scenario.seed)
+    )
+    points = np.array([place[i] for i in range(topology.agents)])
+    points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
+    adversary = experiment.scenario.adversary.build()
+    return {
+        "name": topology.name,
+        "edges": [list(edge) for edge in topology.edges],
+        "positions": points.tolist(),
+        "tapped": sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
+        "tapped_nodes": list(adversary.nodes),
+        "spectral_gap": topology.spectral_gap,
+    }
+
+
+def subject(subject: Subject) -> Results:
+    """An algorithm before it has run."""
+    spec = subject.spec
+    summary = READINGS.get(getattr(spec, "reading", ""), SUMMARIES[spec.kind])
+    slug = re.sub(r"[^a-z0-9]+", "-", spec.name.lower()).strip("-")
+    return {
+        "name": spec.name,
+        "slug": slug,
+        "kind": spec.kind,
+        "summary": summary,
+        "convergence": None,
+        "run": None,
+        "gradients": None,
+        "images": None,
+        "audit": None,
+    }
+
+
+def run(run: Run) -> Results:
+    """Convergence and traffic."""
+    return {
+        "convergence": _convergence(run),
+        "run": {
+            "activations": list(run.activations),
+            "largest_activations": run.largest_activations,
+            "time": run.time,
+            "traffic": dict(run.traffic),
+        },
+    }
+
+
+def _convergence(run: Run) -> Results:
+    assert run.metrics is not None
+    walk = run.simulation.algorithm.stopping().per_agent or run.simulation.algorithm.stopping().activations
+    errors = run.metrics.relative_errors() if walk else run.metrics.worst_by_round(len(run.activations))
+    if not errors.size:
+        return {"unit": "activations", "count": [], "median": [], "low": [], "high": [], "final": None, "replicas": 0}
+    low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
+    chosen = thinned(len(errors))
+    return {
+        "unit": "activations" if walk else "rounds",
+        "count": [int(k) + 1 for k in chosen],
+        "median": median[chosen].tolist(),
+        "low": low[chosen].tolist(),
+        "high": high[chosen].tolist(),
+        "final": float(median[-1]),
+        "replicas": errors.shape[1],
+    }
+
+
+def thinned(length: int) -> Array:
+    """At most `CURVE_POINTS` indices from first to last, evenly spaced."""
+    return np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
+
+
+def gradients(score: GradientScore) -> Results:
+    """How well gradients were inferred, with the median error over replicas in order of time."""
+    order = np.argsort(score.times, kind="stable")
+    curve = np.median(score.errors, axis=1)[order] if score.errors.size else np.empty(0)
+    return {
+        "estimated": score.estimated,
+        "asked": score.asked,
+        "hidden": list(score.hidden),
+        "worst": score.worst,
+        "median": score.median,
+        "curve": curve[thinned(len(curve))].tolist() if curve.size else [],
+    }
+
+
+def images(scores: Sequence[ImageScore], dataset: Dataset, exact: bool) -> Results:
+    """Originals, reconstructions and guesses."""
+    return {
+        "shape": list(dataset.image_shape or (1, dataset.dimension)),
+        "range": list(dataset.value_range or (0.0, 1.0)),
+        "exact": exact,
+        "note": "each agent holds one image",
+        "agents": [
+            {
+                "agent": s.agent,
+                "original": s.truth.tolist(),
+                "rebuilt": s.rebuilt.tolist(),
+                "guess": s.guess.tolist(),
+                "mse": s.mse,
+                "mse_prior": s.mse_prior,
+                "skill": s.skill,
+                "largest_error": s.largest_error,
+                "label_correct": s.label_correct,
+            }
+            for s in scores
+        ],
+    }
+
+
+def audit(found: Audit) -> Results:
+    """The claim, the three epsilons, the evidence and the verdict."""
+    claim = found.claim
+    return {
+        "verdict": found.judgement.verdict.value,
+        "reason": found.judgement.reason,
+        "pair": found.pair.description,
+        "trials": found.trials,
+        "confidence": found.confidence,
+        "first_violation": found.first_violation,
+        "uncovered": None if found.uncovered is None else str(found.uncovered),
+        "claim": {
+            "epsilon": claim.epsilon,
+            "delta": claim.delta,
+            "source": claim.source,
+            "adjacency": claim.adjacency.relation,
+            "norm": claim.norm,
+            "gradient_change": claim.adjacency.gradient_change,
+            "failed_conditions": list(claim.failed_conditions),
+        },
+        "epsilon_claimed": claim.epsilon,
+        "epsilon_exact": {
+            "lower": max(e.epsilon.lower for e in found.exact),
+            "estimate": found.epsilon_exact,
+            "upper": max(e.epsilon.upper for e in found.exact),
+            "by_formula": all(e.by_formula for e in found.exact),
+            "upper_bound_only": any(e.off_wire for e in found.exact),
+        },
+        "epsilon_audited": found.epsilon_audited,
+        "white_box": _game(found.white_box),
+        "black_box": None if found.black_box is None else _game(found.black_box),
+        "growth": [list(point) for point in max((e.growth for e in found.exact), key=_last)],
+        "checks": {
+            "mean_exp_minus_loss": [e.self_check.mean for e in found.exact],
+            "noise_law_p": [e.noise_law_p for e in found.exact],
+        },
+    }
+
+
+def _last(growth: tuple[tuple[int, float], ...]) -> float:
+    return growth[-1][1] if growth else 0.0
+
+
+def _game(game: GameResult) -> Results:
+    return {
+        name: getattr(game, name)
+        for name in (
+            "epsilon_audited", "trials", "correct", "guesses", "accuracy_lower", "ceiling", "confidence",
+        )
+    }  # fmt: skip

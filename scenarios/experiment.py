@@ -1,0 +1,292 @@
+"""From a scenario to things that can run: everything is built, and every condition checked, before time 0."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from attacks.audit.audit import Pair
+from attacks.reconstruction import Prior
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
+from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
+from netsim.links import LinkLaw
+from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
+from netsim.randomness import Streams
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import Topology
+from scenarios.schema import (
+    AlgorithmSpec,
+    DPRecalSpec,
+    PrivateGradientDescentSpec,
+    PureTarget,
+    RecalSpec,
+    Scenario,
+    Stddev,
+    schedule,
+)
+
+MONITOR_DELTA = 1e-3
+"""δ at which a claim is evaluated where the scenario names none."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One algorithm of the scenario, ready to run: with all records split, and with one record per agent."""
+
+    spec: AlgorithmSpec
+    delta: float
+    simulation: Simulation
+    one_record: Simulation | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario with everything built. `prior` is made of the records that no agent holds."""
+
+    scenario: Scenario
+    dataset: Dataset
+    problem: Problem
+    topology: Topology
+    adjacency: Adjacency
+    subjects: tuple[Subject, ...]
+    pair: Pair | None
+    prior: Prior | None
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Experiment":
+        """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
+        topology = _topology(scenario)
+        dataset = _loaded(scenario)
+        problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
+        held = _one_record_each(scenario, dataset) if scenario.attacks.images else None
+        alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
+        builder = _Builder(scenario, topology, dataset)
+        return cls(
+            scenario,
+            dataset,
+            problem,
+            topology,
+            _adjacency(scenario, dataset, problem),
+            tuple(builder.subject(index, problem, alone) for index in range(len(scenario.algorithms))),
+            None if scenario.audit is None else _pair(scenario, problem),
+            None if held is None else _prior(dataset, held),
+        )
+
+
+# ── the parts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _topology(scenario: Scenario) -> Topology:
+    try:
+        return scenario.topology.build()
+    except ScenarioError as error:
+        raise error if error.field == "topology" else error.under("topology") from None
+
+
+def _loaded(scenario: Scenario) -> Dataset:
+    try:
+        return scenario.problem.data.load()
+    except ScenarioError as error:
+        raise error.under("problem.data") from None
+
+
+def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
+    spec = scenario.problem
+    try:
+        return build(spec.kind, parts, spec.ridge, spec.l1)
+    except ScenarioError as error:
+        raise error.under("problem") from None
+
+
+def _one_record_each(scenario: Scenario, dataset: Dataset) -> list[int]:
+    """Which records the agents hold in the image run: both classes in turn, drawn by the scenario's seed."""
+    if dataset.image_shape is None or scenario.problem.kind != "logistic":
+        raise ScenarioError(
+            "attacks.images", True, "images are rebuilt from logistic losses on image data", "data: digits"
+        )
+    rng = Streams(scenario.seed).generator("images")
+    order = rng.permutation(dataset.records)
+    pools = [[int(k) for k in order if dataset.labels[k] == label] for label in (-1, 1)]
+    return [pools[i % 2][i // 2] for i in range(scenario.topology.agents)]
+
+
+def _prior(dataset: Dataset, held: list[int]) -> Prior:
+    rest = [k for k in range(dataset.records) if k not in held]
+    return Prior.of(dataset.features[rest], dataset.labels[rest])
+
+
+def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
+    """sup ‖∇ℓ‖₂ of one record's logistic loss: a public bound on ‖a‖₂; infinite where there is none."""
+    if scenario.problem.kind != "logistic":
+        return float("inf")
+    if scenario.problem.data.norm_bound is not None:
+        return scenario.problem.data.norm_bound
+    if dataset.value_range is not None:
+        return float(np.sqrt(dataset.dimension) * max(map(abs, dataset.value_range)))
+    return float("inf")
+
+
+def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
+    bound = 2 * _record_bound(scenario, dataset)
+    if scenario.audit is not None and scenario.audit.adjacency == "agent":
+        return Adjacency(bound, "all data of one agent replaced")
+    fewest = min(_records(f) for f in problem.objectives)
+    return Adjacency(bound / fewest, "one record of one agent replaced")
+
+
+def _records(objective: Objective) -> int:
+    assert isinstance(objective, LogisticLoss | LeastSquares)
+    return objective.records
+
+
+# ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Builder:
+    scenario: Scenario
+    topology: Topology
+    dataset: Dataset
+
+    def subject(self, index: int, problem: Problem, alone: Problem | None) -> Subject:
+        spec = self.scenario.algorithms[index]
+        names = [other.name for other in self.scenario.algorithms[:index]]
+        if spec.name in names:
+            raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "a name of its own")
+        delta = MONITOR_DELTA
+        if isinstance(spec, DPRecalSpec) and not isinstance(spec.noise, Stddev):
+            delta = spec.noise.delta
+        return Subject(
+            spec,
+            delta,
+            self._simulation(index, problem),
+            None if alone is None else self._simulation(index, alone),
+        )
+
+    def _simulation(self, index: int, problem: Problem) -> Simulation:
+        scenario = self.scenario
+        try:
+            return Simulation(
+                problem,
+                self.topology,
+                self._algorithm(scenario.algorithms[index], problem),
+                self._links(),
+                adversaries=(self._adversary(),),
+                replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
+                seed=scenario.seed,
+                value_range=self.dataset.value_range,
+            )
+        except ScenarioError as error:
+            raise _readdressed(error, index) from None
+
+    def _links(self) -> LinkLaw:
+        try:
+            return self.scenario.links.build()
+        except ScenarioError as error:
+            raise error.under("links.delay" if error.field in ("low", "high") else "links") from None
+
+    def _adversary(self) -> Adversary:
+        return self.scenario.adversary.build()
+
+    def _algorithm(self, spec: AlgorithmSpec, problem: Problem) -> Algorithm:
+        match spec:
+            case RecalSpec():
+                return Recal(_baton_step(spec, problem), spec.activations, spec.per_agent, spec.first)
+            case DPRecalSpec():
+                return self._dp_recal(spec, problem)
+            case PrivateGradientDescentSpec():
+                return _private_descent(spec, problem)
+
+    def _dp_recal(self, spec: DPRecalSpec, problem: Problem) -> DPRecal:
+        algorithm = DPRecal(
+            step=_baton_step(spec, problem),
+            per_agent=spec.per_agent,
+            first=spec.first,
+            ratio=spec.ratio,
+            reading=spec.reading,
+        )
+        if isinstance(spec.noise, Stddev):
+            return replace(algorithm, stddev=spec.noise.stddev)
+        adjacency = _adjacency(self.scenario, self.dataset, problem)
+        if not np.isfinite(adjacency.gradient_change):
+            raise ScenarioError(
+                "algorithm.noise", spec.noise.model_dump(), "noise cannot be calibrated: no bound on one record's gradient",
+                "problem.kind: logistic with problem.data.norm_bound, or noise: {stddev: …}",
+            )  # fmt: skip
+        return algorithm.calibrated(
+            spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
+        )
+
+
+def setting_of(problem: Problem, releases: int) -> Setting:
+    """The public facts of a problem that a claim depends on."""
+    smoothness = tuple(f.smoothness for f in problem.objectives)
+    return Setting(problem.agents, problem.dimension, smoothness, releases)
+
+
+def _baton_step(spec: RecalSpec | DPRecalSpec, problem: Problem) -> float:
+    return 1 / (problem.smoothness + 1) if spec.step == "auto" else spec.step
+
+
+def _private_descent(spec: PrivateGradientDescentSpec, problem: Problem) -> PrivateGradientDescent:
+    clip = None if spec.clip is None else Clip(spec.clip.bound, spec.clip.norm)
+    step = Constant(1 / problem.smoothness) if spec.step == "auto" else schedule(spec.step)
+    if not isinstance(spec.scale, PureTarget):
+        return PrivateGradientDescent(spec.rounds, step, schedule(spec.scale), clip)
+    if clip is None:
+        raise ScenarioError(
+            "algorithm.scale", spec.scale.model_dump(), "noise cannot be calibrated without clipping",
+            "clip: {bound: …}, or a scale",
+        )  # fmt: skip
+    change = 2 * clip.l1_bound(problem.dimension) * sum(step(k) for k in range(spec.rounds - 1))
+    return PrivateGradientDescent(spec.rounds, step, Constant(change / spec.scale.epsilon), clip)
+
+
+def _is_noisy(spec: AlgorithmSpec) -> bool:
+    return not isinstance(spec, RecalSpec)
+
+
+def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
+    """A simulation's field as the scenario's field."""
+    for inner, outer in (("algorithm", f"algorithms[{index}]"), ("adversaries[0]", "adversary")):
+        if error.field == inner or error.field.startswith(inner + "."):
+            return replace(error, field=outer + error.field.removeprefix(inner))
+    return error
+
+
+# ── the adjacent pair ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _pair(scenario: Scenario, problem: Problem) -> Pair:
+    spec = scenario.audit
+    assert spec is not None
+    if spec.agent >= problem.agents:
+        raise ScenarioError("audit.agent", spec.agent, "no such agent", f"0 … {problem.agents - 1}")
+    own = problem.objectives[spec.agent]
+    if not isinstance(own, LogisticLoss):
+        raise ScenarioError("problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic")
+    if spec.adjacency == "agent":
+        flipped = LogisticLoss(own.features, -own.labels, own.ridge)
+        return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
+    return _worst_record(spec.agent, own, problem)
+
+
+def _worst_record(agent: int, own: LogisticLoss, problem: Problem) -> Pair:
+    """Replace one record of the agent by one of the others', labels as they are or flipped, such that
+    sup ‖∇f − ∇f'‖ = max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest."""
+    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, LogisticLoss)]
+    features = np.concatenate([f.features for f in others] * 2)
+    labels = np.concatenate([f.labels for f in others] + [-f.labels for f in others])
+    distance = cdist(own.labels[:, None] * own.features, labels[:, None] * features)
+    out, new = (int(k) for k in np.unravel_index(np.argmax(distance), distance.shape))
+    adjacent = own.with_record(out, features[new], float(labels[new]))
+    return Pair(
+        agent,
+        (own, adjacent),
+        f"record {out} of agent {agent} replaced by another agent's record "
+        f"(sup ‖Δ∇f‖₂ = {own.gradient_difference_bound(adjacent):.4g}; the largest of "
+        f"{distance.size:,} replacements searched)",
+    )

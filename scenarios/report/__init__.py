@@ -1,0 +1,5 @@
+"""Results as one self-contained page to look at."""
+
+from scenarios.report.page import render
+
+__all__ = ["render"]

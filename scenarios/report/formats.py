@@ -1,0 +1,69 @@
+"""Numbers as people read them; results may say "inf" and "nan" in words."""
+
+import math
+from typing import Any
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MISSING = "–"
+
+
+def number(value: Any) -> float:
+    """A result as a float: "inf" and "nan" are numbers, None and words are nan."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def numbers(values: Any) -> list[float]:
+    """A list of results as floats; nothing is an empty list."""
+    return [number(value) for value in values or ()]
+
+
+def show(value: Any, digits: int = 3) -> str:
+    """`digits` significant digits, ∞, powers of ten with superscripts, or a dash where there is no number."""
+    x = number(value)
+    if math.isnan(x):
+        return MISSING
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    if x == 0:
+        return "0"
+    if 1e-3 <= abs(x) < 1e5:
+        return f"{x:.{max(digits, len(str(int(abs(x)))))}g}".replace("-", "−")
+    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
+    power = ten_to(int(exponent))
+    return power if mantissa == "1" else f"{mantissa} × {power}"
+
+
+def ten_to(exponent: int) -> str:
+    """10 to the exponent, in text."""
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def count(value: Any) -> str:
+    """An integer with thin spaces between thousands; a fraction as `show` gives it."""
+    x = number(value)
+    if not math.isfinite(x) or x != int(x):
+        return show(value)
+    return f"{int(x):,}".replace(",", "\u202f")
+
+
+def fixed(value: Any, places: int = 3) -> str:
+    """A fixed number of decimals, for shares and skills; a value just short of 1 is not rounded up to it."""
+    x = number(value)
+    if not math.isfinite(x):
+        return show(value)
+    rounded = f"{x:.{places}f}"
+    if x < 1 and float(rounded) >= 1:
+        rounded = "> 0." + "9" * places
+    if float(rounded.removeprefix("> ")) == 0:
+        rounded = rounded.removeprefix("-")
+    return rounded.replace("-", "−")
+
+
+def percent(value: Any) -> str:
+    """A share as a percentage with one decimal."""
+    x = number(value)
+    return f"{100 * x:.1f}\u202f%" if math.isfinite(x) else MISSING

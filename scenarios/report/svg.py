@@ -1,0 +1,89 @@
+"""A matplotlib figure as SVG that lives inside a page: its text is text, its colours are the page's."""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+INK = "#010203"  # stands for the colour of the surrounding text
+BLUE, ORANGE, GREEN, VERMILLION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+PURPLE, SKY = "#cc79a7", "#56b4e9"
+PAPER = "#fdfcfb"  # stands for the page's background
+_IN_PAGE = {
+    INK: "currentColor",
+    PAPER: "var(--panel)",
+    BLUE: "var(--blue)",
+    ORANGE: "var(--orange)",
+    GREEN: "var(--green)",
+    VERMILLION: "var(--vermillion)",
+    PURPLE: "var(--purple)",
+    SKY: "var(--sky)",
+}
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "netsim",
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.labelsize": 11,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "grid.color": INK,
+    "grid.alpha": 0.14,
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.8,
+    "path.simplify": True,
+}
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of that many page pixels with one axes, in the page's style."""
+    with cast("Any", mpl).rc_context(_STYLE):
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+        figure.patch.set_alpha(0)
+        axes: Any = cast("Any", figure).add_subplot()
+        axes.patch.set_alpha(0)
+        yield figure, axes
+
+
+def inline(figure: Figure, prefix: str, label: str) -> Markup:
+    """The figure as an `<svg>` element: ids begin with `prefix`, `label` is what a screen reader says."""
+    stream = io.StringIO()
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    cast("Any", FigureCanvasSVG(figure)).print_svg(stream, metadata=metadata)
+    return Markup(_adapt(stream.getvalue(), prefix, label))
+
+
+def _adapt(text: str, prefix: str, label: str) -> str:
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)
+    text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)
+    box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
+    head = f'<svg {box} role="img" aria-label="{escape(label)}" style="stroke-linejoin: round; stroke-linecap: butt">'
+    text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
+    text = re.sub(r"(-?\d+\.\d{2})\d+", r"\1", text)
+    text = text.replace("xlink:href", "href").replace("font-family: 'DejaVu Sans'", f"font-family: {_FONT}")
+    text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", lambda _: _FONT, text)
+    for colour, name in _IN_PAGE.items():
+        text = text.replace(colour, name)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
+    text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
+    return re.sub(r">\s+<", "><", text)

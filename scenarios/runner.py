@@ -1,0 +1,244 @@
+"""Run a scenario stage by stage into a folder; an interrupted run keeps what it had."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from attacks import gradients
+from attacks.audit.audit import Infer, Simulate, audit
+from attacks.audit.exact import Sample
+from attacks.reconstruction import reconstruct_single
+from attacks.score import score_gradients, score_image
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm
+from netsim.errors import AttackError, PrivacyError, ScenarioError
+from netsim.problems import Objective
+from netsim.randomness import Streams
+from netsim.simulation import Run, Simulation, coins_of
+from scenarios import describe
+from scenarios.describe import Results
+from scenarios.experiment import Experiment, Subject
+from scenarios.loader import Located
+from scenarios.report import render
+from scenarios.schema import Scenario
+
+
+class Progress(Protocol):
+    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some."""
+
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self, steps: int) -> None: ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def begin(self, stage: str, total: int) -> None:
+        pass
+
+    def advance(self, steps: int) -> None:
+        pass
+
+
+def run_scenario(
+    source: Scenario | Located, folder: Path, *, command: str = "", progress: Progress | None = None
+) -> Results:
+    """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
+
+    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit; nothing is written then. A
+    Ctrl-C ends the run early: what was done is in the folder, marked "interrupted", and is returned.
+    """
+    scenario = source.scenario if isinstance(source, Located) else source
+    try:
+        experiment = Experiment.of(scenario)
+    except ScenarioError as error:
+        raise source.locate(error) if isinstance(source, Located) else error from None
+    return _Session(experiment, folder, command, progress or Silent()).run()
+
+
+class _Session:
+    """One scenario while it runs."""
+
+    def __init__(self, experiment: Experiment, folder: Path, command: str, progress: Progress) -> None:
+        self.experiment, self.folder, self.progress = experiment, folder, progress
+        self.results = describe.header(experiment, command)
+
+    def run(self) -> Results:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "manifest.json", describe.manifest(self.experiment, self.results))
+        self._save("running")
+        try:
+            for subject in self.experiment.subjects:
+                self._subject(subject)
+        except KeyboardInterrupt:
+            self._save("interrupted")
+        else:
+            self._save("complete")
+        self.progress.begin("writing the report", 1)
+        render(self.results, self.folder / "report.html")
+        self.progress.advance(1)
+        return self.results
+
+    def _save(self, status: str) -> None:
+        self.results["status"] = status
+        write_json(self.folder / "results.json", self.results)
+
+    def _subject(self, subject: Subject) -> None:
+        entry = describe.subject(subject)
+        self.results["algorithms"].append(entry)
+        run = self._watched(subject.simulation, f"{subject.spec.name}: running")
+        self._keep(entry, run)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        if self.experiment.scenario.attacks.gradients:
+            entry["gradients"] = self._gradients(subject, run)
+        self._save("running")
+        if subject.one_record is not None:
+            entry["images"] = self._images(subject, subject.one_record)
+            self._save("running")
+        if self.experiment.pair is not None:
+            entry["audit"] = self._audit(subject, run)
+            self._save("running")
+
+    # ── one run ─────────────────────────────────────────────────────────────────────────────────────
+    def _watched(self, simulation: Simulation, stage: str) -> Run:
+        total = _estimates(simulation)
+        stride = max(1, total // 200)
+        self.progress.begin(stage, total)
+
+        def watch(count: int) -> None:
+            if count % stride == 0:
+                self.progress.advance(stride)
+
+        return simulation.run(watch)
+
+    def _keep(self, entry: Results, run: Run) -> None:
+        entry |= describe.run(run)
+        run.views[0].transcript.replica(0).write(self.folder / f"transcript-{entry['slug']}.parquet")
+        if run.metrics is not None:
+            run.metrics.write(self.folder / f"metrics-{entry['slug']}.parquet")
+
+    # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
+    def _gradients(self, subject: Subject, run: Run) -> Results:
+        assert run.truth is not None
+        self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
+        try:
+            inversion = gradients.inversion_of(subject.simulation.algorithm)
+            score = score_gradients(inversion(run.views[0]), run.truth)
+        except AttackError as error:
+            return {"refused": str(error)}
+        self.progress.advance(1)
+        return {"attack": f"{inversion.__module__}.{inversion.__name__}"} | describe.gradients(score)
+
+    def _images(self, subject: Subject, simulation: Simulation) -> Results:
+        experiment = self.experiment
+        prior = experiment.prior
+        assert prior is not None
+        run = self._watched(simulation, f"{subject.spec.name}: one image per agent")
+        assert run.truth is not None
+        if run.interrupted:
+            raise KeyboardInterrupt
+        view = run.views[0]
+        try:
+            estimates = gradients.infer(view)
+            rebuilt = [
+                reconstruct_single([e for e in estimates if e.agent == i], view.public, prior)
+                for i in range(view.public.agents)
+            ]
+        except AttackError as error:
+            return {"refused": str(error)}
+        scores = [score_image(one, run.truth, prior) for one in rebuilt]
+        return describe.images(scores, experiment.dataset, all(e.stddev == 0 for e in estimates))
+
+    # ── audit ───────────────────────────────────────────────────────────────────────────────────────
+    def _audit(self, subject: Subject, run: Run) -> Results | None:
+        spec, pair = self.experiment.scenario.audit, self.experiment.pair
+        assert spec is not None
+        assert pair is not None
+        simulation = subject.simulation
+        claim = simulation.algorithm.claim(
+            self.experiment.adjacency, simulation.setting(run.largest_activations), subject.delta
+        )
+        if claim is None:
+            return None
+        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
+        try:
+            found = audit(
+                worlds(simulation, spec.agent, cast(Objective, pair.hypotheses[1]), spec.chunk),
+                pair,
+                claim,
+                trials=spec.trials,
+                chunk=spec.chunk,
+                confidence=spec.confidence,
+                rng=Streams(simulation.seed).generator("audit", subject.spec.name),
+                infer=_inversion_or_none(simulation.algorithm),
+                progress=self.progress.advance,
+            )
+        except PrivacyError as error:
+            return {"refused": str(error)}
+        return describe.audit(found)
+
+
+def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> Simulate:
+    """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
+
+    An auditor taps the agent's door and its links. Every (world, index) has noise of its own.
+    """
+    links = tuple((agent, j) for j in simulation.topology.neighbors(agent))
+    auditor = Adversary("auditor", links, nodes=(agent,))
+
+    def simulate(world: int, index: int) -> Sample:
+        problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)
+        run = replace(
+            simulation,
+            problem=problem,
+            adversaries=(auditor,),
+            replicas=chunk,
+            chunk=1 + 2 * index + world,
+            measure=False,
+            record="releases",
+        ).run()
+        if run.interrupted:
+            raise KeyboardInterrupt
+        assert run.truth is not None
+        return Sample(
+            run.views[0], lambda: coins_of(Streams(simulation.seed), agent), run.truth.releases[agent]
+        )
+
+    return simulate
+
+
+def _estimates(simulation: Simulation) -> int:
+    """How many estimates a run makes, at most."""
+    stopping = simulation.algorithm.stopping()
+    per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
+    return stopping.activations or simulation.topology.agents * per_agent
+
+
+def _inversion_or_none(algorithm: Algorithm) -> Infer | None:
+    try:
+        return gradients.inversion_of(algorithm)
+    except AttackError:
+        return None
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """JSON with infinities and NaN as the text "inf", "-inf", "nan"; written whole or not at all."""
+    text = json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast(list[Any], value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

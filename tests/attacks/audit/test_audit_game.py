@@ -1,0 +1,225 @@
+"""The game on mechanisms whose ε is known: never above it too often, and not far below."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from attacks.audit.accounting import gaussian_delta, gaussian_epsilon
+from attacks.audit.game import GameResult, ceiling, play
+from netsim.errors import PrivacyError
+
+
+def randomized_response(epsilon: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The answer itself as the score: 1 with probability e^ε/(1 + e^ε) in world 1, the rest in world 0."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    return (rng.random(n) > truth).astype(float), (rng.random(n) < truth).astype(float)
+
+
+def laplace(epsilon: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The release of 0 or 1 with noise of scale 1/ε, scored by itself."""
+    return rng.laplace(0, 1 / epsilon, n), rng.laplace(1, 1 / epsilon, n)
+
+
+def leaky(epsilon: float, delta: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Randomized response that with probability δ tells its world outright: (ε, δ) and not less."""
+    told = rng.random((2, n)) < delta
+    zero, one = randomized_response(epsilon, n, rng)
+    return np.where(told[0], -9.0, zero), np.where(told[1], 9.0, one)
+
+
+def games(worlds, repetitions: int, *, delta: float = 0.0, confidence: float = 0.95) -> list[GameResult]:
+    """Independent games; `worlds` draws both worlds' scores from a generator."""
+    rngs = [np.random.default_rng([7, seed]) for seed in range(repetitions)]
+    return [play(*worlds(rng), delta=delta, confidence=confidence, rng=rng) for rng in rngs]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("mechanism", [randomized_response, laplace])
+def test_ten_thousand_trials_find_most_of_epsilon(mechanism, epsilon):
+    """Half of them in each world. The median of 25 games, each errs above at most 5 % of the time."""
+    found = [g.epsilon_audited for g in games(lambda rng: mechanism(epsilon, 5000, rng), 25)]
+    assert np.median(found) >= 0.8 * epsilon
+    assert sum(e > epsilon for e in found) <= stats.binom.isf(1e-4, 25, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("worlds", "delta", "truth"),
+    [
+        pytest.param(lambda rng: randomized_response(1.0, 500, rng), 0.0, 1.0, id="randomized response"),
+        pytest.param(lambda rng: laplace(1.0, 500, rng), 0.0, 1.0, id="Laplace"),
+        pytest.param(lambda rng: leaky(1.0, 0.05, 500, rng), 0.05, 1.0, id="leaky"),
+        pytest.param(
+            lambda rng: (rng.normal(0, 1, 500), rng.normal(1, 1, 500)),
+            0.1,
+            gaussian_epsilon(1.0, 0.1),
+            id="Gaussian",
+        ),
+    ],
+)
+def test_false_alarms_stay_at_or_below_nominal(worlds, delta, truth):
+    """400 games at 90 %: more than the allowance with probability below 1e-4, if each errs at most 10 %."""
+    results = games(worlds, 400, delta=delta, confidence=0.9)
+    allowance = stats.binom.isf(1e-4, 400, 0.1)
+    assert sum(g.epsilon_audited > truth for g in results) <= allowance
+    assert sum(g.rates.epsilon > truth for g in results) <= allowance
+    assert np.median([g.epsilon_audited for g in results]) > 0.2 * truth
+
+
+def test_false_alarms_are_not_far_below_nominal_where_the_bound_is_exact():
+    """Randomized response claims all of the bound: an auditor that never errs there wastes its confidence."""
+    results = games(lambda rng: randomized_response(1.0, 500, rng), 400, confidence=0.9)
+    assert sum(g.epsilon_audited > 1.0 for g in results) >= stats.binom.ppf(1e-4, 400, 0.06)
+
+
+def test_ignoring_delta_would_be_a_false_alarm():
+    """(1, δ) is not (1, 0): the same scores played at δ = 0 are caught, so the test above has teeth."""
+    assert games(lambda rng: leaky(1.0, 0.05, 5000, rng), 1)[0].epsilon_audited > 1.3
+    assert games(lambda rng: leaky(1.0, 0.05, 5000, rng), 1, delta=0.05)[0].epsilon_audited < 1.0
+
+
+def test_noise_half_as_large_as_declared_is_caught():
+    """A Laplace release with half its scale: ε is 2, the claim 1."""
+    assert games(lambda rng: laplace(2.0, 5000, rng), 1)[0].epsilon_audited > 1.5
+
+
+def test_abstaining_beats_guessing_always():
+    """Guessing every Laplace coin proves at most ln(2e^{ε/2} − 1), the band proves more."""
+    result = games(lambda rng: laplace(4.0, 5000, rng), 1)[0]
+    assert result.threshold_0 < result.threshold_1
+    assert result.guesses < result.trials
+    assert result.epsilon_audited > math.log(2 * math.exp(2) - 1) + 0.5
+
+
+@pytest.mark.parametrize(("trials", "printed"), [(10**3, 5.8), (10**4, 8.1), (10**5, 10.4), (10**6, 12.7)])
+def test_ceiling_has_the_printed_values(trials, printed):
+    assert ceiling(trials, 0.0, 0.95) == pytest.approx(printed, abs=0.05)
+
+
+def test_ceiling_is_reached_by_worlds_that_never_meet():
+    for low, high in ((-1.0, 1.0), (-math.inf, math.inf)):
+        result = games(lambda rng, a=low, b=high: (np.full(1000, a), np.full(1000, b)), 1, delta=1e-5)[0]
+        assert result.guesses == result.correct == result.trials
+        assert result.epsilon_audited == result.ceiling == ceiling(result.trials, 1e-5, 0.95)
+
+
+def test_separated_but_continuous_worlds_reach_the_ceiling():
+    """The threshold lies in the middle of the gap, not on the outermost score that happened to choose it."""
+    result = games(lambda rng: (rng.normal(0, 1, 5000), rng.normal(20, 1, 5000)), 1)[0]
+    assert result.epsilon_audited == result.ceiling
+
+
+@given(trials=st.integers(1, 10**6), delta=st.floats(0, 0.5), confidence=st.floats(0.5, 0.999))
+@settings(deadline=None)
+def test_ceiling_rises_with_trials_and_falls_with_delta_and_confidence(trials, delta, confidence):
+    here = ceiling(trials, delta, confidence)
+    assert ceiling(2 * trials, delta, confidence) >= here
+    assert ceiling(trials, delta + 0.1, confidence) <= here
+    assert ceiling(trials, delta, (1 + confidence) / 2) <= here
+
+
+scores = st.lists(st.floats(allow_nan=False), min_size=40, max_size=80).map(np.array)
+
+
+@given(zero=scores, one=scores, delta=st.sampled_from([0.0, 1e-5, 0.05]), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_any_scores_give_a_bound_between_zero_and_the_ceiling(zero, one, delta, seed):
+    result = play(zero, one, delta=delta, confidence=0.95, rng=np.random.default_rng(seed))
+    assert 0 <= result.epsilon_audited <= result.ceiling
+    assert result.correct <= result.guesses <= result.trials
+    assert result.threshold_0 <= result.threshold_1
+    again = play(zero, one, delta=delta, confidence=0.95, rng=np.random.default_rng(seed))
+    assert again == result
+
+
+def test_thresholds_come_from_the_first_part_and_wins_from_the_rest():
+    first, rest = np.full(300, 1.0), np.full(700, 0.0)
+    result = games(lambda rng: (np.concatenate([-first, rest]), np.concatenate([first, rest])), 1)[0]
+    assert -1 < result.threshold_1 < 1
+    assert result.epsilon_audited == 0  # what separated the worlds while choosing does not while playing
+
+
+def test_coins_are_fair_and_do_not_outrun_the_trials():
+    """A rule that says 1 whatever it sees is right as often as the coin says 1."""
+    first_0, first_1 = np.full(300, -1.0), np.full(300, 1.0)
+    rest = np.full(700, 5.0)
+    results = games(lambda rng: (np.concatenate([first_0, rest]), np.concatenate([first_1, rest])), 100)
+    trials = results[0].trials
+    ones = sum(g.correct for g in results)
+    assert abs(ones - 50 * trials) < 4.5 * math.sqrt(25 * trials)  # probability below 1e-5 for fair coins
+    assert len({g.correct for g in results}) > 10
+    assert trials / 2 + 3 * math.sqrt(trials) <= 700 < (trials + 1) / 2 + 3 * math.sqrt(trials + 1)
+
+
+class OnlyOnes(np.random.Generator):
+    """A generator whose coins all show 1."""
+
+    def integers(self, *args, **kwargs):
+        return np.ones(args[2], dtype=np.int64)
+
+
+def test_a_world_that_runs_out_of_trials_proves_nothing():
+    rng = OnlyOnes(np.random.PCG64(0))
+    result = play(np.zeros(1000), np.ones(1000), delta=0.0, confidence=0.95, rng=rng)
+    assert result.epsilon_audited == 0
+    assert result.correct == 0
+
+
+def test_one_world_alone_can_give_itself_away():
+    """World 1 shows a mark that world 0 never does: the rule speaks for world 1 only."""
+
+    def worlds(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(5000), (rng.random(5000) < 0.3).astype(float)
+
+    result = games(worlds, 1)[0]
+    assert result.direction == "world 1"
+    assert result.correct == result.guesses < result.trials
+    assert result.epsilon_audited > 5
+    assert (result.rates.world, result.rates.alarm_rate_upper) == (1, pytest.approx(0.0, abs=2e-3))
+    mirrored = play(
+        *(-w for w in reversed(worlds(np.random.default_rng(0)))),
+        delta=0.0,
+        confidence=0.95,
+        rng=np.random.default_rng(0),
+    )
+    assert mirrored.direction == "world 0"
+    assert mirrored.rates.world == 0
+
+
+def test_rates_are_the_logarithm_of_their_own_bounds():
+    result = games(lambda rng: laplace(2.0, 5000, rng), 1, delta=0.01)[0]
+    rates = result.rates
+    assert rates.epsilon == math.log((rates.hit_rate_lower - 0.01) / rates.alarm_rate_upper)
+    assert 1.4 < rates.epsilon < 2.0
+
+
+def test_gaussian_game_finds_most_of_epsilon_at_a_delta_it_can_resolve():
+    delta = gaussian_delta(1.0, 1.0)
+    found = games(lambda rng: (rng.normal(0, 1, 20_000), rng.normal(1, 1, 20_000)), 10, delta=delta)
+    assert 0.6 < np.median([g.epsilon_audited for g in found]) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "more"),
+    [
+        (np.array([np.nan] * 20), np.zeros(20), {}),
+        (np.zeros(20), np.array([np.nan] * 20), {}),
+        (np.zeros(0), np.zeros(20), {}),
+        (np.zeros(1), np.zeros(20), {}),
+        (np.zeros(8), np.zeros(8), {"holdout": 0.2}),
+        (np.zeros(20), np.zeros(20), {"holdout": 1.0}),
+        (np.zeros(20), np.zeros(20), {"delta": 1.0}),
+        (np.zeros(20), np.zeros(20), {"confidence": 1.0}),
+    ],
+)
+def test_unplayable_games_are_refused(zero, one, more):
+    with pytest.raises(PrivacyError):
+        play(zero, one, **{"delta": 0.0, "confidence": 0.95, "rng": np.random.default_rng(0), **more})
+
+
+def test_a_ceiling_needs_a_trial():
+    with pytest.raises(PrivacyError, match="at least one"):
+        ceiling(0, 0.0, 0.95)

@@ -1,0 +1,142 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import ScenarioError
+from netsim.problems import Dataset, LogisticLoss, load
+
+
+def test_digits_zero_and_one_are_the_known_360_images() -> None:
+    digits = load("digits")
+    assert (digits.records, digits.dimension, digits.image_shape) == (360, 64, (8, 8))
+    assert ((digits.labels == -1).sum(), (digits.labels == 1).sum()) == (178, 182)
+    assert (digits.features.min(), digits.features.max()) == digits.value_range == (0.0, 1.0)
+    ink = digits.features.reshape(-1, 8, 8)[:, 2:6, 3:5].mean(axis=(1, 2))
+    assert ink[digits.labels == -1].mean() < 0.25 < 0.5 < ink[digits.labels == 1].mean()  # a 0 has a hole
+
+
+def test_the_first_class_named_is_the_negative_one() -> None:
+    there, back = load("digits", classes=(3, 8)), load("digits", classes=(8, 3))
+    assert np.array_equal(there.features, back.features)
+    assert np.array_equal(there.labels, -back.labels)
+
+
+def test_breast_cancer_is_standardized() -> None:
+    tumours = load("breast_cancer")
+    assert tumours.features.shape == (569, 30)
+    assert ((tumours.labels == -1).sum(), (tumours.labels == 1).sum()) == (212, 357)
+    assert np.abs(tumours.features.mean(axis=0)).max() < 1e-12
+    assert np.abs(tumours.features.std(axis=0) - 1).max() < 1e-12
+
+
+def test_synthetic_data_come_from_one_true_point() -> None:
+    exact = load("synthetic", records=50, dimension=4, seed=3, noise=0.0, kind="regression")
+    truth, gap, _, _ = np.linalg.lstsq(exact.features, exact.labels, rcond=None)
+    assert gap[0] < 1e-25
+    signs = load("synthetic", records=50, dimension=4, seed=3, noise=0.0)
+    assert np.array_equal(signs.labels, np.sign(exact.features @ truth))
+    assert np.array_equal(signs.features, exact.features)
+    noisy = load("synthetic", records=4000, dimension=4, seed=3, noise=0.5, kind="regression")
+    assert np.std(noisy.labels - noisy.features @ truth) == pytest.approx(0.5, rel=0.1)
+    other = load("synthetic", records=50, dimension=4, seed=4)
+    assert not np.array_equal(other.features, signs.features)
+
+
+def test_clipping_bounds_the_gradient_of_every_record() -> None:
+    plain, clipped = load("digits"), load("digits", norm_bound=3.0)
+    before, after = (np.linalg.norm(data.features, axis=1) for data in (plain, clipped))
+    assert (before > 3).any()
+    assert (before < 3).any()
+    assert after.max() <= 3.0
+    np.testing.assert_allclose(after, np.minimum(before, 3.0), rtol=1e-12)
+    assert np.array_equal(clipped.features[before < 3], plain.features[before < 3])
+    record = LogisticLoss(clipped.features[:1], clipped.labels[:1])
+    x = 100 * np.random.default_rng(0).normal(size=(100, 64))
+    assert np.linalg.norm(record.gradient(x), axis=1).max() <= 3.0 * (1 + 1e-12)
+
+
+@given(
+    negative=st.integers(0, 40),
+    positive=st.integers(0, 40),
+    agents=st.integers(1, 20),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_split_is_a_fair_partition(negative: int, positive: int, agents: int, seed: int) -> None:
+    records = negative + positive
+    if records == 0:
+        return
+    labels = np.repeat([-1.0, 1.0], [negative, positive])
+    data = Dataset("numbered", np.arange(float(records))[:, None], labels)
+    if agents > records:
+        with pytest.raises(ScenarioError, match="agents"):
+            data.split(agents, seed)
+        return
+    parts = data.split(agents, seed)
+    assert sorted(np.concatenate([part.features[:, 0] for part in parts])) == list(range(records))
+    for counts in (
+        [part.records for part in parts],
+        [int((part.labels == -1).sum()) for part in parts],
+        [int((part.labels == 1).sum()) for part in parts],
+    ):
+        assert len(counts) == agents
+        assert max(counts) - min(counts) <= 1
+    for part in parts:
+        assert np.array_equal(part.labels, labels[part.features[:, 0].astype(int)])
+
+
+def test_a_split_depends_on_its_seed_alone() -> None:
+    digits = load("digits")
+    first, again, other = digits.split(7, 1), digits.split(7, 1), digits.split(7, 2)
+    assert all(np.array_equal(a.features, b.features) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0].features, other[0].features)
+
+
+def test_real_targets_are_split_by_shuffling_alone() -> None:
+    data = load("synthetic", records=31, dimension=2, kind="regression")
+    parts = data.split(4)
+    assert not data.classes
+    assert sorted(np.concatenate([part.labels for part in parts])) == sorted(data.labels)
+    assert len({part.records for part in parts}) == 2
+
+
+def test_take_keeps_order_and_facts() -> None:
+    digits = load("digits")
+    few = digits.take([5, 2])
+    assert np.array_equal(few.features, digits.features[[5, 2]])
+    assert (few.image_shape, few.value_range) == (digits.image_shape, digits.value_range)
+    for indices in ([], [360], [-1], [0.5], [[0]]):
+        with pytest.raises(ScenarioError, match="indices"):
+            digits.take(indices)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "field", "allowed"),
+    [
+        ("digit", {}, "name", "digits, "),
+        ("breast-cancer", {}, "name", "breast_cancer, "),
+        ("digits", {"clases": (0, 1)}, "option", "classes, "),
+        ("digits", {"classes": (1, 1)}, "classes", "two of 0 to 9"),
+        ("digits", {"classes": (0, 10)}, "classes", "<= 9"),
+        ("digits", {"norm_bound": 0.0}, "norm_bound", "> 0"),
+        ("synthetic", {"records": 0}, "records", ">= 1"),
+        ("synthetic", {"dimension": 2.5}, "dimension", ">= 1"),
+        ("synthetic", {"noise": -1.0}, "noise", ">= 0"),
+        ("synthetic", {"kind": "regresion"}, "kind", "regression, "),
+    ],
+)
+def test_bad_input_is_named_with_what_is_allowed(
+    name: str, options: dict[str, Any], field: str, allowed: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load(name, **options)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+def test_a_data_set_must_fit_together() -> None:
+    with pytest.raises(ScenarioError, match="labels"):
+        Dataset("bad", np.ones((3, 2)), np.ones(2))

@@ -1,0 +1,308 @@
+"""The two losses against mpmath, against definitions, and at the edges of their claims."""
+
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from netsim.errors import ProtocolError, ScenarioError
+from netsim.problems import LeastSquares, LogisticLoss, Objective
+
+
+def logistic(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LogisticLoss:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([-1.0, 1.0], size=records)
+    return LogisticLoss(rng.normal(size=(records, dimension)), labels, ridge)
+
+
+def squares(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LeastSquares:
+    rng = np.random.default_rng(seed)
+    return LeastSquares(rng.normal(size=(records, dimension)), rng.normal(size=records), ridge)
+
+
+both = pytest.mark.parametrize("make", [logistic, squares])
+Make = Callable[..., LogisticLoss | LeastSquares]
+
+
+def exact_value(loss: LogisticLoss | LeastSquares, x: list[mpmath.mpf]) -> mpmath.mpf:
+    """The docstring's formula, in mpmath."""
+    rows = [[mpmath.mpf(float(t)) for t in row] for row in loss.features]
+    products = [mpmath.fdot(row, x) for row in rows]
+    ridge = mpmath.mpf(loss.ridge) / 2 * mpmath.fdot(x, x)
+    if isinstance(loss, LogisticLoss):
+        terms = [mpmath.log1p(mpmath.exp(-float(b) * p)) for b, p in zip(loss.labels, products, strict=True)]
+        return mpmath.fsum(terms) / loss.records + ridge
+    terms = [(p - float(b)) ** 2 / 2 for b, p in zip(loss.targets, products, strict=True)]
+    return mpmath.fsum(terms) / loss.records + ridge
+
+
+@both
+@pytest.mark.parametrize("size", [0.1, 1.0, 60.0])
+def test_value_and_derivatives_agree_with_fifty_digits(make: Make, size: float) -> None:
+    loss = make()
+    x = size * np.random.default_rng(1).normal(size=loss.dimension)
+    with mpmath.workdps(50):
+        h, point = mpmath.mpf(10) ** -15, [mpmath.mpf(float(t)) for t in x]
+
+        def at(*moves: tuple[int, int]) -> mpmath.mpf:
+            moved = list(point)
+            for axis, sign in moves:
+                moved[axis] += sign * h
+            return exact_value(loss, moved)
+
+        axes = range(loss.dimension)
+        gradient = [(at((i, 1)) - at((i, -1))) / (2 * h) for i in axes]
+        hessian = [[(at((i, 1), (j, 1)) - at((i, 1)) - at((j, 1)) + at()) / h**2 for j in axes] for i in axes]
+        expected = float(at()), np.array(gradient, dtype=float), np.array(hessian, dtype=float)
+    assert loss.value(x[None])[0] == pytest.approx(expected[0], rel=1e-14)
+    np.testing.assert_allclose(loss.gradient(x[None])[0], expected[1], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(loss.hessian(x), expected[2], rtol=1e-11, atol=1e-13)
+
+
+def test_the_logistic_loss_neither_overflows_nor_loses_its_tail() -> None:
+    loss = LogisticLoss(np.array([[1.0]]), np.array([1.0]))
+    x = np.array([[-800.0], [800.0], [30.0]])
+    with np.errstate(all="raise", under="ignore"):
+        value, gradient = loss.value(x), loss.gradient(x)
+    np.testing.assert_allclose(value, [800.0, 0.0, np.exp(-30.0)], rtol=1e-12)
+    np.testing.assert_allclose(gradient[:, 0], [-1.0, 0.0, -np.exp(-30.0)], rtol=1e-12)
+
+
+@both
+def test_the_data_gradient_lacks_the_ridge_and_nothing_else(make: Make) -> None:
+    x = np.random.default_rng(2).normal(size=(3, 5))
+    assert np.array_equal(make(ridge=0.7).data_gradient(x), make(ridge=0.0).gradient(x))
+    assert np.abs(make(ridge=0.7).gradient(x) - make(ridge=0.0).gradient(x) - 0.7 * x).max() < 1e-15
+
+
+@both
+@given(replicas=st.integers(1, 40), records=st.integers(1, 20), dimension=st.integers(1, 20))
+@settings(max_examples=40, deadline=None)
+def test_no_replica_feels_another(make: Make, replicas: int, records: int, dimension: int) -> None:
+    """Bit for bit, not only to rounding: chunks of any size give the same run."""
+    loss = make(3, records, dimension)
+    x = np.random.default_rng(4).normal(size=(replicas, dimension))
+    methods = (loss.value, loss.gradient, loss.data_gradient, lambda v: loss.proximal(v, 0.8))
+    for method in methods:
+        together = method(x)
+        for r in range(replicas):
+            assert np.array_equal(together[r : r + 1], method(x[r : r + 1]))
+        assert np.array_equal(together, method(np.asfortranarray(x)))
+
+
+def test_blocks_of_replicas_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, v = logistic(), np.random.default_rng(5).normal(size=(11, 5))
+    whole = loss.proximal(v, 0.5)
+    monkeypatch.setattr("netsim.problems.logistic.BLOCK", 3 * 5 * 9)
+    assert np.array_equal(whole, loss.proximal(v, 0.5))
+    assert loss.proximal(v[:0], 0.5).shape == (0, 5)
+
+
+@both
+def test_the_gradient_is_as_smooth_and_the_loss_as_convex_as_claimed(make: Make) -> None:
+    loss, rng = make(6), np.random.default_rng(6)
+    x, y = 3 * rng.normal(size=(2, 500, 5))
+    y[:250] = x[:250] + 1e-3 * y[:250]
+    moved, change = x - y, loss.gradient(x) - loss.gradient(y)
+    lengths = np.linalg.norm(moved, axis=1)
+    assert (np.linalg.norm(change, axis=1) <= loss.smoothness * lengths * (1 + 1e-9)).all()
+    assert ((moved * change).sum(axis=1) >= loss.strong_convexity * lengths**2 * (1 - 1e-9)).all()
+
+
+@both
+@pytest.mark.parametrize("dimension", [5, 14])
+def test_the_constants_are_attained(make: Make, dimension: int) -> None:
+    loss = make(7, dimension=dimension)
+    curvature = np.linalg.eigvalsh(loss.hessian(np.zeros(dimension)))
+    assert loss.smoothness == pytest.approx(curvature[-1], rel=1e-12)
+    far = 1e6 * np.random.default_rng(8).normal(size=dimension)
+    assert loss.strong_convexity == pytest.approx(np.linalg.eigvalsh(loss.hessian(far))[0], rel=1e-12)
+
+
+@both
+@given(
+    seed=st.integers(0, 10_000),
+    log_step=st.floats(-5, 5),
+    log_size=st.floats(-4, 4),
+    ridge=st.sampled_from([0.0, 0.2]),
+    dimension=st.sampled_from([1, 5, 12]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_proximal_point_is_optimal(
+    make: Make, seed: int, log_step: float, log_size: float, ridge: float, dimension: int
+) -> None:
+    loss, step = make(seed, 9, dimension, ridge), 10**log_step
+    v = 10**log_size * np.random.default_rng(seed).normal(size=(3, dimension))
+    x = loss.proximal(v, step)
+    residual = np.abs(step * loss.gradient(x) + x - v).max(axis=1)
+    scale = np.abs(v).max(axis=1) + step * np.abs(loss.features).max()
+    if isinstance(loss, LeastSquares):
+        scale = scale + step * np.abs(loss.gradient(v)).max()
+    assert (residual <= 1e-13 * scale).all()
+
+
+def test_the_logistic_proximal_point_is_what_another_solver_finds() -> None:
+    loss, v, step = logistic(9), np.random.default_rng(9).normal(size=5), 2.5
+
+    def objective(x: np.ndarray) -> float:
+        return float(loss.value(x[None])[0]) + float(((x - v) ** 2).sum()) / (2 * step)
+
+    found = minimize(
+        objective, v, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15, "maxfev": 5000}
+    )
+    np.testing.assert_allclose(loss.proximal(v[None], step)[0], found.x, atol=1e-6)
+
+
+@both
+def test_a_diverged_replica_stays_diverged_alone(make: Make) -> None:
+    loss, v = make(), np.random.default_rng(10).normal(size=(3, 5))
+    sound = loss.proximal(v, 1.0)
+    v[1] = [np.inf, 0, np.nan, 0, 0]
+    with np.errstate(invalid="ignore"):
+        x = loss.proximal(v, 1.0)
+    assert np.isnan(x[1]).any()
+    assert np.array_equal(x[[0, 2]], sound[[0, 2]])
+
+
+@both
+@pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf])
+def test_a_proximal_step_is_positive(make: Make, step: float) -> None:
+    with pytest.raises(ProtocolError, match="step"):
+        make().proximal(np.zeros((1, 5)), step)
+
+
+# one record replaced ---------------------------------------------------------------------------------------
+
+
+@both
+def test_an_adjacent_objective_differs_in_one_record(make: Make) -> None:
+    loss = make()
+    other = loss.with_record(4, np.arange(5.0), -1.0)
+    assert type(other) is type(loss)
+    assert (other.records, other.ridge) == (9, loss.ridge)
+    assert np.flatnonzero((loss.features != other.features).any(axis=1)).tolist() == [4]
+    assert other.features[4].tolist() == [0, 1, 2, 3, 4]
+    assert loss.features[4].tolist() != [0, 1, 2, 3, 4]
+
+
+def searched(loss: LogisticLoss, other: LogisticLoss, order: int, x: np.ndarray) -> float:
+    return float(np.linalg.norm(loss.gradient(x) - other.gradient(x), order, axis=1).max())
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_difference_bound_holds_and_is_approached(seed: int, order: int) -> None:
+    rng = np.random.default_rng(seed)
+    loss = logistic(seed)
+    other = loss.with_record(2, rng.normal(size=5), rng.choice([-1.0, 1.0]))
+    bound = loss.gradient_difference_bound(other, order)
+    assert bound == other.gradient_difference_bound(loss, order)
+    assert searched(loss, other, order, 300 * rng.normal(size=(4000, 5))) <= bound * (1 + 1e-12)
+    z, z_other = loss.labels[2] * loss.features[2], other.labels[2] * other.features[2]
+    corners = np.array([[-1, 1], [1, -1], [-1, -1]]) * 60.0
+    x = np.linalg.lstsq(np.stack([z, z_other]), corners.T, rcond=None)[0].T
+    assert searched(loss, other, order, x) >= bound * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.5, -0.5, 2.0, -2.0, 0.99, -0.99, 1e-6, -64.0, 1.0])
+def test_the_bound_is_exact_for_collinear_records_too(factor: float, order: int) -> None:
+    loss = logistic(1)
+    other = loss.with_record(2, factor * loss.features[2], loss.labels[2])
+    bound = loss.gradient_difference_bound(other, order)
+    z = loss.features[2] / np.linalg.norm(loss.features[2]) ** 2
+    line = np.concatenate([np.linspace(-60, 60, 120_001), [-1e9, 1e9]])
+    size = np.linalg.norm(loss.features[2], order)
+    reached = size * np.abs(expit(-line) - factor * expit(-factor * line)).max() / loss.records
+    assert reached <= bound * (1 + 1e-12)
+    assert bound <= reached * (1 + 1e-6)
+    assert searched(loss, other, order, np.outer(line[::400], z)) <= bound * (1 + 1e-9) + 1e-15
+
+
+def test_a_flipped_label_moves_the_gradient_by_one_record_not_by_two() -> None:
+    loss = logistic(2)
+    other = loss.with_record(0, loss.features[0], -loss.labels[0])
+    expected = np.linalg.norm(loss.features[0]) / 9
+    assert loss.gradient_difference_bound(other) == pytest.approx(expected, rel=1e-14)
+    x = np.random.default_rng(0).normal(size=(5, 5))
+    differences = np.linalg.norm(loss.gradient(x) - other.gradient(x), axis=1)
+    np.testing.assert_allclose(differences, expected, rtol=1e-12)
+
+
+def test_the_bound_is_zero_for_the_same_and_infinite_where_it_is_not_known() -> None:
+    loss = logistic(3)
+    assert loss.gradient_difference_bound(logistic(3)) == 0
+    assert loss.gradient_difference_bound(logistic(3, ridge=0.5)) == np.inf
+    assert loss.gradient_difference_bound(logistic(4)) == np.inf
+    assert loss.gradient_difference_bound(logistic(3, records=8)) == np.inf
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_targets_move_the_gradient_of_least_squares_by_a_constant(order: int) -> None:
+    loss = squares(4)
+    other = loss.with_record(1, loss.features[1], 7.0)
+    x = 10 * np.random.default_rng(5).normal(size=(20, 5))
+    differences = np.linalg.norm(loss.gradient(x) - other.gradient(x), order, axis=1)
+    np.testing.assert_allclose(differences, loss.gradient_difference_bound(other, order), rtol=1e-12)
+    assert loss.gradient_difference_bound(loss.with_record(1, np.ones(5), 7.0)) == np.inf
+
+
+# what is refused -------------------------------------------------------------------------------------------
+
+
+@both
+def test_records_cannot_be_written_nor_changed_from_outside(make: Make) -> None:
+    loss = make()
+    with pytest.raises(ValueError, match="read-only"):
+        loss.features[0, 0] = 1.0
+    features = np.ones((2, 2))
+    loss = LogisticLoss(features, [1, -1])
+    features[0, 0] = 9.0
+    assert loss.features[0, 0] == 1.0
+
+
+@pytest.mark.parametrize("kind", [LogisticLoss, LeastSquares])
+@pytest.mark.parametrize(
+    ("features", "labels", "ridge", "name"),
+    [
+        (np.ones(3), np.ones(3), 0.0, "features"),
+        (np.ones((0, 3)), np.ones(0), 0.0, "features"),
+        ([[np.nan]], [1.0], 0.0, "features"),
+        ([["a"]], [1.0], 0.0, "features"),
+        ([[1.0]], [np.inf], 0.0, "labels|targets"),
+        ([[1.0]], [1.0, 1.0], 0.0, "labels|targets"),
+        ([[1.0]], [1.0], -0.1, "ridge"),
+        ([[1.0]], [1.0], np.nan, "ridge"),
+    ],
+)
+def test_bad_records_are_refused_by_name(
+    kind: Callable[..., Objective], features: object, labels: object, ridge: float, name: str
+) -> None:
+    with pytest.raises(ScenarioError, match=name) as caught:
+        kind(features, labels, ridge)
+    assert caught.value.allowed
+
+
+def test_a_label_is_plus_or_minus_one() -> None:
+    with pytest.raises(ScenarioError, match=r"labels = 0\.0"):
+        LogisticLoss([[1.0], [2.0]], [1.0, 0.0])
+
+
+@both
+@pytest.mark.parametrize(
+    ("index", "row", "name"),
+    [(9, np.ones(5), "index"), (-1, np.ones(5), "index"), (0, np.ones(4), "features_row")],
+)
+def test_a_replaced_record_must_fit(make: Make, index: int, row: np.ndarray, name: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        make().with_record(index, row, 1.0)
+    assert caught.value.field == name
+
+
+def test_private_records_do_not_show_in_a_message() -> None:
+    assert repr(logistic()) == "LogisticLoss(ridge=0.03)"
