@@ -78,9 +78,9 @@ class VirtualEnvironment(simpy.Environment):
             self._now = entry[0]
             entry[3](entry[4])
         else:
-            self.process(entry)
+            self.dispatch(entry)
 
-    def process(self, entry: tuple[float, int, int, Any]) -> None:
+    def dispatch(self, entry: tuple[float, int, int, Any]) -> None:
         """Do what an entry that is no call asks for: fire a timer, or run an event's callbacks."""
         item = entry[3]
         if isinstance(item, asyncio.TimerHandle):
@@ -111,13 +111,11 @@ class VirtualEnvironment(simpy.Environment):
 
 
 class NumberedTask(asyncio.Task[T]):
-    """A task whose hash is its creation number: sets of tasks iterate alike in every process."""
+    """A task whose hash is its creation number: sets of tasks iterate alike in every run."""
 
-    _numbers = itertools.count()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._number = next(self._numbers)
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, loop: "VirtualLoop", **kwargs: Any) -> None:
+        self._number = next(loop.task_numbers)
+        super().__init__(*args, loop=loop, **kwargs)
 
     def __hash__(self) -> int:
         return self._number
@@ -148,6 +146,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.environment.owner = self
         self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
         self.cancelled_timers = 0
+        self.task_numbers = itertools.count()
         self.callbacks_per_instant = CALLBACKS_PER_INSTANT
         self.steps_per_instant = STEPS_PER_INSTANT
         self._callbacks = 0
@@ -187,7 +186,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > len(queue):
             queue[:] = [entry for entry in queue if not _is_cancelled(entry[3])]
             heapify(queue)
-            self.cancelled_timers = 0
+            self.cancelled_timers = 1  # `handle` itself: asyncio marks it after this call
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────
     def _run_once(self) -> None:
@@ -204,8 +203,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     handle._run()
         self._callbacks += count
         if self._callbacks > self.callbacks_per_instant:
+            spent, self._callbacks = self._callbacks, 0  # what shuts down starts afresh
             raise StalledError(
-                f"{self._callbacks:,} callbacks at t={self.time():g} s without a message or a timer: an agent "
+                f"{spent:,} callbacks at t={self.time():g} s without a message or a timer: an agent "
                 "spins (an endless `sleep(0)`, say) and time cannot advance"
             )
 
@@ -235,7 +235,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 environment._now = entry[0]  # pyright: ignore[reportPrivateUsage]
                 entry[3](entry[4])
             else:
-                environment.process(entry)
+                environment.dispatch(entry)
         if environment._now > self._instant:  # pyright: ignore[reportPrivateUsage]
             self._instant, self._steps = environment._now, 0  # pyright: ignore[reportPrivateUsage]
         self._steps += steps
@@ -272,6 +272,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     start_tls = _refused("start_tls (a socket)")
     sock_recv = _refused("sock_recv (a socket)")
     sock_recv_into = _refused("sock_recv_into (a socket)")
+    sock_recvfrom_into = _refused("sock_recvfrom_into (a socket)")
     sock_recvfrom = _refused("sock_recvfrom (a socket)")
     sock_sendall = _refused("sock_sendall (a socket)")
     sock_sendto = _refused("sock_sendto (a socket)")
@@ -335,6 +336,14 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
 
 def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | None) -> None:
     loop.on_idle = lambda: "agents that were cancelled still wait"
+
+    def failed(own: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if first is None or (second := context.get("exception")) is None:
+            own.default_exception_handler(context)
+        else:
+            first.add_note(f"while shutting down: {second!r}")
+
+    loop.set_exception_handler(failed)
     try:
         runner.close()
     except (SimulationError, Exception) as second:

@@ -55,11 +55,11 @@ class Topology:
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
         """Undirected edges (i, j) with i < j, sorted."""
-        return tuple(sorted((min(i, j), max(i, j)) for i, j in self.graph.edges))
+        return tuple(sorted((int(min(i, j)), int(max(i, j))) for i, j in self.graph.edges))
 
     def neighbors(self, agent: int) -> tuple[int, ...]:
         """The neighbors of an agent, ascending."""
-        return tuple(sorted(self.graph.neighbors(agent)))
+        return tuple(sorted(int(j) for j in self.graph.neighbors(agent)))
 
     @property
     def spectral_gap(self) -> float:
@@ -156,6 +156,8 @@ def _check_weights(weights: Array, graph: Graph) -> None:
     rows, columns = weights.sum(axis=1), weights.sum(axis=0)
     if np.any(weights < 0) or not (np.allclose(rows, 1) and np.allclose(columns, 1)):
         raise ScenarioError("weights", float(rows.max()), "not doubly stochastic", "rows and columns sum to 1")
+    if not np.allclose(weights, weights.T):
+        raise ScenarioError("weights", float(np.abs(weights - weights.T).max()), "not symmetric", "w_ij = w_ji")
     present = {(i, j) for i, j in graph.edges} | {(j, i) for i, j in graph.edges}
     for i, j in np.argwhere(weights > 0):
         if i != j and (int(i), int(j)) not in present:

@@ -4,12 +4,12 @@
 """
 
 from netsim.problems.data import Dataset, load
-from netsim.problems.least_squares import LeastSquares
-from netsim.problems.logistic import LogisticLoss
+from netsim.problems.logistic_loss import LogisticLoss
 from netsim.problems.objective import Objective
 from netsim.problems.optimum import Optimum
 from netsim.problems.problem import Problem, build, least_squares, logistic
 from netsim.problems.regularizer import L1, Regularizer, Zero
+from netsim.problems.squared_loss import LeastSquares
 
 __all__ = [
     "L1",

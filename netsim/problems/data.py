@@ -127,8 +127,8 @@ def _synthetic(
     if kind not in ("classification", "regression"):
         raise unknown("kind", kind, ["classification", "regression"])
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    shape = (whole(records, "records"), whole(dimension, "dimension"))
-    features, truth = rng.standard_normal(shape) / np.sqrt(dimension), rng.standard_normal(dimension)
+    truth = rng.standard_normal(whole(dimension, "dimension"))
+    features = rng.standard_normal((whole(records, "records"), dimension)) / np.sqrt(dimension)
     answers = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
     labels = np.where(answers < 0, -1.0, 1.0) if kind == "classification" else answers
     return Dataset("synthetic", features, labels)

@@ -10,11 +10,11 @@ from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from netsim.problems.checks import nonnegative, unknown, whole
 from netsim.problems.data import Dataset
-from netsim.problems.least_squares import LeastSquares
-from netsim.problems.logistic import LogisticLoss
+from netsim.problems.logistic_loss import LogisticLoss
 from netsim.problems.objective import Objective
 from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual, uncertainty
 from netsim.problems.regularizer import L1, Regularizer, Zero
+from netsim.problems.squared_loss import LeastSquares
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ def times(rows: Array, matrix: Array) -> Array:
 
 def half_square(x: Array) -> Array:
     """‖x‖² / 2 of each row."""
+    x = np.ascontiguousarray(x)
     return 0.5 * np.einsum("rd,rd->r", x, x)
 
 

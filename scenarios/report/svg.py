@@ -75,10 +75,10 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)
     text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)
+    text = re.sub(r"<[^>]*>", _shorten, text)
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
     head = f'<svg {box} role="img" aria-label="{escape(label)}" style="stroke-linejoin: round; stroke-linecap: butt">'
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
-    text = re.sub(r"(-?\d+\.\d{2})\d+", r"\1", text)
     text = text.replace("xlink:href", "href").replace("font-family: 'DejaVu Sans'", f"font-family: {_FONT}")
     text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", lambda _: _FONT, text)
     for colour, name in _IN_PAGE.items():
@@ -87,3 +87,8 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
     return re.sub(r">\s+<", "><", text)
+
+
+def _shorten(tag: re.Match[str]) -> str:
+    """A tag with its coordinates to a hundredth of a pixel; the text between tags stays as it is."""
+    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag[0])

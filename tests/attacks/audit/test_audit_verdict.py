@@ -82,7 +82,9 @@ def test_underpowered_where_nothing_could_have_refuted():
     assert nothing.verdict is Verdict.UNDERPOWERED
     assert "Nothing was measured" in nothing.reason
     assert judge(2.0, exact_lower=0.1, exact_upper=math.inf).verdict is Verdict.UNDERPOWERED
-    assert judge(2.0, exact_upper=1.0).verdict is Verdict.UNDERPOWERED
+    half = judge(2.0, exact_upper=1.0)
+    assert half.verdict is Verdict.UNDERPOWERED
+    assert "between ? and 1" in half.reason
     assert judge(9.0, audited=game(5.0), exact_lower=8.0, exact_upper=8.5).verdict is Verdict.CONSISTENT
 
 

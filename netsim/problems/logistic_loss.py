@@ -99,6 +99,7 @@ class LogisticLoss:
         A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
         """
         positive_step(step)
+        v = np.ascontiguousarray(v)
         size = max(1, BLOCK // (self.dimension * max(self.dimension, self.records)))
         blocks = [self._proximal(v[i : i + size], step) for i in range(0, len(v), size)]
         return np.concatenate(blocks) if blocks else v.copy()

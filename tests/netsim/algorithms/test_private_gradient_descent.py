@@ -1,0 +1,105 @@
+"""Private gradient descent against an independent stacked oracle, its optimum, and its claim."""
+
+import math
+
+import numpy as np
+import pytest
+
+from netsim import topology
+from netsim.algorithms import Clip, PrivateGradientDescent
+from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation
+from scenarios.experiment import setting_of
+from tests.oracles.dgd import dgd as oracle
+from tests.worlds import synthetic_problem, tapped_ring
+
+ANY = Adjacency(math.inf, "any change of one agent's objective")
+
+
+@pytest.mark.parametrize("norm", [None, "l1", "l2"])
+def test_iterates_are_the_oracles(norm):
+    problem = synthetic_problem()
+    step, scale = Polynomial(0.5, 0.6), Geometric(0.2, 0.95)
+    clip = None if norm is None else Clip(0.15, norm)
+    algorithm = PrivateGradientDescent(50, step, scale, clip)
+    run = tapped_ring(problem, algorithm, seed=9).run()
+    streams = [Streams(9).generator("agent", i, "noise", 0) for i in range(problem.agents)]
+    noise = np.array(
+        [[scale(k) * s.laplace(size=(1, problem.dimension))[0] for s in streams] for k in range(50)]
+    )
+
+    def clipped(g):
+        if norm is None:
+            return g
+        length = np.abs(g).sum() if norm == "l1" else math.sqrt((g**2).sum())
+        return g * min(1.0, 0.15 / length)
+
+    expected = oracle(
+        [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives],
+        run.simulation.topology.weights,
+        [step(k) for k in range(50)],
+        np.zeros((problem.agents, problem.dimension)),
+        noise=noise,
+        clip=clipped,
+    )
+    sent = {(row.sender, row.number): row.values["x"][0] for row in run.views[0].transcript.on_links()}
+    ours = np.array([[sent[i, k] for i in range(problem.agents)] for k in range(50)])
+    np.testing.assert_allclose(ours, expected["sent"], rtol=1e-12, atol=1e-12)
+
+
+def test_decaying_steps_approach_the_optimum():
+    problem = synthetic_problem()
+    algorithm = PrivateGradientDescent(3000, Polynomial(1.0, 0.9))
+    run = Simulation(problem, topology.complete(5), algorithm, record="nothing").run()
+    worst = run.metrics.worst_by_round(5)[:, 0]
+    assert worst[-1] < 0.02
+    assert worst[-1] < worst[300] / 2
+
+
+def test_scale_zero_is_plain_descent_to_the_last_bit():
+    problem = synthetic_problem()
+    plain = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4))).run()
+    silent = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4), Constant(0.0), Clip(1e9, "l2"))).run()
+    np.testing.assert_array_equal(plain.metrics.relative_errors(), silent.metrics.relative_errors())
+
+
+@pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6))])
+def test_claim_by_hand(norm, factor):
+    """ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1}: K − 1 gradients are released in K rounds."""
+    setting = setting_of(synthetic_problem(), 10)
+    algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), Clip(0.5, norm))
+    expected = sum(2 * 0.5 * factor * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
+    assert algorithm.claim(ANY, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
+
+
+def test_claim_is_undefined_without_clipping_or_noise():
+    setting = setting_of(synthetic_problem(), 10)
+    unclipped = PrivateGradientDescent(10, Constant(0.3), Constant(1.0)).claim(ANY, setting, 0.0)
+    silent = PrivateGradientDescent(10, Constant(0.3), clip=Clip(1.0)).claim(ANY, setting, 0.0)
+    assert unclipped.epsilon is None
+    assert "no clipping" in unclipped.failed_conditions[0]
+    assert silent.epsilon is None
+    assert "b_1 = 0" in silent.failed_conditions[0]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "field"),
+    [
+        (PrivateGradientDescent(0, Constant(0.3)), "algorithm.rounds"),
+        (PrivateGradientDescent(5, Constant(50.0)), "algorithm.step"),
+        (PrivateGradientDescent(5, Constant(0.3), Constant(-1.0)), "algorithm.scale"),
+    ],
+)
+def test_conditions_are_checked_before_time_0(algorithm, field):
+    with pytest.raises(ScenarioError) as caught:
+        tapped_ring(synthetic_problem(), algorithm)
+    assert caught.value.field == field
+
+
+def test_clip_keeps_short_vectors_and_shortens_long_ones():
+    clip = Clip(2.0, "l1")
+    v = np.array([[0.5, -0.5], [3.0, -5.0], [0.0, 0.0]])
+    np.testing.assert_allclose(clip(v), [[0.5, -0.5], [0.75, -1.25], [0.0, 0.0]])

@@ -1,0 +1,79 @@
+"""Named streams: what a name draws depends on the seed and the name, and on nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from netsim.randomness import Streams
+
+GOLDEN_GENERATOR = [0.973988935830481, 0.849415404509993, 0.06021123169925524]
+GOLDEN_PLAIN = 0.9065319765946652
+GOLDEN_CHILD = 154204925126687670859326645066118103585
+
+NAMES = [("agent", i, purpose) for i in range(6) for purpose in ("noise", "coins")] + [("link", 0, 1), ("link", 1, 0)]
+
+
+def test_the_first_values_are_pinned():
+    """Golden: they may change only with a new major version, for every stored result changes with them."""
+    streams = Streams(0)
+    assert streams.generator("agent", 0, "noise").random(3).tolist() == GOLDEN_GENERATOR
+    assert [streams.plain("link", 0, 1).random() for _ in range(2)] == [GOLDEN_PLAIN] * 2
+    assert streams.child("chunk", 1).seed == GOLDEN_CHILD
+
+
+def test_a_stream_starts_at_the_same_place_whenever_it_is_asked_for():
+    streams = Streams(3)
+    first = streams.generator("agent", 0).random(5)
+    streams.generator("agent", 1).random(1_000)
+    streams.plain("link", 0, 1).random()
+    assert (streams.generator("agent", 0).random(5) == first).all()
+    assert (Streams(3).generator("agent", 0).random(5) == first).all()
+
+
+@pytest.mark.parametrize(
+    "other", [("agent", 1), ("agent", "0"), ("agent0",), ("agent", 0, 0), ("agent", 0, ""), (0, "agent")]
+)
+def test_another_name_is_another_stream(other):
+    streams = Streams(3)
+    assert (streams.generator("agent", 0).random(5) != streams.generator(*other).random(5)).all()
+    assert streams.plain("agent", 0).random() != streams.plain(*other).random()
+    assert streams.child("agent", 0).seed != streams.child(*other).seed
+
+
+def test_another_seed_is_another_stream():
+    drawn = {Streams(seed).generator("agent", 0).random() for seed in (0, 1, 2**32, 2**64, 2**200)}
+    assert len(drawn) == 5
+
+
+def test_a_child_draws_other_values_than_its_parent_and_its_siblings():
+    parent = Streams(5)
+    seeds = [parent, parent.child("chunk", 0), parent.child("chunk", 1), parent.child("chunk", 0).child("chunk", 0)]
+    assert len({s.generator("agent", 0).random() for s in seeds}) == 4
+
+
+def test_streams_of_different_names_are_uncorrelated():
+    """Every |r|·√n of 91 pairs is a standard normal: above 6.5 with probability < 91 · 8.1e-11 < 1e-8."""
+    count = 20_000
+    streams = Streams(11)
+    drawn = np.array([streams.generator(*name).standard_normal(count) for name in NAMES])
+    correlations = np.corrcoef(drawn)
+    for i, j in itertools.combinations(range(len(NAMES)), 2):
+        assert abs(correlations[i, j]) * np.sqrt(count) < 6.5, (NAMES[i], NAMES[j])
+
+
+def test_plain_streams_are_uniform_and_uncorrelated():
+    """Means and correlations of uniforms, each beyond 6.5 standard errors with probability < 8.1e-11."""
+    count = 20_000
+    streams = Streams(11)
+    rngs = [streams.plain(*name) for name in NAMES[:6]]
+    drawn = np.array([[rng.random() for _ in range(count)] for rng in rngs])
+    assert (abs(drawn.mean(axis=1) - 0.5) * np.sqrt(12 * count) < 6.5).all()
+    assert (abs(np.corrcoef(drawn)[np.triu_indices(6, 1)]) * np.sqrt(count) < 6.5).all()
+
+
+def test_consecutive_seeds_are_uncorrelated():
+    """As above: one of 45 pairs beyond 6.5 with probability < 4e-9."""
+    count = 20_000
+    drawn = np.array([Streams(seed).generator("agent", 0).standard_normal(count) for seed in range(10)])
+    assert (abs(np.corrcoef(drawn)[np.triu_indices(10, 1)]) * np.sqrt(count) < 6.5).all()

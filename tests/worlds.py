@@ -1,0 +1,61 @@
+"""Small worlds that several tests share."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import DPRecal
+from netsim.claims import Adjacency
+from netsim.links import LinkLaw, UniformDelay
+from netsim.problems import LogisticLoss, Problem, logistic
+from netsim.problems import load as load_data
+from netsim.randomness import Streams
+from netsim.simulation import Run, Simulation, coins_of
+from scenarios.experiment import setting_of
+
+ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
+"""Random delays, a fifth of the packets lost, a queue; and reliable all the same."""
+READINGS = ("as_analysed", "as_deployable", "fresh_noise", "told_state")
+DELTA = 1e-3
+
+
+def digits_problem(agents: int = 8, records: int | None = None) -> Problem:
+    """Zeros against ones, all records split, or `records` images per agent."""
+    data = load_data("digits", norm_bound=4.0)
+    parts = data.split(agents, seed=0)
+    if records is not None:
+        parts = tuple(part.take(np.arange(records)) for part in parts)
+    return logistic(parts, ridge=1.0)
+
+
+def synthetic_problem(agents: int = 5, dimension: int = 6, records: int = 8) -> Problem:
+    data = load_data("synthetic", records=agents * records, dimension=dimension, seed=3, norm_bound=1.0)
+    return logistic(data.split(agents), ridge=0.5)
+
+
+def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float = 1.0) -> DPRecal:
+    """Calibrated by Theorem 4 to ε at δ = 1e-3 for one record of one agent."""
+    records = min(f.records for f in problem.objectives if isinstance(f, LogisticLoss))
+    adjacency = Adjacency(2 * 4.0 / records, "one record")
+    algorithm = DPRecal(step=1 / (problem.smoothness + 1), per_agent=per_agent, ratio=1.02)
+    return replace(algorithm, reading=reading).calibrated(
+        epsilon, DELTA, adjacency, setting_of(problem, per_agent)
+    )
+
+
+def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options: object) -> Simulation:
+    """A ring with every link tapped, and a tap at one agent's door."""
+    return Simulation(
+        problem,
+        topology.ring(problem.agents),
+        algorithm,
+        adversaries=(Adversary("ears", "all", nodes=(node,)),),
+        **options,
+    )
+
+
+def coins(run: Run, agent: int) -> np.random.Generator:
+    """An agent's private coins from their start."""
+    return coins_of(Streams(run.simulation.seed), agent)
