@@ -124,27 +124,38 @@ class Channel(Protocol):
     def send(self, message: Message, /) -> None: ...
 
 
-class Wire:
+class Tally:
+    """Packets and bytes that arrived somewhere."""
+
+    __slots__ = ("received", "received_bytes")
+
+    def __init__(self) -> None:
+        self.received = self.received_bytes = 0
+
+
+class Wire(Tally):
     """One direction of a link, from `source` to `target`; counts what it carried.
 
+    A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
+    inbox, the network puts the inbox's own entrance there.
     Conservation: `sent_bytes = delivered_bytes + lost_bytes + in_flight_bytes` at every moment.
     """
 
     __slots__ = (
         "_delay", "_environment", "_fifo", "_free_at", "_last_arrival", "_loss", "_rate", "_rng", "arrive",
-        "constant", "deliver", "lost", "lost_bytes", "plain", "received", "received_bytes", "sent", "sent_bytes",
-        "source", "taps", "target",
+        "constant", "deliver", "lost", "lost_bytes", "plain", "sent", "sent_bytes", "source", "taps", "target",
     )  # fmt: skip
 
     def __init__(
         self, environment: VirtualEnvironment, source: int, target: int, law: LinkLaw, rng: random.Random
     ) -> None:
+        super().__init__()
         self.source, self.target = source, target
         self.taps: list[Callable[[Heard], object]] = []
-        self.sent = self.lost = self.received = 0
-        self.sent_bytes = self.lost_bytes = self.received_bytes = 0
+        self.sent = self.lost = 0
+        self.sent_bytes = self.lost_bytes = 0
         self.deliver: Callable[[Any], None] = _nowhere
-        self.arrive = self._arrive
+        self.arrive: Callable[[Any], None] = self._arrive
         self.constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
         self.plain = self.constant is not None and not law.loss and law.bandwidth is None
         self._environment, self._rng = environment, rng

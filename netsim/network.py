@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from netsim.clock import VirtualEnvironment
-from netsim.links import Channel, LinkLaw, ReliableChannel, Wire, fan_out
+from netsim.links import Channel, LinkLaw, ReliableChannel, Tally, Wire, fan_out
 from netsim.messages import Message, Packet
 from netsim.randomness import Streams
 from netsim.topology import Topology
@@ -32,20 +32,27 @@ class Inbox:
         self._future: asyncio.Future[None] | None = None
         self._wanted: int | None = None
 
-    def put(self, message: Message) -> None:
-        """A message arrives."""
-        if message.kind != "exchange":
-            self._direct.append(message)
-            if self._future is not None and self._wanted is None:
+    def entrance(self, tally: Tally) -> Callable[[Message], None]:
+        """Where messages come in; each is counted in `tally`. One closure, for it runs once per message."""
+        exchanges, degree = self._exchanges, self._degree
+
+        def enter(message: Message) -> None:
+            tally.received += 1
+            tally.received_bytes += message.size
+            if message.kind != "exchange":
+                self._direct.append(message)
+                if self._future is not None and self._wanted is None:
+                    self._wake()
+                return
+            number = message.number
+            slot = exchanges.get(number)
+            if slot is None:
+                slot = exchanges[number] = {}
+            slot[message.sender] = message
+            if number == self._wanted and len(slot) == degree:
                 self._wake()
-            return
-        number = message.number
-        slot = self._exchanges.get(number)
-        if slot is None:
-            slot = self._exchanges[number] = {}
-        slot[message.sender] = message
-        if number == self._wanted and len(slot) == self._degree:
-            self._wake()
+
+        return enter
 
     def _wake(self) -> None:
         future, self._future = self._future, None
@@ -107,7 +114,7 @@ class Network:
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: dict[Edge, Channel] = {edge: self._channel(edge) for edge in self.wires}
         for edge, wire in self.wires.items():
-            wire.deliver = self._exit(edge)
+            self._connect(edge, wire)
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent, in ascending order."""
@@ -135,27 +142,28 @@ class Network:
         if not law.reliable:
             return wire
         backward = self.wires[edge[::-1]]
-        return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target))
+        return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target, Tally()))
 
-    def _door(self, agent: int) -> Callable[[Message], None]:
+    def _door(self, agent: int, tally: Tally) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
-        inbox, watchers = self.inboxes[agent], tuple(self._observers.get(agent, ()))
+        enter, watchers = self.inboxes[agent].entrance(tally), tuple(self._observers.get(agent, ()))
         if not watchers:
-            return inbox.put
+            return enter
 
-        def enter(message: Message) -> None:
+        def watched(message: Message) -> None:
             for watch in watchers:
                 watch(message)
-            inbox.put(message)
+            enter(message)
 
-        return enter
+        return watched
 
-    def _exit(self, edge: Edge) -> Callable[[Any], None]:
+    def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
         out, back = self.channels[edge], self.channels[edge[::-1]]
-        door = self._door(edge[1])
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
-            return door
+            wire.arrive = self._door(edge[1], wire)  # the inbox counts for the wire
+            return
+        door = self._door(edge[1], Tally())
 
         def leave(packet: Packet) -> None:
             if isinstance(packet, Message):
@@ -167,7 +175,7 @@ class Network:
                 assert isinstance(out, ReliableChannel)
                 out.on_data(packet)
 
-        return leave
+        wire.deliver = leave
 
 
 def _agents(ids: tuple[int, ...]) -> str:

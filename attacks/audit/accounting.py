@@ -55,15 +55,8 @@ def gaussian_delta(mu: Array | float, epsilon: Array | float) -> Array | float:
 
 
 def _apart(u: Array, v: Array) -> Array:
-    """Φ(−√2u) − ½e^{−u²}erfcx(v), the first term as ½e^{−u²}erfcx(u) where that cannot overflow."""
-    with np.errstate(over="ignore"):
-        bell = np.exp(-(u**2)) / 2
-    right = np.maximum(u, 0.0)
-    return np.where(
-        u >= 0,
-        bell * (special.erfcx(right) - special.erfcx(v)),
-        special.ndtr(-u * math.sqrt(2)) - bell * special.erfcx(v),
-    )
+    """Φ(−√2u) − ½e^{−u²}erfcx(v)."""
+    return special.ndtr(-u * math.sqrt(2)) - np.exp(-(u**2)) / 2 * special.erfcx(v)
 
 
 def _close(u: Array, width: Array) -> Array:

@@ -101,12 +101,15 @@ def boundary(proven: Callable[[float], bool], true_at: float, false_at: float) -
 def mean_lower_bound(values: Array, confidence: float, *, at_least: float = 0.0) -> float:
     """A lower confidence bound of E[values] for independent nonnegative values, bounded or not.
 
-    `at_least` is a mean already known to be proven (`exceeds`), from which the search begins.
+    `at_least` is a mean already proven (`exceeds`); above it the search goes by factors, for outliers.
     """
     alpha, mean = error_rate(confidence), float(values.mean())
     if not math.isfinite(mean):
         return math.inf
-    return boundary(lambda m: exceeds(values, m, alpha), at_least, max(mean, at_least))
+    if at_least > 0:
+        low, high = math.log(at_least), math.log(max(mean, at_least))
+        return math.exp(boundary(lambda log_m: exceeds(values, math.exp(log_m), alpha), low, high))
+    return boundary(lambda m: exceeds(values, m, alpha), 0.0, mean)
 
 
 def mean_interval(values: Array, confidence: float) -> Interval:

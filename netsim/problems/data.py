@@ -68,8 +68,8 @@ class Dataset:
 
     def clipped(self, norm_bound: float) -> "Dataset":
         """Rows of Euclidean norm above the bound shortened to it: ‖∇ of a logistic record‖ <= norm_bound."""
-        if not norm_bound > 0:
-            raise ScenarioError("norm_bound", norm_bound, "not positive", "a number > 0")
+        if not 0 < norm_bound < np.inf:
+            raise ScenarioError("norm_bound", norm_bound, "not positive and finite", "a number > 0")
         norms = np.linalg.norm(self.features, axis=1, keepdims=True)
         scale = norm_bound * (1 - 2**-50)  # rounding must not carry a row back above the bound
         shorter = self.features * (scale / np.maximum(norms, scale))

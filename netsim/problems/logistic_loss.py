@@ -20,6 +20,7 @@ from netsim.problems.records import half_square, replaced, times
 PROXIMAL_TOLERANCE = 1e-13
 BLOCK = 2**21
 """Numbers held at once by a stack of Hessians: 16 MB."""
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +146,9 @@ class LogisticLoss:
         norms = [float(np.linalg.norm(row, order)) for row in (z, z_other, z - z_other)]
         if not _collinear(z, z_other):
             return max(norms) / self.records
-        long, short = (z, z_other) if norms[0] >= norms[1] else (z_other, z)
-        pivot = int(np.argmax(np.abs(long)))
-        return max(norms[:2]) * _collinear_supremum(float(short[pivot] / long[pivot])) / self.records
+        pivot = int(np.argmax(np.abs(z) + np.abs(z_other)))
+        short, long = sorted((float(z[pivot]), float(z_other[pivot])), key=abs)
+        return max(norms[:2]) * _collinear_supremum(short / long) / self.records
 
 
 def _collinear(z: Array, z_other: Array) -> bool:
@@ -163,7 +164,7 @@ def _collinear_supremum(c: float) -> float:
     h'(t) = 0 reads cosh(ct/2) = |c| cosh(t/2), and log cosh(ct/2) − log cosh(t/2) falls from 0 at t = 0 to
     −∞: exactly one root ±t, bracketed with t/2 − log 2 <= log cosh(t/2) <= t/2.
     """
-    ends = 1.0 if c <= 0 else 1 - c
+    ends = 1.0 if c <= 0 else max(1 - c, EPSILON)  # c = 1 is only rounding: equal records never come here
     if c == 0 or abs(c) == 1:
         return ends
 

@@ -1,7 +1,8 @@
 """The whole problem, min_x Σ_i f_i(x) + n r(x), as only the experimenter sees it."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -68,7 +69,9 @@ class Problem:
     def replace(self, agent: int, objective: Objective) -> "Problem":
         """The world in which this agent holds another objective: adjacent, if the two objectives are."""
         agent = whole(agent, "agent", 0, self.agents - 1)
-        return replace(self, objectives=(*self.objectives[:agent], objective, *self.objectives[agent + 1 :]))
+        return dataclasses.replace(
+            self, objectives=(*self.objectives[:agent], objective, *self.objectives[agent + 1 :])
+        )
 
     def optimum(self) -> Optimum:
         """The minimizer, its residual at most 1e-12, found once.

@@ -98,7 +98,7 @@ def test_no_replica_feels_another(make: Make, replicas: int, records: int, dimen
 def test_blocks_of_replicas_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     loss, v = logistic(), np.random.default_rng(5).normal(size=(11, 5))
     whole = loss.proximal(v, 0.5)
-    monkeypatch.setattr("netsim.problems.logistic.BLOCK", 3 * 5 * 9)
+    monkeypatch.setattr("netsim.problems.logistic_loss.BLOCK", 3 * 5 * 9)
     assert np.array_equal(whole, loss.proximal(v, 0.5))
     assert loss.proximal(v[:0], 0.5).shape == (0, 5)
 
@@ -122,6 +122,11 @@ def test_the_constants_are_attained(make: Make, dimension: int) -> None:
     assert loss.smoothness == pytest.approx(curvature[-1], rel=1e-12)
     far = 1e6 * np.random.default_rng(8).normal(size=dimension)
     assert loss.strong_convexity == pytest.approx(np.linalg.eigvalsh(loss.hessian(far))[0], rel=1e-12)
+
+
+def test_fewer_records_than_coordinates_are_not_strongly_convex() -> None:
+    for seed in range(50):
+        assert squares(seed, records=4, dimension=5, ridge=0.0).strong_convexity == 0
 
 
 @both
@@ -210,9 +215,10 @@ def test_the_difference_bound_holds_and_is_approached(seed: int, order: int) -> 
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.5, -0.5, 2.0, -2.0, 0.99, -0.99, 1e-6, -64.0, 1.0])
+@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.5, -0.5, 2.0, -2.0, 63 / 64, -63 / 64, 2.0**-20, -64.0, 1.0])
 def test_the_bound_is_exact_for_collinear_records_too(factor: float, order: int) -> None:
-    loss = logistic(1)
+    few_bits = logistic(1).features.astype(np.float32)  # so that a multiple is exactly one
+    loss = LogisticLoss(few_bits, logistic(1).labels)
     other = loss.with_record(2, factor * loss.features[2], loss.labels[2])
     bound = loss.gradient_difference_bound(other, order)
     z = loss.features[2] / np.linalg.norm(loss.features[2]) ** 2
@@ -232,6 +238,14 @@ def test_a_flipped_label_moves_the_gradient_by_one_record_not_by_two() -> None:
     x = np.random.default_rng(0).normal(size=(5, 5))
     differences = np.linalg.norm(loss.gradient(x) - other.gradient(x), axis=1)
     np.testing.assert_allclose(differences, expected, rtol=1e-12)
+
+
+def test_collinear_records_a_rounding_apart_differ_by_that_rounding() -> None:
+    loss = LogisticLoss([[1.0], [3.0]], [1.0, 1.0])
+    other = loss.with_record(1, [np.nextafter(3.0, 4.0)], 1.0)
+    apart = (np.nextafter(3.0, 4.0) - 3.0) / 2
+    for bound in (loss.gradient_difference_bound(other), other.gradient_difference_bound(loss)):
+        assert apart <= bound <= 8 * apart
 
 
 def test_the_bound_is_zero_for_the_same_and_infinite_where_it_is_not_known() -> None:

@@ -134,8 +134,7 @@ def test_overlapping_classes_without_a_ridge_have_one() -> None:
     problem = logistic(tumours.split(1))
     assert problem.strong_convexity == 0
     model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cg", max_iter=1000)
-    with pytest.MonkeyPatch.context():
-        found = model.fit(tumours.features, tumours.labels).coef_[0]
+    found = model.fit(tumours.features, tumours.labels).coef_[0]
     np.testing.assert_allclose(problem.optimum().point, found, rtol=1e-4)
 
 
@@ -148,7 +147,7 @@ def test_a_residual_that_rounding_hides_is_not_reported_as_zero() -> None:
 def test_a_least_squares_optimum_with_flat_directions_is_near_the_origin() -> None:
     optimum = least_squares(wide.split(2)).optimum()
     shortest = np.linalg.pinv(wide.features) @ wide.labels
-    np.testing.assert_allclose(optimum.point, shortest, atol=1e-5)
+    np.testing.assert_allclose(optimum.point, shortest, atol=1e-4)
 
 
 def test_the_optimum_is_found_once_and_cannot_be_written() -> None:

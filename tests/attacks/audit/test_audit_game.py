@@ -31,6 +31,13 @@ def leaky(epsilon: float, delta: float, n: int, rng: np.random.Generator) -> tup
     return np.where(told[0], -9.0, zero), np.where(told[1], 9.0, one)
 
 
+def shy(epsilon: float, delta: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """`leaky`, but what it does not tell outright it keeps to itself half the time, at a score of ½."""
+    quiet = rng.random((2, n)) < 0.5
+    zero, one = leaky(epsilon, delta, n, rng)
+    return np.where(quiet[0] & (zero > -9), 0.5, zero), np.where(quiet[1] & (one < 9), 0.5, one)
+
+
 def games(worlds, repetitions: int, *, delta: float = 0.0, confidence: float = 0.95) -> list[GameResult]:
     """Independent games; `worlds` draws both worlds' scores from a generator."""
     rngs = [np.random.default_rng([7, seed]) for seed in range(repetitions)]
@@ -52,6 +59,7 @@ def test_ten_thousand_trials_find_most_of_epsilon(mechanism, epsilon):
         pytest.param(lambda rng: randomized_response(1.0, 500, rng), 0.0, 1.0, id="randomized response"),
         pytest.param(lambda rng: laplace(1.0, 500, rng), 0.0, 1.0, id="Laplace"),
         pytest.param(lambda rng: leaky(1.0, 0.05, 500, rng), 0.05, 1.0, id="leaky"),
+        pytest.param(lambda rng: shy(1.0, 0.05, 2000, rng), 0.05, 1.0, id="shy"),
         pytest.param(
             lambda rng: (rng.normal(0, 1, 500), rng.normal(1, 1, 500)),
             0.1,

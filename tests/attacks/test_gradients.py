@@ -1,0 +1,139 @@
+"""The inversions: exact where the algebra says so, blind where it says so."""
+
+import numpy as np
+import pytest
+
+from attacks.gradients import infer, inversion_of, through_differences, through_duals, through_iterates
+from attacks.score import score_gradients
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import Clip, PrivateGradientDescent, Recal
+from netsim.errors import AttackError
+from netsim.links import LinkLaw
+from netsim.problems import L1, Problem
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
+
+
+@pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
+def test_appendix_a_recovers_every_gradient_of_recal(law):
+    problem = digits_problem()
+    run = tapped_ring(problem, Recal(step=0.2, activations=2000), links=law).run()
+    score = score_gradients(through_duals(run.views[0]), run.truth)
+    assert score.estimated == score.asked == 2000
+    assert score.worst < 1e-10
+
+
+@pytest.mark.parametrize("reading", ["as_analysed", "as_deployable"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+def test_dp_recal_hides_only_each_agents_last_gradient(reading, epsilon):
+    """At any ε: the noise covers ũ, and x⁺ tells all the same."""
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, reading, 60, epsilon), links=ROUGH, replicas=5).run()
+    score = score_gradients(through_iterates(run.views[0]), run.truth)
+    assert score.worst < 1e-8
+    assert score.hidden == (1,) * 8
+    assert score.estimated == score.asked - 8
+
+
+def test_the_exact_u_beside_the_noisy_one_tells_the_last_gradient_too():
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, "as_analysed", 60)).run()
+    score = score_gradients(through_duals(run.views[0]), run.truth)
+    assert score.estimated == score.asked
+    assert score.worst < 1e-8
+
+
+@pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+def test_the_repairs_are_not_caught_by_the_same_attack(reading):
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, reading, 60), replicas=20).run()
+    estimates = through_iterates(run.views[0])
+    assert score_gradients(estimates, run.truth).median > 1  # as large as the gradients themselves
+
+
+def test_the_stated_deviation_is_that_of_the_error():
+    """told_state: the errors of all estimates, divided by the stated deviation, have variance 1.
+
+    44 estimates × 200 replicas × 6 coordinates: a 5 % error in the deviation is 8 standard errors off.
+    """
+    problem = synthetic_problem()
+    from dataclasses import replace
+
+    algorithm = replace(dp_recal(problem, "told_state", 15), step=0.5)
+    run = tapped_ring(problem, algorithm, replicas=200).run()
+    estimates = through_iterates(run.views[0])
+    whitened = [
+        (e.gradient - run.truth.queries[e.agent][e.query].gradient) / e.stddev
+        for e in estimates
+    ]
+    assert np.var(whitened) == pytest.approx(1, rel=0.02)
+    assert abs(np.mean(whitened)) < 0.02
+    for e in estimates:
+        np.testing.assert_allclose(e.point, run.truth.queries[e.agent][e.query].point, atol=1e-9)
+
+
+def test_descent_is_inverted_exactly_without_noise_and_honestly_with_it():
+    problem = synthetic_problem()
+    plain = tapped_ring(problem, PrivateGradientDescent(12, Constant(0.3)), links=ROUGH).run()
+    score = score_gradients(through_differences(plain.views[0]), plain.truth)
+    assert score.worst < 1e-12
+    assert score.hidden == (1,) * 5
+    noisy = tapped_ring(
+        problem, PrivateGradientDescent(12, Constant(0.3), Constant(0.05), Clip(1e6)), replicas=300
+    ).run()
+    errors = [
+        (e.gradient - noisy.truth.queries[e.agent][e.query].gradient) / e.stddev
+        for e in through_differences(noisy.views[0])
+    ]
+    # the mix holds x̃_j, which is told; only x̃_i^{k+1}'s own noise is unknown: b√2/η
+    assert np.var(errors) == pytest.approx(1, rel=0.03)
+
+
+def test_a_lossy_tap_costs_an_agent_everything_after_its_first_gap():
+    problem = synthetic_problem()
+    deaf = Adversary("deaf", "all", capture_loss=0.02)
+    run = Simulation(
+        problem, topology.ring(5), Recal(step=0.5, activations=600), adversaries=(deaf, Adversary("all ears"))
+    ).run()
+    partial = score_gradients(through_duals(run.views[0]), run.truth)
+    full = score_gradients(through_duals(run.views[1]), run.truth)
+    assert full.estimated == full.asked
+    assert 0 < partial.estimated < 0.6 * full.asked
+    assert partial.worst < 1e-10  # what is still estimated is exact
+
+
+def test_taps_around_one_agent_are_enough_for_it():
+    problem = synthetic_problem()
+    near = Adversary("near", ((0, 1), (1, 2)))
+    run = Simulation(problem, topology.ring(5), Recal(step=0.5, activations=300), adversaries=(near,)).run()
+    score = score_gradients(through_duals(run.views[0]), run.truth)
+    assert score.hidden[1] == 0
+    assert score.worst < 1e-10
+
+
+def test_attacks_refuse_what_they_cannot_invert():
+    problem = synthetic_problem()
+    descent = tapped_ring(problem, PrivateGradientDescent(3, Constant(0.3))).run().views[0]
+    walk = tapped_ring(problem, Recal(step=0.5, activations=5)).run().views[0]
+    sparse = Problem(problem.objectives, L1(0.1), "logistic")
+    lasso = tapped_ring(sparse, dp_recal(problem, "as_deployable")).run().views[0]
+    for attack, view in (
+        (through_duals, descent),
+        (through_iterates, walk),
+        (through_iterates, lasso),
+        (through_duals, lasso),
+        (through_differences, walk),
+    ):
+        with pytest.raises(AttackError):
+            attack(view)
+
+
+def test_infer_picks_the_strongest_inversion():
+    problem = digits_problem()
+    assert inversion_of(Recal(step=0.1, activations=1)) is through_duals
+    assert inversion_of(dp_recal(problem, "as_analysed")) is through_duals
+    assert inversion_of(dp_recal(problem, "told_state")) is through_iterates
+    view = tapped_ring(problem, dp_recal(problem, "as_deployable")).run().views[0]
+    assert len(infer(view)) == len(through_iterates(view))

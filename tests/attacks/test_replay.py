@@ -1,0 +1,163 @@
+"""Replaying a live agent: to the last bit under the truth, and what a wrong hypothesis shows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from attacks.replay import replay
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
+from netsim.errors import ProtocolError, TranscriptError
+from netsim.links import LinkLaw
+from netsim.mechanisms import Gaussian, Laplace
+from netsim.schedules import Constant
+from tests.worlds import READINGS, ROUGH, coins, digits_problem, dp_recal, synthetic_problem, tapped_ring
+
+
+def private_descent():
+    return PrivateGradientDescent(15, Constant(0.3), Constant(0.1), Clip(0.2))
+
+
+def adjacent(problem, agent):
+    own = problem.objectives[agent]
+    return own.with_record(0, -own.features[0], float(own.labels[0]))
+
+
+@pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_truth_reproduces_every_value_to_the_last_bit(reading, law):
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, reading, 40), links=law, replicas=7, seed=3).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
+    assert found.identical
+    assert found.activations == run.activations[1] > 3
+    sent = [row for row in run.views[0].transcript.at_node(1) if row.event == "sent"]
+    values = sum(len(row.values) for row in sent)
+    on_wire = sum(release.on_wire for release in found.releases)
+    assert len(found.comparisons) + on_wire == values
+    for release, made in zip(found.releases, run.truth.releases[1], strict=True):
+        np.testing.assert_array_equal(release.observed, made)
+
+
+def test_recal_and_descent_are_reproduced_too():
+    problem = synthetic_problem()
+    for algorithm in (Recal(step=0.5, activations=80), private_descent()):
+        run = tapped_ring(problem, algorithm, links=ROUGH, replicas=3).run()
+        found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+        assert found.identical
+        assert len(found.comparisons) + len(found.releases) > 10
+
+
+def test_a_wrong_hypothesis_shows_where_nothing_covers():
+    """As deployable: u is covered by noise, x is not from the second activation on."""
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, "as_deployable"), replicas=2).run()
+    found = replay(run.views[0], 1, adjacent(problem, 1), coins(run, 1))
+    telling = [c for c in found.comparisons if c.difference.max() > 1e-9]
+    assert {c.name for c in telling} == {"x"}
+    assert telling[0].activation == 2
+    assert not found.identical
+
+
+@pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+def test_the_repairs_leave_nothing_uncovered(reading):
+    problem = digits_problem()
+    run = tapped_ring(problem, dp_recal(problem, reading), replicas=2).run()
+    found = replay(run.views[0], 1, adjacent(problem, 1), coins(run, 1), run.truth.releases[1])
+    assert all(c.difference.max() <= 1e-9 for c in found.comparisons)
+
+
+def test_a_release_off_the_wire_has_to_be_granted():
+    """With ℓ1, x⁺ is only a function of the released prox argument."""
+    from netsim.problems import L1, Problem
+
+    problem = digits_problem()
+    sparse = Problem(problem.objectives, L1(0.01), "logistic")
+    run = tapped_ring(sparse, dp_recal(problem, "fresh_noise"), replicas=2).run()
+    with pytest.raises(TranscriptError, match="not on the wire"):
+        replay(run.views[0], 1, sparse.objectives[1], coins(run, 1))
+    found = replay(run.views[0], 1, sparse.objectives[1], coins(run, 1), run.truth.releases[1])
+    assert found.identical
+    assert [r.on_wire for r in found.releases[:4]] == [False, True, False, True]
+
+
+def test_it_needs_a_tap_at_the_agent():
+    problem = synthetic_problem()
+    run = tapped_ring(problem, private_descent(), node=2).run()
+    with pytest.raises(TranscriptError, match="no tap sat at agent 1"):
+        replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+
+
+def test_wrong_coins_are_noticed():
+    problem = synthetic_problem()
+    run = tapped_ring(problem, Recal(step=0.5, activations=80)).run()
+    with pytest.raises(ProtocolError, match="not the coins it drew"):
+        replay(run.views[0], 1, problem.objectives[1], coins(run, 2))
+
+
+def test_it_stops_where_noise_drowns_in_rounding():
+    problem = synthetic_problem()
+    algorithm = replace(private_descent(), scale=lambda k: 1e-1 if k < 6 else 1e-14)
+    run = tapped_ring(problem, algorithm).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    assert found.unreliable_from == 7
+    assert len(found.releases) == 6
+
+
+@dataclass(frozen=True)
+class TwoLaws(Algorithm):
+    """Both mechanisms in one round, the first one sent a round later."""
+
+    async def run(self, node):
+        x = held = node.zeros()
+        for _ in range(6):
+            told = node.privatize(x, Laplace(0.5))
+            heard = await node.exchange(x=held, y=node.privatize(2 * x, Gaussian(0.3)))
+            held = told
+            x = heard.mix("y") - 0.1 * await node.gradient(x)
+            node.estimate(x)
+
+
+def test_releases_are_followed_to_where_they_are_sent():
+    problem = synthetic_problem()
+    run = tapped_ring(problem, TwoLaws(), replicas=3).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
+    assert found.identical
+    assert [type(r.mechanism).__name__ for r in found.releases] == ["Laplace", "Gaussian"] * 6
+    assert [r.on_wire for r in found.releases] == [True] * 10 + [False, True]
+
+
+def test_recovered_noise_is_the_noise_that_was_added():
+    problem = synthetic_problem()
+    run = tapped_ring(problem, private_descent(), replicas=400).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    noise = np.array([r.observed - r.value for r in found.releases])
+    assert np.mean(np.abs(noise)) == pytest.approx(0.1, rel=0.02)  # E|Lap(b)| = b; 15·400·6 draws
+
+
+def test_an_algorithm_that_awaits_the_world_is_refused():
+    @dataclass(frozen=True)
+    class Sleeper(Algorithm):
+        async def run(self, node):
+            import asyncio
+
+            await node.exchange(x=node.zeros())
+            future = asyncio.Future(loop=LOOP)
+            await future
+
+    import asyncio
+
+    global LOOP
+    LOOP = asyncio.new_event_loop()
+    problem = synthetic_problem()
+
+    @dataclass(frozen=True)
+    class Once(Algorithm):
+        async def run(self, node):
+            await node.exchange(x=node.zeros())
+
+    run = tapped_ring(problem, Once()).run()
+    view = replace(run.views[0], public=replace(run.views[0].public, algorithm=Sleeper()))
+    with pytest.raises(ProtocolError, match="not the port's"):
+        replay(view, 1, problem.objectives[1], coins(run, 1))
+    LOOP.close()

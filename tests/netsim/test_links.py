@@ -1,0 +1,351 @@
+"""Wires and transports against queueing theory, conservation of bytes, and what a tap must hear."""
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from netsim.clock import VirtualEnvironment
+from netsim.errors import ScenarioError
+from netsim.links import (
+    MAX_BACKOFF,
+    ConstantDelay,
+    LinkLaw,
+    LognormalDelay,
+    ReliableChannel,
+    UniformDelay,
+    Wire,
+    fan_out,
+)
+from netsim.messages import ACK_BYTES, HEADER_BYTES, Message, Segment
+
+FALSE_ALARM = 1e-8
+"""Of each statistical test here, over reseeding."""
+
+
+def message(number: int, floats: int = 10) -> Message:
+    return Message(0, "direct", number, {"x": np.zeros((1, floats))})
+
+
+SIZE = message(0).size
+
+
+class Line:
+    """One wire and the times at which packets left it."""
+
+    def __init__(self, law: LinkLaw, seed: int = 0) -> None:
+        self.environment = VirtualEnvironment()
+        self.wire = Wire(self.environment, 0, 1, law, random.Random(seed))
+        self.heard, self.arrived = [], []
+        self.wire.taps.append(self.heard.append)
+        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet))
+
+    def send_at(self, times) -> "Line":
+        for number, time in enumerate(times):
+            self.environment.call_at(float(time), self.wire.send, message(number))
+        return self
+
+    @property
+    def numbers(self) -> list[int]:
+        return [packet.number for _, packet in self.arrived]
+
+
+class Reliable:
+    """A reliable channel over two wires, and everything that is heard on them."""
+
+    def __init__(self, law: LinkLaw, seed: int = 0, backward: LinkLaw | None = None) -> None:
+        self.environment = VirtualEnvironment()
+        rng = random.Random(seed)
+        self.forward = Wire(self.environment, 0, 1, law, random.Random(rng.random()))
+        self.backward = Wire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
+        self.delivered, self.attempts, self.acks = [], [], []
+        self.channel = ReliableChannel(self.environment, self.forward, self.backward, law, self.delivered.append)
+        self.forward.deliver = self.channel.on_data
+        self.backward.deliver = self.channel.on_ack
+        self.forward.taps.append(self.attempts.append)
+        self.backward.taps.append(self.acks.append)
+
+
+# ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("law", "stddev"),
+    [
+        (ConstantDelay(0.25), 0.0),
+        (UniformDelay(0.5, 2.0), 1.5 / math.sqrt(12)),
+        (LognormalDelay(0.1, 0.4), 0.1 * math.exp(0.08) * math.sqrt(math.expm1(0.16))),
+        (LognormalDelay(2.0, 0.0), 0.0),
+    ],
+)
+def test_drawn_delays_have_the_mean_that_the_law_says(law, stddev):
+    """By the central limit theorem; the skew of a lognormal is small over 100,000 draws."""
+    count, rng = 100_000, random.Random(1)
+    mean = math.fsum(law.draw(rng) for _ in range(count)) / count
+    allowed = stats.norm.isf(FALSE_ALARM / 2) * stddev / math.sqrt(count)
+    assert abs(mean - law.mean()) <= allowed + 1e-12
+
+
+def test_delays_follow_their_law():
+    """Kolmogorov–Smirnov on 20,000 draws."""
+    rng = random.Random(2)
+    uniform = [UniformDelay(0.5, 2.0).draw(rng) for _ in range(20_000)]
+    lognormal = [LognormalDelay(0.1, 0.4).draw(rng) for _ in range(20_000)]
+    assert stats.kstest(uniform, stats.uniform(0.5, 1.5).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(lognormal, stats.lognorm(0.4, scale=0.1).cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: ConstantDelay(-1.0), "seconds"),
+        (lambda: ConstantDelay(math.inf), "seconds"),
+        (lambda: ConstantDelay(math.nan), "seconds"),
+        (lambda: UniformDelay(-0.1, 1.0), "low"),
+        (lambda: UniformDelay(2.0, 1.0), "high"),
+        (lambda: UniformDelay(1.0, math.inf), "high"),
+        (lambda: LognormalDelay(0.0, 1.0), "median"),
+        (lambda: LognormalDelay(1.0, -1.0), "sigma"),
+        (lambda: LinkLaw(loss=1.0), "loss"),
+        (lambda: LinkLaw(loss=-0.1), "loss"),
+        (lambda: LinkLaw(loss=math.nan), "loss"),
+        (lambda: LinkLaw(bandwidth=0.0), "bandwidth"),
+        (lambda: LinkLaw(bandwidth=math.inf), "bandwidth"),
+        (lambda: LinkLaw(timeout=0.0), "timeout"),
+    ],
+)
+def test_a_law_that_cannot_be_is_a_scenario_error(make, field):
+    with pytest.raises(ScenarioError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+# ── the wire ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_message_weighs_its_header_and_its_floats_of_one_replica():
+    values = {"x": np.zeros((7, 3)), "y": np.zeros((7, 5))}
+    assert Message(0, "exchange", 0, values).size == HEADER_BYTES + 8 * 8
+
+
+def test_bytes_are_conserved_at_every_moment():
+    law = LinkLaw(UniformDelay(0.0, 3.0), loss=0.3, bandwidth=SIZE / 0.01)
+    line = Line(law).send_at(np.linspace(0, 5, 400))
+    wire, moments = line.wire, 0
+    for moment in np.linspace(0.01, 12, 60):
+        line.environment.run(until=float(moment))
+        assert wire.sent_bytes == SIZE * len(line.heard)
+        assert wire.received_bytes == SIZE * len(line.arrived)
+        flying = sum(entry[4].size for entry in line.environment._queue if len(entry) == 5 and entry[3] == wire.arrive)
+        assert wire.in_flight_bytes == flying
+        assert wire.sent_bytes == wire.received_bytes + wire.lost_bytes + flying
+        assert wire.sent >= wire.received + wire.lost
+        moments += flying > 0 and wire.lost > 0 and wire.received > 0
+    assert moments > 10  # it was worth looking
+    assert wire.in_flight_bytes == 0
+    assert wire.sent == 400 == wire.received + wire.lost
+
+
+@pytest.mark.parametrize("delay", [LognormalDelay(1.0, 2.0), UniformDelay(0.0, 50.0)])
+def test_packets_of_one_wire_do_not_overtake_each_other(delay):
+    line = Line(LinkLaw(delay)).send_at(0.1 * np.arange(300))
+    line.environment.run()
+    assert line.numbers == list(range(300))
+    times = [time for time, _ in line.arrived]
+    assert times == sorted(times)
+
+
+def test_with_reordering_they_do_and_all_arrive():
+    line = Line(LinkLaw(UniformDelay(0.0, 50.0), reordering=True)).send_at(0.1 * np.arange(300))
+    line.environment.run()
+    assert line.numbers != list(range(300))
+    assert sorted(line.numbers) == list(range(300))
+
+
+def test_no_packet_arrives_before_its_delay_has_passed():
+    line = Line(LinkLaw(UniformDelay(1.0, 2.0), bandwidth=SIZE / 0.5)).send_at(np.arange(50.0))
+    line.environment.run()
+    travelled = [time - packet.number for time, packet in line.arrived]
+    assert min(travelled) >= 1.5
+    assert len(travelled) == 50
+
+
+def test_a_saturated_link_carries_its_bandwidth():
+    rate, delay, count = 12_800.0, 0.75, 1_000
+    line = Line(LinkLaw(ConstantDelay(delay), bandwidth=rate)).send_at(np.zeros(count))
+    line.environment.run()
+    times = np.array([time for time, _ in line.arrived])
+    assert np.allclose(np.diff(times), SIZE / rate, rtol=1e-9)
+    assert times[0] == pytest.approx(delay + SIZE / rate)
+    assert line.wire.received_bytes / (times[-1] - delay) == pytest.approx(rate, rel=1e-9)
+
+
+def test_a_tap_hears_a_queued_packet_when_it_goes_on_the_air():
+    line = Line(LinkLaw(ConstantDelay(5.0), bandwidth=SIZE / 2.0)).send_at([0.0, 0.0, 1.0, 20.0])
+    line.environment.run()
+    assert [time for time, *_ in line.heard] == pytest.approx([0.0, 2.0, 4.0, 20.0])
+    assert [heard[1:3] for heard in line.heard] == [(0, 1)] * 4
+    assert [time for time, _ in line.arrived] == pytest.approx([7.0, 9.0, 11.0, 27.0])
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_the_mean_wait_is_that_of_an_m_d_1_queue(load):
+    """W = ρs/(2(1−ρ)) (Pollaczek–Khinchine), over 200 independent links by Student's t."""
+    service, runs, warm, count = 1.0, 200, 150, 600
+    means = []
+    for run in range(runs):
+        rng = np.random.default_rng([3, run])
+        times = np.cumsum(rng.exponential(service / load, count))
+        line = Line(LinkLaw(bandwidth=SIZE / service), seed=run).send_at(times)
+        line.environment.run()
+        waits = np.array([heard[0] for heard in line.heard]) - times
+        means.append(waits[warm:].mean())
+    expected = load * service / (2 * (1 - load))
+    error = np.std(means, ddof=1) / math.sqrt(runs)
+    assert error < 0.1 * expected  # the test has power
+    assert abs(np.mean(means) - expected) < stats.t.isf(FALSE_ALARM / 2, runs - 1) * error
+
+
+@pytest.mark.parametrize("loss", [0.02, 0.5, 0.9])
+def test_the_loss_rate_is_what_the_law_says(loss):
+    line = Line(LinkLaw(loss=loss), seed=5).send_at(np.zeros(20_000))
+    line.environment.run()
+    assert stats.binomtest(line.wire.lost, 20_000, loss).pvalue > FALSE_ALARM
+    assert line.wire.lost + line.wire.received == 20_000
+
+
+def test_losses_are_independent_of_each_other():
+    """Pairs of neighbors are both lost with probability p²; disjoint pairs are independent trials."""
+    line = Line(LinkLaw(loss=0.3), seed=6).send_at(np.zeros(40_000))
+    line.environment.run()
+    lost = np.ones(40_000, dtype=bool)
+    lost[line.numbers] = False
+    assert stats.binomtest(int((lost[::2] & lost[1::2]).sum()), 20_000, 0.09).pvalue > FALSE_ALARM
+
+
+def test_a_lost_packet_is_heard_and_takes_its_time_on_the_wire():
+    lossy = Line(LinkLaw(loss=0.5, bandwidth=SIZE / 1.0), seed=1).send_at(np.zeros(50))
+    sound = Line(LinkLaw(bandwidth=SIZE / 1.0)).send_at(np.zeros(50))
+    lossy.environment.run()
+    sound.environment.run()
+    assert 0 < lossy.wire.lost < 50
+    assert [h[0] for h in lossy.heard] == [h[0] for h in sound.heard]
+    arrivals = dict((packet.number, time) for time, packet in sound.arrived)
+    assert all(time == arrivals[packet.number] for time, packet in lossy.arrived)
+
+
+@pytest.mark.parametrize("tapped", [False, True])
+def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
+    def outcome(loss: float):
+        environment = VirtualEnvironment()
+        log = []
+        wires = [
+            Wire(environment, 0, j, LinkLaw(ConstantDelay(delay), loss=loss), random.Random(j))
+            for j, delay in [(1, 0.5), (2, 0.0), (3, 0.5)]
+        ]
+        for wire in wires:
+            wire.deliver = lambda m, j=wire.target: log.append(("arrived", environment.now, j, m.number))
+            if tapped:
+                wire.taps.append(lambda heard: log.append(("heard", *heard[:3], heard[3].number)))
+        broadcast = fan_out(environment, wires)
+        for number in range(3):
+            environment.call_at(0.25 * number, broadcast, message(number))
+        environment.run()
+        return log, [(w.sent, w.sent_bytes, w.received, w.received_bytes, w.in_flight_bytes) for w in wires]
+
+    assert outcome(0.0) == outcome(1e-300)  # a loss that never happens takes the slow way
+
+
+# ── the reliable transport ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("bandwidth", [None, 40 * SIZE])
+@pytest.mark.parametrize("reordering", [True, False])
+def test_half_of_all_packets_lost_and_still_exactly_once_and_in_order(bandwidth, reordering):
+    law = LinkLaw(
+        UniformDelay(0.0, 1.0), loss=0.5, bandwidth=bandwidth, reliable=True, reordering=reordering, timeout=1.5
+    )
+    link = Reliable(law, seed=4)
+    messages = [message(number) for number in range(300)]
+    for number, sent in enumerate(messages):
+        link.environment.call_at(0.2 * number, link.channel.send, sent)
+    link.environment.run()
+    assert link.delivered == messages
+    arrivals = link.forward.received
+    assert link.forward.lost > 100
+    assert link.backward.lost > 100
+    assert arrivals > 300  # acknowledgements were lost, so some messages came twice and were not delivered twice
+
+
+def test_every_attempt_and_every_acknowledgement_is_heard():
+    link = Reliable(LinkLaw(UniformDelay(0.1, 1.0), loss=0.5, reliable=True, reordering=True), seed=9)
+    for number in range(100):
+        link.environment.call_at(0.3 * number, link.channel.send, message(number))
+    link.environment.run()
+    assert len(link.attempts) == link.forward.sent == link.forward.received + link.forward.lost
+    assert len(link.acks) == link.backward.sent == link.forward.received
+    attempts: dict[int, list[int]] = {}
+    for _, source, target, segment in link.attempts:
+        assert (source, target) == (0, 1)
+        assert segment.message is not None
+        assert segment.message.number == segment.sequence
+        attempts.setdefault(segment.sequence, []).append(segment.attempt)
+    assert sorted(attempts) == list(range(100))
+    assert all(counts == list(range(len(counts))) for counts in attempts.values())
+    assert max(len(counts) for counts in attempts.values()) > 2
+    for _, source, target, segment in link.acks:
+        assert (source, target) == (1, 0)
+        assert segment.message is None
+        assert segment.size == ACK_BYTES
+    acknowledged = [(segment.sequence, segment.attempt) for *_, segment in link.acks]
+    sent = {(segment.sequence, segment.attempt) for *_, segment in link.attempts}
+    assert len(set(acknowledged)) == len(acknowledged)
+    assert set(acknowledged) < sent
+
+
+def test_the_timeout_doubles_up_to_its_largest():
+    """Every attempt is lost; one of the ten arrives with probability 1e-11."""
+    link = Reliable(LinkLaw(loss=1 - 1e-12, reliable=True, timeout=0.5))
+    link.channel.send(message(0))
+    link.environment.run(until=0.5 * (2**MAX_BACKOFF * 4 + 1))
+    times = [time for time, *_ in link.attempts]
+    waits = [b - a for a, b in pairwise(times)]
+    assert waits == [0.5 * 2**k for k in range(MAX_BACKOFF)] + [0.5 * 2**MAX_BACKOFF] * (len(waits) - MAX_BACKOFF)
+    assert len(waits) > MAX_BACKOFF + 1
+    assert [segment.attempt for *_, segment in link.attempts] == list(range(len(times)))
+
+
+def test_without_losses_nothing_is_sent_twice():
+    link = Reliable(LinkLaw(UniformDelay(0.0, 1.0), bandwidth=100 * SIZE, reliable=True))
+    for number in range(100):
+        link.environment.call_at(3.0 * number, link.channel.send, message(number))
+    link.environment.run()
+    assert (link.forward.sent, link.backward.sent) == (100, 100)
+
+
+def test_an_acknowledgement_exactly_at_the_timeout_is_in_time():
+    link = Reliable(LinkLaw(ConstantDelay(1.0), reliable=True, timeout=2.0))
+    link.channel.send(message(0))
+    link.environment.run()
+    assert link.forward.sent == 1
+    late = Reliable(LinkLaw(ConstantDelay(1.0), reliable=True, timeout=math.nextafter(2.0, 0)))
+    late.channel.send(message(0))
+    late.environment.run()
+    assert late.forward.sent == 2
+    assert len(late.delivered) == 1
+
+
+def test_segments_that_come_early_wait_for_the_missing_one():
+    link = Reliable(LinkLaw(reliable=True))
+    messages = [message(number) for number in range(4)]
+    for sequence in (2, 1, 1, 3):
+        link.channel.on_data(Segment(sequence, 0, messages[sequence]))
+    assert link.delivered == []
+    link.channel.on_data(Segment(0, 1, messages[0]))
+    assert link.delivered == messages
+    link.channel.on_data(Segment(2, 5, messages[2]))
+    assert link.delivered == messages
+    assert link.backward.sent == 6  # also what it already had is acknowledged
