@@ -12,6 +12,7 @@ replayed only if the caller grants its value; the loss is then that of an advers
 bound for one who sees the wire.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ from netsim.arrays import Array
 from netsim.errors import ProtocolError, TranscriptError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values
-from netsim.node import Heard, Regularizer
+from netsim.node import Heard
+from netsim.regularizers import Regularizer
 from netsim.transcript import Record
 
 ROUNDING = 1e-10
@@ -145,7 +147,7 @@ class _EndOfRecord(Exception):  # noqa: N818
     """The record holds nothing further for the agent to receive."""
 
 
-class _Recorded:
+class _Recorded(ABC):
     """A `Node` fed from a record: what both passes share. Subclasses say what is private and what is sent."""
 
     def __init__(
@@ -229,17 +231,18 @@ class _Recorded:
         self._sent(row, values)
         return _message(row)
 
-    async def gradient(self, x: Array) -> Array:
-        raise AssertionError
+    @abstractmethod
+    async def gradient(self, x: Array) -> Array: ...
 
-    async def proximal(self, v: Array, step: float) -> Array:
-        raise AssertionError
+    @abstractmethod
+    async def proximal(self, v: Array, step: float) -> Array: ...
 
-    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
-        raise AssertionError
+    @abstractmethod
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array: ...
 
+    @abstractmethod
     def _sent(self, row: Record, values: Values) -> None:
-        raise AssertionError
+        """Values leave the agent in the message that was recorded as `row`."""
 
 
 def _message(row: Record) -> Message:

@@ -42,7 +42,8 @@ class GradientScore:
 
 def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> GradientScore:
     """Compare every estimate with the gradient its agent got at that query."""
-    errors, times = [], []
+    errors: list[Array] = []
+    times: list[float] = []
     found = [0] * len(truth.queries)
     for estimate in estimates:
         query = truth.queries[estimate.agent][estimate.query]

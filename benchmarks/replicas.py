@@ -28,7 +28,12 @@ def descent(replicas: int) -> Simulation:
     algorithm = PrivateGradientDescent(20, Constant(0.3), Constant(0.1), Clip(0.2))
     graph = topology.from_edges(50, edges)
     return Simulation(
-        logistic(data.split(50), ridge=0.5), graph, algorithm, replicas=replicas, measure=False, record="nothing"
+        logistic(data.split(50), ridge=0.5),
+        graph,
+        algorithm,
+        replicas=replicas,
+        measure=False,
+        record="nothing",
     )
 
 

@@ -44,7 +44,11 @@ class Gossip(Algorithm):
 
 
 def engine(
-    edges: list[tuple[int, int]], delays: list[float], taps: bool, loss: float = 0.0, bandwidth: float | None = None
+    edges: list[tuple[int, int]],
+    delays: list[float],
+    taps: bool,
+    loss: float = 0.0,
+    bandwidth: float | None = None,
 ) -> int:
     """One run of the engine; returns the messages it carried."""
     graph = nx.Graph(edges)

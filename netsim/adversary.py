@@ -12,7 +12,7 @@ from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from netsim.links import Heard
 from netsim.messages import Message
-from netsim.node import Regularizer
+from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Transcript
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ class Adversary:
 
     def __post_init__(self) -> None:
         if not 0 <= self.capture_loss < 1:
-            raise ScenarioError(
-                "capture_loss", self.capture_loss, "a share of packets", "0 <= capture_loss < 1"
-            )
+            raise ScenarioError("capture_loss", self.capture_loss, "a share of packets", "0 <= capture_loss < 1")
 
     def tapped(self, topology: "Topology") -> frozenset[tuple[int, int]]:
         """The directed links it hears. You get a `ScenarioError` for a link or an agent that is not there."""

@@ -1,3 +1,6 @@
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAssignmentType=false
+# The loop is a subclass of asyncio's own and of SimPy's: it works with what they keep to themselves.
 """Virtual time: an asyncio event loop that lives on a SimPy environment's one heap.
 
 When no callback is ready, the loop takes the next entry from SimPy's heap, and that is the only way
@@ -27,7 +30,7 @@ from contextlib import contextmanager
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from threading import get_ident
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import simpy
 from simpy.core import SimTime
@@ -102,12 +105,12 @@ class VirtualEnvironment(simpy.Environment):
     def _fire(self, when: float, handle: asyncio.TimerHandle) -> None:
         owner = self.owner
         assert owner is not None, "only a VirtualLoop puts timers on the heap"
-        handle._scheduled = False  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+        handle._scheduled = False
         if handle.cancelled():
             owner.cancelled_timers -= 1
             return
         self._now = when
-        owner._ready.append(handle)  # pyright: ignore
+        owner._ready.append(handle)
 
 
 class NumberedTask(asyncio.Task[T]):
@@ -126,7 +129,9 @@ class NumberedTask(asyncio.Task[T]):
 
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-        raise UnsupportedError(f"{what}: agents run in virtual time, which has no threads, sockets, files or processes")
+        raise UnsupportedError(
+            f"{what}: agents run in virtual time, which has no threads, sockets, files or processes"
+        )
 
     return refuse
 
@@ -156,12 +161,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     @staticmethod
     def _numbered(loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> "NumberedTask[Any]":
-        return NumberedTask(coro, loop=loop, **kwargs)
+        return NumberedTask(coro, loop=cast(Any, loop), **kwargs)
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
     def time(self) -> float:
         """Virtual seconds since the start."""
-        return self.environment._now  # pyright: ignore[reportPrivateUsage]
+        return self.environment._now
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -173,16 +178,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if when < math.inf:
             environment = self.environment
-            due = max(when, environment._now)  # pyright: ignore[reportPrivateUsage]
-            heappush(environment._queue, (due, TIMER, next(environment._eid), handle))  # pyright: ignore
-            handle._scheduled = True  # pyright: ignore
+            due = max(when, environment._now)
+            heappush(environment._queue, (due, TIMER, next(environment._eid), handle))
+            handle._scheduled = True
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        if not handle._scheduled:  # pyright: ignore
+        if not handle._scheduled:
             return
         self.cancelled_timers += 1
-        queue = self.environment._queue  # pyright: ignore[reportPrivateUsage]
+        queue = self.environment._queue
         if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > len(queue):
             queue[:] = [entry for entry in queue if not _is_cancelled(entry[3])]
             heapify(queue)
@@ -191,10 +196,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────
     def _run_once(self) -> None:
         ready = self._ready
-        if not ready and not self._stopping:  # pyright: ignore
+        if not ready and not self._stopping:
             self._advance()
         count = len(ready)
-        if self._debug:  # pyright: ignore
+        if self._debug:
             self._run_timed(count)
         else:
             for _ in range(count):
@@ -222,7 +227,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _advance(self) -> None:
         """Take entries from the heap until a callback is ready: the only place where time moves."""
         environment, ready = self.environment, self._ready
-        queue = environment._queue  # pyright: ignore[reportPrivateUsage]
+        queue = environment._queue
         self._callbacks = 0
         steps = 0
         while not ready:
@@ -232,12 +237,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
             steps += 1
             entry = heappop(queue)
             if len(entry) == 5:  # a call: here, not in `step`, for speed
-                environment._now = entry[0]  # pyright: ignore[reportPrivateUsage]
+                environment._now = entry[0]
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
-        if environment._now > self._instant:  # pyright: ignore[reportPrivateUsage]
-            self._instant, self._steps = environment._now, 0  # pyright: ignore[reportPrivateUsage]
+        if environment._now > self._instant:
+            self._instant, self._steps = environment._now, 0
         self._steps += steps
         if self._steps > self.steps_per_instant:
             raise StalledError(f"{self._steps:,} events at t={self.time():g} s: time cannot advance")
@@ -252,7 +257,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         """`call_soon` from the loop's own thread (a signal handler, say); refused from any other."""
-        if self._thread_id is not None and self._thread_id != get_ident():  # pyright: ignore
+        if self._thread_id is not None and self._thread_id != get_ident():
             raise UnsupportedError("call_soon_threadsafe from another thread: virtual time has one thread")
         return self.call_soon(callback, *args, context=context)
 
@@ -307,9 +312,9 @@ async def until(event: simpy.Event) -> Any:
             future.set_result(settled.value)
         else:
             settled.defused = True
-            future.set_exception(settled.value)
+            future.set_exception(cast(BaseException, settled.value))
 
-    if event.callbacks is None:
+    if event.processed:
         settle(event)
     else:
         event.callbacks.append(settle)
@@ -358,20 +363,20 @@ def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | Non
 @contextmanager
 def _outer_loop_hidden() -> Generator[None]:
     """Let a loop run inside another one's callback, as a notebook cell needs it."""
-    outer = events._get_running_loop()  # pyright: ignore
+    outer = events._get_running_loop()
     if outer is None:
         yield
         return
     task = asyncio.current_task(outer)
     if task is not None:
-        asyncio.tasks._leave_task(outer, task)  # pyright: ignore
-    events._set_running_loop(None)  # pyright: ignore
+        asyncio.tasks._leave_task(outer, task)
+    events._set_running_loop(None)
     try:
         yield
     finally:
-        events._set_running_loop(outer)  # pyright: ignore
+        events._set_running_loop(outer)
         if task is not None:
-            asyncio.tasks._enter_task(outer, task)  # pyright: ignore
+            asyncio.tasks._enter_task(outer, task)
 
 
 @contextmanager

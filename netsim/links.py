@@ -130,7 +130,8 @@ class Tally:
     __slots__ = ("received", "received_bytes")
 
     def __init__(self) -> None:
-        self.received = self.received_bytes = 0
+        self.received: int = 0
+        self.received_bytes: int = 0
 
 
 class Wire(Tally):
@@ -206,7 +207,11 @@ def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Cal
     Where every channel is a plain wire (constant delay, no loss, no queue) the loop below is `Wire.send`
     without its call: broadcasting is the innermost loop of a synchronous run.
     """
-    wires = [channel for channel in channels if isinstance(channel, Wire) and channel.plain]
+    wires = [
+        (channel, channel.constant)
+        for channel in channels
+        if isinstance(channel, Wire) and channel.plain and channel.constant is not None
+    ]
     if len(wires) < len(channels):
         sends = [channel.send for channel in channels]
 
@@ -220,12 +225,12 @@ def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Cal
 
     def at_once(message: Message) -> None:
         now, size = environment.now, message.size
-        for wire in wires:
+        for wire, delay in wires:
             wire.sent += 1
             wire.sent_bytes += size
             for tap in wire.taps:
                 tap((now, wire.source, wire.target, message))
-            heappush(queue, (now + wire.constant, DELIVERY, next(numbers), wire.arrive, message))
+            heappush(queue, (now + delay, DELIVERY, next(numbers), wire.arrive, message))
 
     return at_once
 

@@ -10,12 +10,13 @@ import numpy as np
 from netsim.adversary import Tap
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
+from netsim.links import Channel, DelayLaw
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values
-from netsim.links import Channel, DelayLaw
 from netsim.network import Inbox
-from netsim.node import Heard, Regularizer
+from netsim.node import Heard
 from netsim.problems import Objective
+from netsim.regularizers import Regularizer
 from netsim.truth import Query, Truth
 
 Closed = Callable[[int, Array], None]

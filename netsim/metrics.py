@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
 """How well the run solves its problem, measured from outside: nothing here is ever on the wire."""
 
 from dataclasses import dataclass, field
@@ -32,7 +34,7 @@ class Metrics:
         return np.array(self.errors)
 
     def write(self, path: Path) -> None:
-        """One Parquet row per estimate: its count, time, agent, and the error's median, 5 % and 95 % over replicas."""
+        """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -7,7 +7,6 @@ message: `Inbox` counts. Messages that are an exchange ahead wait in their own s
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from netsim.clock import VirtualEnvironment
 from netsim.links import Channel, LinkLaw, ReliableChannel, Tally, Wire, fan_out
@@ -118,9 +117,7 @@ class Network:
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent, in ascending order."""
-        return fan_out(
-            self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
-        )
+        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors])
 
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""
@@ -141,7 +138,7 @@ class Network:
         wire, law = self.wires[edge], self._law(edge)
         if not law.reliable:
             return wire
-        backward = self.wires[edge[::-1]]
+        backward = self.wires[edge[1], edge[0]]
         return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target, Tally()))
 
     def _door(self, agent: int, tally: Tally) -> Callable[[Message], None]:
@@ -159,7 +156,7 @@ class Network:
 
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
-        out, back = self.channels[edge], self.channels[edge[::-1]]
+        out, back = self.channels[edge], self.channels[edge[1], edge[0]]
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
             wire.arrive = self._door(edge[1], wire)  # the inbox counts for the wire
             return
@@ -180,4 +177,3 @@ class Network:
 
 def _agents(ids: tuple[int, ...]) -> str:
     return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))
-

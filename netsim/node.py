@@ -18,18 +18,7 @@ import numpy as np
 from netsim.arrays import Array
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message
-
-
-class Regularizer(Protocol):
-    """The public part of the objective, r: everybody knows it, so its proximal map is no oracle."""
-
-    def value(self, x: Array) -> Array:
-        """r(x), shape (replicas,)."""
-        ...
-
-    def proximal(self, v: Array, step: float) -> Array:
-        """argmin_x r(x) + ‖x − v‖²/(2·step), shape (replicas, dimension)."""
-        ...
+from netsim.regularizers import Regularizer
 
 
 class Heard:

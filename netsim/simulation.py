@@ -1,10 +1,10 @@
 """Where the parts meet: a problem, a topology, links, an algorithm, and who listens."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Simulation:
     problem: Problem
     topology: Topology
     algorithm: Algorithm
-    links: LinkLaw = LinkLaw()
+    links: LinkLaw = field(default_factory=LinkLaw)
     link_laws: Mapping[Edge, LinkLaw] = field(default_factory=dict[Edge, LinkLaw])
     adversaries: tuple[Adversary, ...] = ()
     replicas: int = 1
@@ -56,7 +56,10 @@ class Simulation:
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
             raise ScenarioError(
-                "problem", self.problem.agents, "as many objectives as agents", f"{self.topology.agents} objectives"
+                "problem",
+                self.problem.agents,
+                "as many objectives as agents",
+                f"{self.topology.agents} objectives",
             )
         if self.replicas < 1:
             raise ScenarioError("replicas", self.replicas, "independent draws of the noise", ">= 1")
@@ -90,7 +93,7 @@ class Simulation:
             weights=self.topology.weights,
             regularizer=self.problem.regularizer,
             loss=self.problem.name,
-            ridge=getattr(self.problem.objectives[0], "ridge", 0.0),
+            ridge=self.problem.ridge,
             value_range=self.value_range,
         )
 
@@ -212,9 +215,7 @@ class _Execution:
 
     async def _agents(self) -> None:
         algorithm = self.simulation.algorithm
-        self.tasks = [
-            asyncio.create_task(algorithm.run(node), name=f"agent {node.id}") for node in self.nodes
-        ]
+        self.tasks = [asyncio.create_task(algorithm.run(node), name=f"agent {node.id}") for node in self.nodes]
         done, pending = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in sorted(done, key=self.tasks.index):
             if not task.cancelled() and (error := task.exception()) is not None:
@@ -248,7 +249,7 @@ def coins_of(streams: Streams, agent: int) -> np.random.Generator:
 
 def traffic(network: Network) -> dict[str, int]:
     """Packets and bytes over all wires: sent = delivered + lost + in flight."""
-    wires: Sequence[Any] = tuple(network.wires.values())
+    wires = tuple(network.wires.values())
     return {
         "packets_sent": sum(w.sent for w in wires),
         "packets_delivered": sum(w.received for w in wires),

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (networkx ships no types)
 """Who talks to whom, and with what weight."""
 
 from collections.abc import Callable, Iterable

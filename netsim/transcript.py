@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
 """What taps recorded, in memory and on disk. Nothing in it that was not on the wire.
 
 A row is one packet heard on a link (`place` "link": the moment it went on the air, every attempt and every
@@ -147,9 +149,7 @@ class Transcript:
         records: list[Record] = []
         for row in rows:
             values = {
-                name.removeprefix("value."): _shaped(row[name], replicas)
-                for name in fields
-                if row[name] is not None
+                name.removeprefix("value."): _shaped(row[name], replicas) for name in fields if row[name] is not None
             }
             records.append(Record(**{name: row[name] for name in COLUMNS}, values=values))
         return cls(tuple(records), replicas)
@@ -184,7 +184,14 @@ def _on_air(time: float, sender: int, receiver: int, packet: Packet) -> Record:
 
 
 def _record(
-    time: float, place: Place, event: Event, sender: int, receiver: int, message: Message, sequence: int, attempt: int
+    time: float,
+    place: Place,
+    event: Event,
+    sender: int,
+    receiver: int,
+    message: Message,
+    sequence: int,
+    attempt: int,
 ) -> Record:
     kind, number, size, values = message.kind, message.number, message.size, message.values
     return Record(time, place, event, sender, receiver, kind, number, sequence, attempt, size, values)
@@ -192,5 +199,3 @@ def _record(
 
 def _door(record: Record) -> int:
     return record.sender if record.event == "sent" else record.receiver
-
-

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError
@@ -45,7 +53,9 @@ def list_scenarios() -> None:
         scenario = parse(text, f"{name}.yaml").scenario
         table.add_row(f"[bold]{name}[/]", scenario.description or scenario.title)
     console.print(table)
-    console.print("\nRun one with [bold]netsim run NAME[/], print it with [bold]netsim show NAME[/].", highlight=False)
+    console.print(
+        "\nRun one with [bold]netsim run NAME[/], print it with [bold]netsim show NAME[/].", highlight=False
+    )
 
 
 @app.command()
@@ -63,7 +73,8 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
 def run(
     scenario: Annotated[str, typer.Argument(help="A YAML file, or the name of a shipped scenario.")],
     out: Annotated[
-        Path | None, typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False)
+        Path | None,
+        typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False),
     ] = None,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at."""
@@ -88,9 +99,7 @@ def run(
 
 
 def _refuted(results: dict[str, Any]) -> bool:
-    return any(
-        (entry["audit"] or {}).get("verdict") in ("refuted", "unprotected") for entry in results["algorithms"]
-    )
+    return any((entry["audit"] or {}).get("verdict") in ("refuted", "unprotected") for entry in results["algorithms"])
 
 
 def _print_verdicts(results: dict[str, Any]) -> None:

@@ -155,7 +155,15 @@ def _convergence(run: Run) -> Results:
     walk = run.simulation.algorithm.stopping().per_agent or run.simulation.algorithm.stopping().activations
     errors = run.metrics.relative_errors() if walk else run.metrics.worst_by_round(len(run.activations))
     if not errors.size:
-        return {"unit": "activations", "count": [], "median": [], "low": [], "high": [], "final": None, "replicas": 0}
+        return {
+            "unit": "activations",
+            "count": [],
+            "median": [],
+            "low": [],
+            "high": [],
+            "final": None,
+            "replicas": 0,
+        }
     low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
     chosen = thinned(len(errors))
     return {
@@ -169,9 +177,9 @@ def _convergence(run: Run) -> Results:
     }
 
 
-def thinned(length: int) -> Array:
+def thinned(length: int) -> list[int]:
     """At most `CURVE_POINTS` indices from first to last, evenly spaced."""
-    return np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
+    return [int(k) for k in np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))]
 
 
 def gradients(score: GradientScore) -> Results:

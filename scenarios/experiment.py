@@ -267,7 +267,9 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
         raise ScenarioError("audit.agent", spec.agent, "no such agent", f"0 … {problem.agents - 1}")
     own = problem.objectives[spec.agent]
     if not isinstance(own, LogisticLoss):
-        raise ScenarioError("problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic")
+        raise ScenarioError(
+            "problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic"
+        )
     if spec.adjacency == "agent":
         flipped = LogisticLoss(own.features, -own.labels, own.ridge)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")

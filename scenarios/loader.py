@@ -160,7 +160,7 @@ def _explain(error: Any, tree: Any, keys: Sequence[Key]) -> tuple[str, str]:
     }
     if kind in bounds:
         return "out of range", bounds[kind].format(**context)
-    if kind.endswith("_type") or kind.endswith("_parsing"):
+    if kind.endswith(("_type", "_parsing")):
         return "wrong type", WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), error["msg"])
     return str(error["msg"]).removeprefix("Value error, "), ""
 

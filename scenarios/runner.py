@@ -205,9 +205,7 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
         if run.interrupted:
             raise KeyboardInterrupt
         assert run.truth is not None
-        return Sample(
-            run.views[0], lambda: coins_of(Streams(simulation.seed), agent), run.truth.releases[agent]
-        )
+        return Sample(run.views[0], lambda: coins_of(Streams(simulation.seed), agent), run.truth.releases[agent])
 
     return simulate
 

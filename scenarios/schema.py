@@ -322,9 +322,7 @@ class PrivateGradientDescentSpec(Model):
     clip: ClipSpec | None = None
 
 
-AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec, Field(discriminator="kind")
-]
+AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec, Field(discriminator="kind")]
 
 
 # ── what is asked of the runs ───────────────────────────────────────────────────────────────────────────

@@ -46,7 +46,7 @@ def gaussian_delta(mu: Array | float, epsilon: Array | float) -> Array | float:
     m, e = np.where(usual, mu_, 1.0), np.where(usual, eps, 0.0)
     with np.errstate(over="ignore"):
         ratio = e / m
-    u = np.minimum((ratio - m / 2) / math.sqrt(2), 40.0)  # e^{−1600} is 0 already
+    u = np.clip((ratio - m / 2) / math.sqrt(2), -40.0, 40.0)  # e^{−1600} is 0 already
     v = np.maximum((ratio + m / 2) / math.sqrt(2), u)
     delta = np.where(m < 0.7, _close(u, m / math.sqrt(2)), _apart(u, v))
     limit = np.where(np.isinf(mu_), 1.0, 0.0)

@@ -88,9 +88,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     foil = replay(sample.view, agent, other, sample.coins(), sample.releases)
     _check_reproduced(agent, told)
     releases = list(zip(told.releases, foil.releases, strict=True))
-    losses = sum(
-        (a.log_density() - b.log_density() for a, b in releases), start=np.zeros(sample.view.replicas)
-    )
+    losses = sum((a.log_density() - b.log_density() for a, b in releases), start=np.zeros(sample.view.replicas))
     for comparison in foil.comparisons:
         losses = np.where(comparison.difference > VISIBLE, math.inf, losses)
     return Explained(
@@ -182,9 +180,7 @@ def combine(parts: list[Explained], delta: float, confidence: float) -> ExactLos
         self_check=loss_self_check(losses, 1 - NOISE_LAW_ALPHA),
         noise_law_p=float(stats.kstest(noise, "uniform").pvalue) if noise.size else 1.0,
         growth=_growth(parts[0].activations, cost, laws, delta),
-        unreliable_from=min(
-            (p.unreliable_from for p in parts if p.unreliable_from is not None), default=None
-        ),
+        unreliable_from=min((p.unreliable_from for p in parts if p.unreliable_from is not None), default=None),
     )
 
 
@@ -212,7 +208,7 @@ def _growth(
     if not activations or len(laws) != 1:
         return ()
     running = np.cumsum(cost, axis=0)
-    if laws == {Laplace}:
+    if laws <= {Laplace}:
         levels = running.max(axis=1)
     elif delta > 0:
         levels = np.array([gaussian_epsilon(math.sqrt(m), delta) for m in running.mean(axis=1)])

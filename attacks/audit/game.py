@@ -233,9 +233,7 @@ def _split(scores: Array, holdout: float, world: int) -> tuple[Array, Array]:
         raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of world {world} are NaN: score every trial")
     cut = max(round((1 - holdout) * flat.size), 1)
     if cut >= flat.size:
-        raise PrivacyError(
-            f"{flat.size} scores of world {world}, holdout {holdout}: need some to choose and to play"
-        )
+        raise PrivacyError(f"{flat.size} scores of world {world}, holdout {holdout}: need some to choose and to play")
     return flat[:cut], flat[cut:]
 
 

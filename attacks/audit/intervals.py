@@ -47,9 +47,7 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Side =
     """
     alpha = error_rate(confidence)
     if not 0 <= successes <= trials or trials < 1:
-        raise PrivacyError(
-            f"{successes} successes in {trials} trials: need 0 ≤ successes ≤ trials, trials ≥ 1"
-        )
+        raise PrivacyError(f"{successes} successes in {trials} trials: need 0 ≤ successes ≤ trials, trials ≥ 1")
     tail = alpha / 2 if side == "two-sided" else alpha
     failures = trials - successes
     lower, upper = 0.0, 1.0

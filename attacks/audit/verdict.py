@@ -58,9 +58,7 @@ def decide(
     """
     _check(epsilon_claimed, delta, exact_lower, exact_upper, audited)
     if not self_checks_passed:
-        raise PrivacyError(
-            "no verdict: a self-check of the losses failed; repair the replay or the noise law"
-        )
+        raise PrivacyError("no verdict: a self-check of the losses failed; repair the replay or the noise law")
     measured = _measured(exact_lower, exact_upper, audited)
     if uncovered is not None:
         claim = "" if epsilon_claimed is None else f", not {epsilon_claimed:.4g} as claimed"
@@ -103,9 +101,7 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
             f"{audited.trials} trials, which could prove {audited.ceiling:.4g} at most."
         )
         if upper is not None and audited.epsilon_audited > upper:
-            parts.append(
-                "The game exceeds the exact ε: they looked at different pairs, or one of them is wrong."
-            )
+            parts.append("The game exceeds the exact ε: they looked at different pairs, or one of them is wrong.")
     return " ".join(parts) or "Nothing was measured."
 
 

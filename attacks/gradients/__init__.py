@@ -10,7 +10,6 @@ from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import AttackError
 
-
 Inversion = Callable[[AdversaryView], list[GradientEstimate]]
 
 

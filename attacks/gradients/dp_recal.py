@@ -24,7 +24,7 @@ from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.recal import coupling
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.problems import Zero
+from netsim.regularizers import Zero
 
 
 def through_iterates(view: AdversaryView) -> list[GradientEstimate]:

@@ -86,7 +86,7 @@ def reconstruct_single(
 def _from_exact(residuals: Sequence[Array], points: Sequence[Array]) -> Array:
     q = np.array([np.sum(h * y, axis=-1) for h, y in zip(residuals, points, strict=True)])
     best = np.argmax(np.linalg.norm(np.array(residuals), axis=-1), axis=0)
-    rows = np.arange(q.shape[1])
+    rows = range(q.shape[1])
     h = np.array(residuals)[best, rows]
     t = _inverse_slope(q[best, rows])
     return -h * t[:, None]
@@ -96,10 +96,15 @@ def _inverse_slope(q: Array) -> Array:
     """The root t of t·σ(t q) = 1, by Newton's method from t = 2; for q < 0 the smaller root, if there is one."""
     t = np.full_like(q, 2.0)
     for _ in range(60):
-        slope = expit(t * q)
+        slope = np.asarray(expit(t * q))
         derivative = slope * (1 + t * q * (1 - slope))
         t = t - (t * slope - 1) / np.where(np.abs(derivative) > 1e-12, derivative, 1.0)
     return np.where(np.isfinite(t) & (t >= 1), t, 2.0)
+
+
+def _slope(z: Array, y: Array) -> Array:
+    """s = σ(−zᵀy), with a last axis of length 1."""
+    return np.asarray(expit(-np.sum(z * y, axis=-1, keepdims=True)))
 
 
 def _posterior_mode(
@@ -114,11 +119,11 @@ def _posterior_mode(
         mean, variance = label * prior.mean[label], prior.variance[label]
         z = np.broadcast_to(mean, h.shape[1:]).copy()
         for _ in range(SWEEPS):
-            s = expit(-np.sum(z * y, axis=-1))[..., None]
+            s = _slope(z, y)
             precision = np.sum(s**2 * weight, axis=0) + 1 / variance
             mode = (np.sum(-s * h * weight, axis=0) + mean / variance) / precision
             z = (z + mode) / 2
-        s = expit(-np.sum(z * y, axis=-1))[..., None]
+        s = _slope(z, y)
         misfit = np.sum((h + s * z) ** 2 * weight, axis=(0, -1))
         surprise = np.sum((z - mean) ** 2 / variance + np.log(variance), axis=-1)
         candidates.append(z)

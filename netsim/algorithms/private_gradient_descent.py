@@ -14,7 +14,7 @@ objectives: undefined.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -54,7 +54,7 @@ class PrivateGradientDescent(Algorithm):
 
     rounds: int
     step: Schedule
-    scale: Schedule = Constant(0.0)
+    scale: Schedule = field(default_factory=lambda: Constant(0.0))
     clip: Clip | None = None
 
     async def run(self, node: Node) -> None:
@@ -74,7 +74,10 @@ class PrivateGradientDescent(Algorithm):
         for k in (0, self.rounds - 1):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError(
-                    "step", self.step(k), f"η_{k} is outside the stability condition", f"0 < η_k < 2/L = {bound:.6g}"
+                    "step",
+                    self.step(k),
+                    f"η_{k} is outside the stability condition",
+                    f"0 < η_k < 2/L = {bound:.6g}",
                 )
             if not 0 <= self.scale(k) < math.inf:
                 raise ScenarioError("scale", self.scale(k), f"b_{k} is not a scale", ">= 0")
@@ -90,5 +93,10 @@ class PrivateGradientDescent(Algorithm):
             change = 2 * self.clip.l1_bound(setting.dimension)
             epsilon = math.fsum(change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
         return Claim(
-            epsilon, 0.0, "Laplace composition over the rounds, thesis eq. 1.5", adjacency, "ℓ1", tuple(failed)
+            epsilon,
+            0.0,
+            "Laplace composition over the rounds, thesis eq. 1.5",
+            adjacency,
+            "ℓ1",
+            tuple(failed),
         )

@@ -8,8 +8,8 @@ from netsim.problems.logistic_loss import LogisticLoss
 from netsim.problems.objective import Objective
 from netsim.problems.optimum import Optimum
 from netsim.problems.problem import Problem, build, least_squares, logistic
-from netsim.problems.regularizer import L1, Regularizer, Zero
 from netsim.problems.squared_loss import LeastSquares
+from netsim.regularizers import L1, Regularizer, Zero
 
 __all__ = [
     "L1",

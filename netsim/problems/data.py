@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.arrays import Array
+from netsim.checks import frozen, nonnegative, same_length, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.problems.checks import frozen, nonnegative, same_length, unknown, whole
 
 
 @dataclass(frozen=True, eq=False)

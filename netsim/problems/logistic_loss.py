@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from netsim.arrays import Array
+from netsim.checks import frozen, nonnegative, positive_step, same_length
 from netsim.errors import ScenarioError, SimulationError
-from netsim.problems.checks import frozen, nonnegative, positive_step, same_length
 from netsim.problems.newton import newton
 from netsim.problems.records import half_square, replaced, times
 
@@ -108,16 +108,12 @@ class LogisticLoss:
     def _proximal(self, v: Array, step: float) -> Array:
         finite = np.isfinite(v).all(axis=1, keepdims=True)
         centre = np.where(finite, v, 0.0)
-        allowed = PROXIMAL_TOLERANCE * (
-            np.abs(centre).max(axis=1) + step * float(np.abs(self.features).max())
-        )
+        allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + step * float(np.abs(self.features).max()))
 
         def residual(x: Array) -> Array:
             return step * self.gradient(x) + (x - centre)
 
-        x = newton(
-            residual, lambda x: step * self._hessians(x) + np.eye(self.dimension), centre, allowed / 10
-        )
+        x = newton(residual, lambda x: step * self._hessians(x) + np.eye(self.dimension), centre, allowed / 10)
         if (np.abs(residual(x)).max(axis=1) > allowed).any():
             raise SimulationError(f"proximal of {self!r}: Newton missed its tolerance at step = {step!r}")
         return np.where(finite, x, np.nan)

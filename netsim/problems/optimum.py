@@ -10,7 +10,7 @@ import numpy as np
 
 from netsim.arrays import Array
 from netsim.problems.newton import newton
-from netsim.problems.regularizer import L1, Regularizer, Zero
+from netsim.regularizers import L1, Regularizer, Zero
 
 TOLERANCE = 1e-12
 ROUNDS, ACCELERATED_STEPS = 200, 100
@@ -45,9 +45,7 @@ def uncertainty(gradient: Map, regularizer: Regularizer, x: Array) -> float:
     return float(residual(gradient, regularizer, x)[0] + np.finfo(np.float64).eps * np.abs(x).max())
 
 
-def minimizer(
-    gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array
-) -> Array:
+def minimizer(gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array) -> Array:
     """The minimizer, or the best found: the caller checks its residual.
 
     Smooth problems by damped Newton; others by accelerated proximal gradient in turn with, for an L1, Newton

@@ -8,23 +8,27 @@ from functools import cached_property
 import numpy as np
 
 from netsim.arrays import Array
+from netsim.checks import nonnegative, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.problems.checks import nonnegative, unknown, whole
 from netsim.problems.data import Dataset
 from netsim.problems.logistic_loss import LogisticLoss
 from netsim.problems.objective import Objective
 from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual, uncertainty
-from netsim.problems.regularizer import L1, Regularizer, Zero
 from netsim.problems.squared_loss import LeastSquares
+from netsim.regularizers import L1, Regularizer, Zero
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """n private objectives f_i and one public regularizer r: F(x) + n r(x) with F = Σ_i f_i."""
+    """n private objectives f_i and one public regularizer r: F(x) + n r(x) with F = Σ_i f_i.
+
+    `ridge` says, in public, which quadratic ridge/2 ‖x‖² every f_i contains; `name` the kind of its loss.
+    """
 
     objectives: tuple[Objective, ...] = field(repr=False)
     regularizer: Regularizer = field(default_factory=Zero)
     name: str = "problem"
+    ridge: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives))
@@ -102,15 +106,14 @@ class Problem:
 def logistic(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
     """Logistic regression: each part, with labels ±1, is one agent's private data."""
     losses = tuple(LogisticLoss(part.features, part.labels, ridge) for part in parts)
-    return Problem(losses, regularizer or Zero(), "logistic")
+    return Problem(losses, regularizer or Zero(), "logistic", ridge)
 
 
-def least_squares(
-    parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None
-) -> Problem:
+def least_squares(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
     """Ridge regression or, with an `L1`, the lasso: each part is one agent's private data."""
     losses = tuple(LeastSquares(part.features, part.labels, ridge) for part in parts)
-    return Problem(losses, regularizer or Zero(), "lasso" if isinstance(regularizer, L1) else "ridge")
+    name = "lasso" if isinstance(regularizer, L1) else "ridge"
+    return Problem(losses, regularizer or Zero(), name, ridge)
 
 
 def build(kind: str, parts: Sequence[Dataset], ridge: float = 0.0, l1: float = 0.0) -> Problem:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
+from netsim.checks import frozen, whole
 from netsim.errors import ScenarioError
-from netsim.problems.checks import frozen, whole
 
 
 def times(rows: Array, matrix: Array) -> Array:
@@ -23,9 +23,7 @@ def half_square(x: Array) -> Array:
     return 0.5 * np.einsum("rd,rd->r", x, x)
 
 
-def replaced(
-    features: Array, answers: Array, index: int, row: ArrayLike, answer: float
-) -> tuple[Array, Array]:
+def replaced(features: Array, answers: Array, index: int, row: ArrayLike, answer: float) -> tuple[Array, Array]:
     """Copies of both, with one record replaced."""
     index, new_row = whole(index, "index", 0, len(features) - 1), frozen(row, "features_row", 1)
     if new_row.shape != features[0].shape:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
-from netsim.problems.checks import frozen, nonnegative, positive_step, same_length
+from netsim.checks import frozen, nonnegative, positive_step, same_length
 from netsim.problems.records import half_square, replaced, times
 
 
@@ -62,9 +62,7 @@ class LeastSquares:
         return np.ascontiguousarray(self.features.T)
 
     def value(self, x: Array) -> Array:
-        return half_square(times(x, self.features) - self.targets) / self.records + self.ridge * half_square(
-            x
-        )
+        return half_square(times(x, self.features) - self.targets) / self.records + self.ridge * half_square(x)
 
     def data_gradient(self, x: Array) -> Array:
         """Aᵀ(Ax − b) / m: the gradient without the public ridge; shape (replicas, dimension)."""

@@ -70,6 +70,11 @@ def inline(figure: Figure, prefix: str, label: str) -> Markup:
     return Markup(_adapt(stream.getvalue(), prefix, label))
 
 
+def in_page(colour: str) -> str:
+    """What a colour of the figures is called in the page's style sheet."""
+    return _IN_PAGE[colour]
+
+
 def _adapt(text: str, prefix: str, label: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)

@@ -64,10 +64,7 @@ def test_the_stated_deviation_is_that_of_the_error():
     algorithm = replace(dp_recal(problem, "told_state", 15), step=0.5)
     run = tapped_ring(problem, algorithm, replicas=200).run()
     estimates = through_iterates(run.views[0])
-    whitened = [
-        (e.gradient - run.truth.queries[e.agent][e.query].gradient) / e.stddev
-        for e in estimates
-    ]
+    whitened = [(e.gradient - run.truth.queries[e.agent][e.query].gradient) / e.stddev for e in estimates]
     assert np.var(whitened) == pytest.approx(1, rel=0.02)
     assert abs(np.mean(whitened)) < 0.02
     for e in estimates:

@@ -29,7 +29,9 @@ def images(reading, prior, per_agent=30, **options):
     estimates = infer(run.views[0])
     return [
         score_image(
-            reconstruct_single([e for e in estimates if e.agent == i], run.views[0].public, prior), run.truth, prior
+            reconstruct_single([e for e in estimates if e.agent == i], run.views[0].public, prior),
+            run.truth,
+            prior,
         )
         for i in range(8)
     ]

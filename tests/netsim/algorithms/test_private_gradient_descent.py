@@ -62,7 +62,9 @@ def test_decaying_steps_approach_the_optimum():
 def test_scale_zero_is_plain_descent_to_the_last_bit():
     problem = synthetic_problem()
     plain = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4))).run()
-    silent = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4), Constant(0.0), Clip(1e9, "l2"))).run()
+    silent = tapped_ring(
+        problem, PrivateGradientDescent(20, Constant(0.4), Constant(0.0), Clip(1e9, "l2"))
+    ).run()
     np.testing.assert_array_equal(plain.metrics.relative_errors(), silent.metrics.relative_errors())
 
 

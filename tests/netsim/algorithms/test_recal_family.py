@@ -58,9 +58,7 @@ def test_recal_iterates_are_the_oracles():
 def test_dp_recal_iterates_are_the_oracles(reading):
     """50 activations with the very noise that the agents drew, redrawn here from their named streams."""
     problem = synthetic_problem()
-    algorithm = replace(
-        DPRecal(step=0.5, activations=50, ratio=1.1, stddev=0.3), reading=reading
-    )
+    algorithm = replace(DPRecal(step=0.5, activations=50, ratio=1.1, stddev=0.3), reading=reading)
     run = tapped_ring(problem, algorithm, seed=4).run()
     streams = [Streams(4).generator("agent", i, "noise", 0) for i in range(problem.agents)]
     counts = [0] * problem.agents

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from netsim.arrays import Array
-from netsim.problems.checks import nonnegative, positive_step
+from netsim.checks import nonnegative, positive_step
 
 
 class Regularizer(Protocol):

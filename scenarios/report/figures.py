@@ -1,0 +1,167 @@
+"""The curves of the page and its network, each an SVG in text."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from scenarios.report.formats import number, numbers, show
+from scenarios.report.scale import Scale
+from scenarios.report.series import Series
+from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
+
+WIDTH, HEIGHT = 470, 310
+POINTS = 200  # of a curve; more would not be seen
+FLOOR = 1e-17  # an error below it, 0 among them, is drawn here
+Result = Mapping[str, Any]
+Shown = Sequence[tuple[Result, Series]]
+
+
+def convergence(shown: Shown, prefix: str) -> Markup:
+    """Relative error over activations or rounds: the median over replicas and a band around it."""
+    units = sorted({str(a["convergence"].get("unit", "activations")) for a, _ in shown})
+    with canvas(WIDTH, HEIGHT) as (figure, axes):
+        plot: Any = axes
+        for algorithm, look in shown:
+            curve = algorithm["convergence"]
+            at, median, low, high = (
+                _every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high")
+            )
+            if len(low) == len(high) == len(at):
+                _band(plot, at, _positive(low), _positive(high), look)
+            plot.plot(at, _positive(median), **look.marked(len(at)))
+        _errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
+        plot.set_xlabel(" or ".join(units))
+        plot.set_ylabel("relative error")
+        finals = "; ".join(f"{a.get('name')}: {show(a['convergence'].get('final'))}" for a, _ in shown)
+        return inline(figure, prefix, f"Relative error by {' or '.join(units)}. At the end, {finals}.")
+
+
+def inference(shown: Shown, prefix: str) -> Markup:
+    """Error of the inferred gradients in order of time: block medians, with the blocks' extremes as a band."""
+    with canvas(WIDTH, HEIGHT) as (figure, axes):
+        plot: Any = axes
+        for algorithm, look in shown:
+            curve = numbers(algorithm["gradients"].get("curve"))
+            at = _every([float(k + 1) for k in range(len(curve))], _last)
+            low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
+            _band(plot, at, _positive(low), _positive(high), look)
+            plot.plot(at, _positive(middle), **look.marked(len(at)))
+        _errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
+        plot.set_xlabel("estimated gradients, in order of time")
+        plot.set_ylabel("relative error of the estimate")
+        medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
+        return inline(figure, prefix, f"Error of inferred gradients over time. Medians: {medians}.")
+
+
+def budget(shown: Shown, prefix: str) -> Markup:
+    """ε spent up to each activation against what is claimed for the whole run; ∞ from an uncovered message on."""
+    curves = [(_growth(a["audit"]), number(a["audit"].get("epsilon_claimed")), look) for a, look in shown]
+    scale = Scale.over([v for (_, e), claimed, _ in curves for v in [*e, claimed]])
+    with canvas(WIDTH, HEIGHT) as (figure, axes):
+        plot: Any = axes
+        claims = {claimed for _, claimed, _ in curves if not math.isnan(claimed)}
+        for (at, spent), claimed, look in curves:
+            if not math.isnan(claimed):
+                colour = INK if len(claims) == 1 else look.colour
+                plot.axhline(scale.at(claimed), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
+            plot.plot(at, [scale.at(v) for v in spent], **look.marked(len(at)))
+        if len(claims) == 1:
+            style: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
+            plot.text(0.99, scale.at(*claims), "claimed", transform=plot.get_yaxis_transform(), **style)
+        if scale.has_infinity:
+            plot.axhline(scale.high, color=INK, alpha=0.35, linestyle=(0, (1, 3)), linewidth=1)
+        pad = 0.03 * (scale.high - scale.low)
+        plot.set_ylim(scale.limits[0] - pad, scale.limits[1] + pad)
+        scale.dress(plot.yaxis)
+        plot.grid(axis="y")
+        plot.set_xlabel("activations of the audited agent")
+        plot.set_ylabel("ε so far")
+        ends = "; ".join(f"{a.get('name')}: {show(_growth(a['audit'])[1][-1])}" for a, _ in shown)
+        return inline(figure, prefix, f"Privacy budget spent by activation. At the end, {ends}.")
+
+
+def network(net: Result, prefix: str) -> Markup:
+    """Agents and links; tapped links and agents are marked."""
+    places = [(number(x), number(y)) for x, y in net["positions"]]
+    tapped = {frozenset(edge) for edge in net.get("tapped") or ()}
+    links = {frozenset(edge) for edge in net.get("edges") or ()} | tapped
+    small = len(places) <= 40
+    with canvas(WIDTH, 330) as (figure, axes):
+        plot: Any = axes
+        plot.set_axis_off()
+        plot.set_aspect("equal")
+        plot.margins(0.09)
+        for link in sorted(links, key=sorted):
+            xs, ys = zip(*(places[i] for i in sorted(link)), strict=True)
+            if link in tapped:
+                plot.plot(xs, ys, color=VERMILLION, linewidth=2.6, zorder=1)
+                plot.plot([np.mean(xs)], [np.mean(ys)], "v", color=VERMILLION, markersize=9 if small else 4)
+            else:
+                plot.plot(xs, ys, color=INK, alpha=0.45, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
+        held = set(net.get("tapped_nodes") or ())
+        for i, (x, y) in enumerate(places):
+            edge = {"markeredgecolor": VERMILLION if i in held else INK, "markeredgewidth": 3 if i in held else 1.3}
+            plot.plot([x], [y], "o", markersize=24 if small else 7, markerfacecolor=PAPER, zorder=2, **edge)
+            if small:
+                plot.text(x, y, str(i), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
+        label = f"Network of {len(places)} agents and {len(links)} links, {len(tapped)} of them tapped."
+        return inline(figure, prefix, label)
+
+
+# ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
+def _growth(audit: Result) -> tuple[list[float], list[float]]:
+    """Activations and the ε spent; ∞ from the first uncovered message on."""
+    pairs = [(number(k), number(e)) for k, e in audit.get("growth") or ()]
+    first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
+    spent = [math.inf if k >= first else e for k, e in pairs]
+    return _every([k for k, _ in pairs], _last), _every(spent, _last)
+
+
+def _band(plot: Any, at: list[float], low: list[float], high: list[float], look: Series) -> None:
+    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+
+
+def _errors(plot: Any, values: Sequence[float]) -> None:
+    """A logarithmic axis of errors: at least three decades, and no decade of nothing."""
+    plot.set_yscale("log")
+    known = [v for v in _positive(values) if math.isfinite(v)] or [1.0]
+    low, high = math.log10(min(known)), math.log10(max(known))
+    half = max(high - low, 3.0) / 2 * 1.08
+    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    plot.set_ylim(10**scale.low, 10**scale.high)
+    ticks = scale.ticks()
+    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_yticks([], minor=True)
+    plot.grid(axis="y")
+
+
+def _positive(values: Sequence[float]) -> list[float]:
+    """For a logarithmic axis: what is below `FLOOR` is put on it, and ∞ is a hole."""
+    return [math.nan if math.isinf(v) else max(v, FLOOR) if v == v else v for v in values]
+
+
+def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[float]:
+    """At most `POINTS` values: one picked of each block of neighbours."""
+    if len(values) <= POINTS:
+        return values
+    edges = np.linspace(0, len(values), POINTS + 1).astype(int)
+    return [pick(values[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _last(block: list[float]) -> float:
+    return block[-1]
+
+
+def _least(block: list[float]) -> float:
+    return min(block)
+
+
+def _most(block: list[float]) -> float:
+    return max(block)
+
+
+def _median(block: list[float]) -> float:
+    return float(np.median(block))

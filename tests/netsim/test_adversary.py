@@ -1,0 +1,203 @@
+"""What an adversary hears: exactly its taps, minus what it misses, and never anything private."""
+
+import gc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from netsim.adversary import Adversary
+from netsim.algorithms import DPRecal, PrivateGradientDescent
+from netsim.errors import ScenarioError
+from netsim.links import ConstantDelay, LinkLaw, UniformDelay
+from netsim.problems import LeastSquares, Problem, least_squares, load
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import path, ring
+from netsim.transcript import EVERYBODY
+from netsim.truth import Truth
+
+FALSE_ALARM = 1e-8
+ROUNDS = 6
+
+
+def problem(agents: int):
+    return least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(agents), ridge=0.1)
+
+
+def simulation(*adversaries: Adversary, links: LinkLaw = LinkLaw(ConstantDelay(1.0)), rounds=ROUNDS) -> Simulation:
+    algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
+    return Simulation(problem(5), ring(5), algorithm, links, adversaries=adversaries, measure=False, seed=2)
+
+
+def keys(rows):
+    return [(r.time, r.place, r.event, r.sender, r.receiver, r.kind, r.number, r.sequence, r.attempt) for r in rows]
+
+
+# ── where it sits ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_it_hears_both_directions_of_its_links_and_no_other():
+    adversary = Adversary(links=((1, 0), (2, 3)))
+    assert adversary.tapped(ring(5)) == {(0, 1), (1, 0), (2, 3), (3, 2)}
+    run = simulation(adversary).run()
+    heard = [(r.sender, r.receiver) for r in run.views[0].transcript]
+    assert set(heard) == {(0, 1), (1, 0), (2, 3), (3, 2)}
+    assert len(heard) == 4 * ROUNDS
+
+
+def test_a_link_named_twice_is_heard_once():
+    run = simulation(Adversary(links=((1, 0), (0, 1), (1, 0)))).run()
+    assert len(run.views[0].transcript) == 2 * ROUNDS
+
+
+def test_all_links_is_every_packet_of_the_run():
+    links = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True)
+    run = simulation(Adversary(), links=links).run()
+    assert len(run.views[0].transcript) == run.traffic["packets_sent"]
+    assert sum(r.size for r in run.views[0].transcript) == run.traffic["bytes_sent"]
+
+
+def test_a_node_tap_sees_each_message_once_although_links_repeat_it():
+    links = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True)
+    run = simulation(Adversary(links=(), nodes=(2,)), links=links).run()
+    rows = run.views[0].transcript.at_node(2)
+    assert len(rows) == len(run.views[0].transcript)
+    assert run.traffic["packets_lost"] > 0
+    expected = {("sent", 2, EVERYBODY, k) for k in range(ROUNDS)}
+    expected |= {("received", j, 2, k) for j in (1, 3) for k in range(ROUNDS)}
+    seen = [(r.event, r.sender, r.receiver, r.number) for r in rows]
+    assert len(seen) == len(set(seen))
+    assert set(seen) == expected
+
+
+def test_node_rows_are_in_the_order_in_which_the_agent_lived_them():
+    """An agent's message of round k leaves after both of its neighbors' of round k − 1 came in."""
+    run = simulation(Adversary(links=(), nodes=(2,)), links=LinkLaw(UniformDelay(0.0, 1.0))).run()
+    rows = run.views[0].transcript.at_node(2)
+    order = [(r.event, r.sender, r.number) for r in rows]
+    times = [r.time for r in rows]
+    assert times == sorted(times)
+    for k in range(1, ROUNDS):
+        sent = order.index(("sent", 2, k))
+        last_heard = max(order.index(("received", j, k - 1)) for j in (1, 3))
+        assert last_heard < sent
+        assert times[last_heard] == times[sent]  # at that very instant
+    assert order[0] == ("sent", 2, 0)
+
+
+def test_node_rows_of_links_without_delay_keep_that_order_too():
+    run = simulation(Adversary(links=(), nodes=(1, 2)), links=LinkLaw()).run()
+    for agent, others in ((1, (0, 2)), (2, (1, 3))):
+        order = [(r.event, r.sender, r.number) for r in run.views[0].transcript.at_node(agent)]
+        for k in range(1, ROUNDS):
+            before = order[: order.index(("sent", agent, k))]
+            assert {("received", j, k - 1) for j in others} <= set(before)
+            assert ("received", others[0], k) not in before
+
+
+def test_a_walk_passes_doors_in_turns():
+    algorithm = DPRecal(0.1, activations=60, stddev=0.5)
+    run = Simulation(problem(4), path(4), algorithm, adversaries=(Adversary(links=(), nodes=(1,)),)).run()
+    events = [r.event for r in run.views[0].transcript.at_node(1)]
+    assert len(events) > 10
+    assert events == (["received", "sent"] * len(events))[: len(events)]
+
+
+# ── what it misses ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_it_misses_its_share_of_what_is_on_the_air_and_nothing_at_doors():
+    rounds = 400
+    deaf, keen = Adversary("deaf", nodes=(0,), capture_loss=0.3), Adversary("keen", nodes=(0,))
+    run = simulation(deaf, keen, rounds=rounds).run()
+    missed, complete = (view.transcript for view in run.views)
+    air = [r for r in missed if r.place == "link"]
+    assert len(complete.on_links()) == 10 * rounds
+    assert stats.binomtest(len(air), 10 * rounds, 0.7).pvalue > FALSE_ALARM
+    assert set(keys(air)) < set(keys(complete))
+    assert keys(missed.at_node(0)) == keys(complete.at_node(0))
+    assert len(missed.at_node(0)) == 3 * rounds
+
+
+def test_every_attempt_is_a_chance_to_hear():
+    """With retransmissions an eavesdropper that misses half hears more than half of the messages."""
+    links = LinkLaw(ConstantDelay(0.1), loss=0.6, reliable=True)
+    run = simulation(Adversary(capture_loss=0.5), links=links, rounds=60).run()
+    heard = len(run.views[0].transcript.on_links())
+    assert stats.binomtest(heard, 600, 0.5, alternative="greater").pvalue < FALSE_ALARM
+
+
+def test_two_adversaries_miss_different_packets():
+    one, two = Adversary("one", capture_loss=0.5), Adversary("two", capture_loss=0.5)
+    run = simulation(one, two, rounds=40).run()
+    first, second = (set(keys(view.transcript)) for view in run.views)
+    assert first - second
+    assert second - first
+
+
+def test_what_one_adversary_hears_does_not_depend_on_the_others():
+    links = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True)
+    mine = Adversary("mine", links=((0, 1),), nodes=(3,), capture_loss=0.4)
+    alone = simulation(mine, links=links).run()
+    crowd = simulation(Adversary("a"), mine, Adversary("b", nodes=(0, 3), capture_loss=0.9), links=links).run()
+    assert keys(alone.views[0].transcript) == keys(crowd.views[1].transcript)
+    for one, two in zip(alone.views[0].transcript, crowd.views[1].transcript, strict=True):
+        assert all((one.values[name] == two.values[name]).all() for name in one.values)
+
+
+# ── what it is handed ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_view_holds_nothing_private():
+    """Follow every reference from a view: no objective, problem, truth or simulation is within reach."""
+    run = simulation(Adversary(nodes=(1,))).run()
+    assert len(run.views[0].transcript) > 0
+    unseen, seen, kinds = [run.views[0]], set(), set()
+    while unseen:
+        thing = unseen.pop()
+        if id(thing) in seen or isinstance(thing, type) or callable(thing):
+            continue
+        seen.add(id(thing))
+        kinds.add(type(thing))
+        unseen.extend(gc.get_referents(thing))
+    assert {Adversary, PrivateGradientDescent} <= kinds
+    assert not kinds & {LeastSquares, Problem, Truth, Simulation}
+
+
+def test_what_is_public():
+    sim = replace(simulation(Adversary()), value_range=(0.0, 1.0))
+    public = sim.run().views[0].public
+    assert public.algorithm == sim.algorithm
+    assert (public.agents, public.dimension, public.loss, public.ridge) == (5, 3, "ridge", 0.1)
+    assert public.neighbors[0] == (1, 4)
+    assert np.array_equal(public.weights, ring(5).weights)
+    assert public.value_range == (0.0, 1.0)
+
+
+def test_a_view_has_as_many_replicas_as_the_run():
+    run = replace(simulation(Adversary()), replicas=7).run()
+    assert run.views[0].replicas == 7
+    assert all(r.values["x"].shape == (7, 3) for r in run.views[0].transcript)
+
+
+# ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
+def test_a_capture_loss_that_is_no_share_is_a_scenario_error(share):
+    with pytest.raises(ScenarioError) as caught:
+        Adversary(capture_loss=share)
+    assert caught.value.field == "capture_loss"
+
+
+def test_a_tap_that_is_not_there_is_a_scenario_error_that_says_what_is():
+    with pytest.raises(ScenarioError) as caught:
+        simulation(Adversary(), Adversary(links=((0, 1), (0, 2))))
+    assert caught.value.field == "adversaries[1].links[1]"
+    assert "[0, 1], [0, 4], [1, 2]" in str(caught.value)
+    with pytest.raises(ScenarioError) as caught:
+        simulation(Adversary(nodes=(0, 5)))
+    assert caught.value.field == "adversaries[0].nodes[1]"
+    assert "0 … 4" in str(caught.value)

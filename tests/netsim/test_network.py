@@ -1,0 +1,351 @@
+"""Inboxes, wires between agents, and the port's rules as an algorithm meets them."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from netsim import clock
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm
+from netsim.clock import VirtualEnvironment
+from netsim.errors import DeadlockError, ProtocolError
+from netsim.links import ConstantDelay, LinkLaw, ReliableChannel, UniformDelay, Wire
+from netsim.messages import Message
+from netsim.network import Inbox, Network
+from netsim.node import Node
+from netsim.problems import least_squares, load
+from netsim.randomness import Streams
+from netsim.simulation import Simulation
+from netsim.topology import Topology, path, ring, star
+
+
+@dataclass(frozen=True)
+class Script(Algorithm):
+    """An algorithm that a test writes as one function."""
+
+    agent: Callable[[Node], Awaitable[None]]
+
+    async def run(self, node: Node) -> None:
+        await self.agent(node)
+
+
+def simulation(agent, topology: Topology, links: LinkLaw = LinkLaw(), **options) -> Simulation:
+    data = load("synthetic", kind="regression", records=40, dimension=3).split(topology.agents)
+    return Simulation(least_squares(data, ridge=0.1), topology, Script(agent), links, measure=False, **options)
+
+
+def message(sender: int, kind, number: int) -> Message:
+    return Message(sender, kind, number, {"x": np.zeros((1, 1))})
+
+
+# ── the inbox ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_agent_is_woken_once_when_its_last_neighbor_has_answered():
+    async def main():
+        loop, inbox = asyncio.get_running_loop(), Inbox(0, (1, 2))
+        loop.call_at(1.0, inbox.put, message(1, "exchange", 0))
+        loop.call_at(2.0, inbox.put, message(1, "exchange", 1))  # one exchange ahead
+        loop.call_at(3.0, inbox.put, message(2, "exchange", 0))
+        loop.call_at(5.0, inbox.put, message(2, "exchange", 1))
+        first, at = await inbox.collect(0), loop.time()
+        second = await inbox.collect(1)
+        return first, at, second, loop.time()
+
+    first, at, second, end = clock.run(main())
+    assert (at, end) == (3.0, 5.0)
+    assert [(j, m.number) for j, m in sorted(first.items())] == [(1, 0), (2, 0)]
+    assert [(j, m.number) for j, m in sorted(second.items())] == [(1, 1), (2, 1)]
+
+
+def test_direct_messages_come_in_order_of_arrival_and_apart_from_exchanges():
+    async def main():
+        inbox = Inbox(0, (1,))
+        for kind, number in [("direct", 0), ("exchange", 0), ("direct", 1)]:
+            inbox.put(message(1, kind, number))
+        taken = [await inbox.take(), await inbox.take()]
+        return [m.number for m in taken], [m.kind for m in taken], list(await inbox.collect(0))
+
+    assert clock.run(main()) == ([0, 1], ["direct", "direct"], [1])
+
+
+def test_a_message_after_a_timeout_is_not_lost():
+    async def main():
+        loop, inbox = asyncio.get_running_loop(), Inbox(0, (1,))
+        loop.call_at(5.0, inbox.put, message(1, "direct", 0))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(inbox.take(), 2)
+        assert inbox.waits_for() is None
+        return (await inbox.take()).number, loop.time()
+
+    assert clock.run(main()) == (0, 5.0)
+
+
+def test_who_waits_for_what_in_words():
+    async def main():
+        inbox = Inbox(4, (1, 2, 3))
+        assert inbox.waits_for() is None
+        collecting = asyncio.create_task(inbox.collect(0))
+        await asyncio.sleep(0)
+        inbox.put(message(2, "exchange", 0))
+        sentences = [inbox.waits_for()]
+        collecting.cancel()
+        await asyncio.wait([collecting])
+        taking = asyncio.create_task(inbox.take())
+        await asyncio.sleep(0)
+        sentences.append(inbox.waits_for())
+        taking.cancel()
+        return sentences
+
+    assert clock.run(main()) == [
+        "agent 4 waits for exchange 0 from agents 1, 3",
+        "agent 4 waits for any message from agents 1, 2, 3",
+    ]
+
+
+# ── links between agents ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_edge_is_two_wires_with_their_own_streams_and_laws():
+    slow = LinkLaw(ConstantDelay(9.0))
+    network = Network(VirtualEnvironment(), path(3), LinkLaw(UniformDelay(0, 1)), Streams(0), {(1, 0): slow})
+    assert set(network.wires) == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert network.wires[1, 0].constant == 9.0
+    assert network.wires[0, 1].constant is None
+    assert all((wire.source, wire.target) == edge for edge, wire in network.wires.items())
+
+
+def test_a_link_may_be_reliable_in_one_direction_only():
+    """The acknowledgements of 0 → 1 share the wire 1 → 0 with its datagrams."""
+    reliable = LinkLaw(ConstantDelay(1.0), loss=0.5, reliable=True)
+    got: dict[int, list[float]] = {0: [], 1: []}
+
+    async def agent(node: Node) -> None:
+        for k in range(40):
+            node.send(1 - node.id, x=np.full((1, 3), float(k)))
+        while True:
+            got[node.id].append(float((await node.receive()).values["x"][0, 0]))
+
+    with pytest.raises(DeadlockError):
+        simulation(agent, path(2), LinkLaw(ConstantDelay(1.0), loss=0.3), link_laws={(0, 1): reliable}).run()
+    assert got[1] == list(range(40))
+    assert got[0] == sorted(set(got[0]))
+    assert 0 < len(got[0]) < 40
+    network = Network(VirtualEnvironment(), path(2), LinkLaw(), Streams(0), {(0, 1): reliable})
+    assert isinstance(network.channels[0, 1], ReliableChannel)
+    assert isinstance(network.channels[1, 0], Wire)
+
+
+def test_a_broadcast_goes_to_every_neighbor_and_to_nobody_else():
+    got = []
+
+    async def agent(node: Node) -> None:
+        if node.id == 2:
+            node.broadcast(x=node.zeros())
+        else:
+            arrived = await asyncio.wait_for(node.receive(), 10) if node.id in (1, 3) else None
+            got.append((node.id, arrived and (arrived.sender, arrived.kind, arrived.number)))
+
+    simulation(agent, ring(5), LinkLaw(ConstantDelay(1.0))).run()
+    assert sorted(got) == [(0, None), (1, (2, "direct", 0)), (3, (2, "direct", 0)), (4, None)]
+
+
+def test_an_exchange_is_over_when_the_slowest_link_has_delivered():
+    times = {}
+
+    async def agent(node: Node) -> None:
+        await node.exchange(x=node.zeros())
+        times[node.id] = asyncio.get_running_loop().time()
+
+    laws = {(0, 1): LinkLaw(ConstantDelay(7.0)), (3, 2): LinkLaw(ConstantDelay(3.0))}
+    simulation(agent, ring(4), LinkLaw(ConstantDelay(1.0)), link_laws=laws).run()
+    assert times == {0: 1.0, 1: 7.0, 2: 3.0, 3: 1.0}
+
+
+def test_mix_and_sum_are_those_of_the_weights_with_the_own_value_told():
+    results = {}
+
+    async def agent(node: Node) -> None:
+        x = np.arange(6.0).reshape(2, 3) + 10 * node.id**2
+        heard = await node.exchange(x=x)
+        results[node.id] = x, heard.mix("x"), heard.sum("x"), heard["x"]
+
+    topology = star(4)
+    simulation(agent, topology, replicas=2).run()
+    told = np.array([results[i][0] for i in range(4)])
+    for i in range(4):
+        _, mix, total, by_neighbor = results[i]
+        assert np.allclose(mix, np.tensordot(topology.weights[i], told, axes=1))
+        assert np.allclose(total, sum(told[j] for j in topology.neighbors(i)))
+        assert tuple(by_neighbor) == topology.neighbors(i)
+        assert all((by_neighbor[j] == told[j]).all() for j in by_neighbor)
+
+
+# ── deadlocks ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_lost_datagram_is_a_deadlock_that_names_who_waits_for_whom():
+    async def agent(node: Node) -> None:
+        for _ in range(3):
+            await node.exchange(x=node.zeros())
+
+    lost = {(1, 2): LinkLaw(loss=1 - 1e-12)}
+    with pytest.raises(DeadlockError) as caught:
+        simulation(agent, path(4), LinkLaw(ConstantDelay(0.5)), link_laws=lost).run()
+    text = str(caught.value)
+    assert "t=1 s" in text
+    assert "agent 2 waits for exchange 0 from agent 1;" in text
+    assert "agent 1 waits for exchange 1 from agent 2;" in text
+    assert "agent 0 waits for exchange 2 from agent 1;" in text or "agent 0" in text
+    assert "agent 3 waits for exchange 1 from agent 2" in text
+    assert "1 packets were lost; links that are `reliable` send them again" in text
+
+
+def test_a_deadlock_without_losses_does_not_speak_of_losses():
+    async def agent(node: Node) -> None:
+        await node.receive()
+
+    with pytest.raises(DeadlockError, match="agent 0 waits for any message from agents 1, 2") as caught:
+        simulation(agent, ring(3)).run()
+    assert "lost" not in str(caught.value)
+
+
+def test_a_large_deadlock_is_told_in_short():
+    async def agent(node: Node) -> None:
+        await node.receive()
+
+    with pytest.raises(DeadlockError, match="; and 22 more$"):
+        simulation(agent, ring(30)).run()
+
+
+def test_an_agent_that_left_is_waited_for_by_name():
+    async def agent(node: Node) -> None:
+        if node.id != 1:
+            await node.exchange(x=node.zeros())
+
+    with pytest.raises(DeadlockError, match="agent 0 waits for exchange 0 from agent 1; agent 2 waits") as caught:
+        simulation(agent, path(3)).run()
+    assert "agent 1 waits" not in str(caught.value)
+
+
+# ── the port's rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_algorithm_that_raises_ends_the_run_with_its_own_traceback_and_its_agent_in_a_note():
+    cleaned = []
+
+    async def the_line_that_fails(node: Node) -> None:
+        await asyncio.sleep(2.5)
+        raise ZeroDivisionError(f"in {node.id}")
+
+    async def agent(node: Node) -> None:
+        try:
+            if node.id == 2:
+                await the_line_that_fails(node)
+            while True:
+                await node.receive()
+        finally:
+            cleaned.append(node.id)
+
+    with pytest.raises(ZeroDivisionError, match="in 2") as caught:
+        simulation(agent, ring(4)).run()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "the_line_that_fails"
+    assert caught.value.__notes__ == ["in agent 2, at t=2.5 s of virtual time"]
+    assert sorted(cleaned) == [0, 1, 2, 3]
+
+
+def test_a_second_error_at_shutdown_is_a_note_on_the_first():
+    async def agent(node: Node) -> None:
+        try:
+            if node.id == 1:
+                raise ValueError("first")
+            await node.receive()
+        finally:
+            if node.id == 0:
+                raise KeyError("second")
+
+    with pytest.raises(ValueError, match="first") as caught:
+        simulation(agent, ring(3)).run()
+    assert len(caught.value.__notes__) == 2
+    assert "in agent 1" in caught.value.__notes__[0]
+    assert "KeyError('second')" in caught.value.__notes__[1]
+
+
+def test_sending_to_somebody_who_is_no_neighbor_is_a_protocol_error():
+    async def agent(node: Node) -> None:
+        if node.id == 0:
+            node.send(2, x=node.zeros())
+
+    with pytest.raises(ProtocolError, match=r"agent 0 sends to agent 2, .*neighbors: \(1, 3\)"):
+        simulation(agent, ring(4)).run()
+
+
+@pytest.mark.parametrize("how", ["exchange", "send", "broadcast"])
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 4), (2, 3, 1), ()])
+def test_a_value_of_another_shape_is_a_protocol_error(how, shape):
+    async def agent(node: Node) -> None:
+        value = np.zeros(shape)
+        if how == "exchange":
+            await node.exchange(good=node.zeros(), bad=value)
+        elif how == "send":
+            node.send(node.neighbors[0], bad=value)
+        else:
+            node.broadcast(bad=value)
+
+    with pytest.raises(ProtocolError, match=r"agent 0 sends 'bad' of shape .* = \(2, 3\)"):
+        simulation(agent, ring(3), replicas=2).run()
+
+
+@pytest.mark.parametrize("how", ["exchange", "send", "broadcast"])
+def test_what_was_sent_is_read_only_afterwards_for_both_sides(how):
+    checked = []
+
+    async def agent(node: Node) -> None:
+        x = np.full((1, 3), float(node.id))
+        if how == "exchange":
+            heard = await node.exchange(x=x)
+            arrived = heard["x"][node.neighbors[0]]
+        else:
+            if how == "send":
+                node.send(node.neighbors[0], x=x)
+                node.send(node.neighbors[1], x=x)
+            else:
+                node.broadcast(x=x)
+            arrived = (await node.receive()).values["x"]
+        for array in (x, arrived):
+            with pytest.raises(ValueError, match="read-only"):
+                array += 1
+        checked.append(node.id)
+
+    simulation(agent, ring(3)).run()
+    assert sorted(checked) == [0, 1, 2]
+
+
+def test_a_view_is_copied_when_it_is_sent():
+    """The agent goes on with its own array; what travels stays as it was."""
+    arrived = {}
+
+    async def agent(node: Node) -> None:
+        both = np.zeros((1, 6))
+        both[:] = node.id
+        node.broadcast(x=both[:, :3])
+        both += 100
+        arrived[node.id] = (await node.receive()).values["x"].tolist()
+
+    simulation(agent, path(2), LinkLaw(ConstantDelay(1.0))).run()
+    assert arrived == {0: [[1.0] * 3], 1: [[0.0] * 3]}
+
+
+def test_numbers_count_each_kind_apart_and_per_sender():
+    async def agent(node: Node) -> None:
+        for _ in range(2):
+            await node.exchange(x=node.zeros())
+            node.broadcast(x=node.zeros())
+
+    run = simulation(agent, path(2), adversaries=(Adversary(links=(), nodes=(0,)),)).run()
+    sent = [(r.kind, r.number) for r in run.views[0].transcript.at_node(0) if r.event == "sent"]
+    assert sent == [("exchange", 0), ("direct", 0), ("exchange", 1), ("direct", 1)]

@@ -1,0 +1,218 @@
+"""What taps recorded: order, on disk and back, and each message once."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netsim.algorithms import DPRecal, PrivateGradientDescent
+from netsim.adversary import Adversary
+from netsim.errors import TranscriptError
+from netsim.links import LinkLaw, UniformDelay
+from netsim.messages import ACK_BYTES, Message, Segment
+from netsim.problems import least_squares, load
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from netsim.transcript import COLUMNS, EVERYBODY, Record, Transcript
+
+
+def flat(transcript: Transcript) -> list[tuple]:
+    """Rows that compare by value, bit for bit."""
+    return [
+        (*record[:-1], *((name, v.shape, v.tobytes()) for name, v in sorted(record.values.items())))
+        for record in transcript
+    ]
+
+
+def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
+    return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
+
+
+@pytest.fixture(scope="module")
+def lossy():
+    """A run over reliable links that lose a third, with a tap on every link and at agent 2."""
+    problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
+    law = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True, bandwidth=500.0)
+    return Simulation(
+        problem, ring(4), PrivateGradientDescent(5, Constant(0.1), Constant(1.0)),
+        links=law, adversaries=(Adversary(nodes=(2,)),), replicas=3, seed=1,
+    ).run()  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def walk():
+    """A walk whose baton carries two fields, with taps at two agents only."""
+    problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
+    return Simulation(
+        problem, ring(4), DPRecal(0.1, activations=30, stddev=0.5), adversaries=(Adversary(links=(), nodes=(1, 2)),)
+    ).run()  # fmt: skip
+
+
+# ── rows ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_are_in_order_of_time_and_stable():
+    heard = [(2.0, 0, 1, message(0, 1, x=1)), (1.0, 0, 1, message(0, 0, x=0)), (2.0, 1, 0, message(1, 0, x=2))]
+    doors = [(1.0, "sent", EVERYBODY, message(1, 0, x=3)), (1.0, "received", 1, message(0, 0, x=0))]
+    rows = Transcript.heard(heard, doors, 2).records
+    assert [(r.time, r.place, r.event, r.sender, r.receiver, r.number) for r in rows] == [
+        (1.0, "link", "air", 0, 1, 0),
+        (1.0, "node", "sent", 1, EVERYBODY, 0),
+        (1.0, "node", "received", 0, 1, 0),
+        (2.0, "link", "air", 0, 1, 1),
+        (2.0, "link", "air", 1, 0, 0),
+    ]
+
+
+def test_its_length_is_known_before_its_rows_are_made():
+    transcript = Transcript.heard([(0.0, 0, 1, message(0, 0, x=1))], [(0.0, "received", 1, message(0, 0, x=1))], 2)
+    assert len(transcript) == 2 == len(transcript.records) == len(transcript)
+
+
+def test_a_segment_and_its_acknowledgement():
+    told = message(0, 7, "direct", x=1)
+    heard = [(0.0, 0, 1, Segment(4, 0, told)), (1.0, 1, 0, Segment(4, 0, None)), (2.0, 0, 1, Segment(4, 1, told))]
+    data, ack, again = Transcript.heard(heard, [], 2)
+    assert data[:-1] == (0.0, "link", "air", 0, 1, "direct", 7, 4, 0, told.size)
+    assert ack == (1.0, "link", "air", 1, 0, "ack", -1, 4, 0, ACK_BYTES, {})
+    assert again[:-1] == (2.0, "link", "air", 0, 1, "direct", 7, 4, 1, told.size)
+    assert data.values["x"] is told.values["x"]
+
+
+def test_each_message_on_a_link_is_listed_once_in_order_of_its_first_attempt():
+    first, second = message(0, 0, "direct", x=1), message(0, 1, "direct", x=2)
+    heard = [
+        (0.0, 0, 1, Segment(0, 0, first)),
+        (0.1, 0, 1, Segment(1, 0, second)),
+        (0.2, 0, 2, Segment(0, 0, first)),
+        (0.3, 1, 0, Segment(1, 0, None)),
+        (0.4, 0, 1, Segment(0, 1, first)),
+        (0.5, 0, 1, message(0, 0, "exchange", x=9)),
+    ]
+    doors = [(0.0, "sent", 1, first)]
+    rows = Transcript.heard(heard, doors, 2).on_links()
+    assert [(r.time, r.receiver, r.kind, r.number) for r in rows] == [
+        (0.0, 1, "direct", 0),
+        (0.1, 1, "direct", 1),
+        (0.2, 2, "direct", 0),
+        (0.5, 1, "exchange", 0),
+    ]
+
+
+def test_retransmissions_of_a_run_are_listed_once(lossy):
+    transcript = lossy.views[0].transcript
+    air = [r for r in transcript if r.place == "link" and r.kind != "ack"]
+    once = transcript.on_links()
+    assert len(air) > len(once)
+    assert len(once) == 4 * 2 * 5  # agents, neighbors, rounds
+    assert len({(r.sender, r.receiver, r.number) for r in once}) == len(once)
+    assert all(r.time == min(s.time for s in air if s[3:7] == r[3:7]) for r in once)
+
+
+def test_a_node_row_belongs_to_the_door_it_passed(lossy, walk):
+    rows = lossy.views[0].transcript.at_node(2)
+    assert {(r.event, r.sender, r.receiver) for r in rows} == {
+        ("sent", 2, EVERYBODY), ("received", 1, 2), ("received", 3, 2),
+    }  # fmt: skip
+    for agent in (1, 2):
+        rows = walk.views[0].transcript.at_node(agent)
+        assert all((r.sender if r.event == "sent" else r.receiver) == agent for r in rows)
+        assert {r.event for r in rows} == {"sent", "received"}
+
+
+def test_where_no_tap_sat_is_an_error(lossy):
+    with pytest.raises(TranscriptError, match="agent 3"):
+        lossy.views[0].transcript.at_node(3)
+
+
+def test_one_replica_of_a_transcript(lossy):
+    transcript = lossy.views[0].transcript
+    one = transcript.replica(1)
+    assert one.replicas == 1
+    assert [r[:-1] for r in one] == [r[:-1] for r in transcript]
+    assert all((a.values["x"] == b.values["x"][1:2]).all() for a, b in zip(one, transcript, strict=True) if a.values)
+
+
+# ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_transcript_survives_the_disk_bit_for_bit(lossy, walk, tmp_path):
+    for run in (lossy, walk):
+        transcript = run.views[0].transcript
+        transcript.write(tmp_path / "transcript.parquet")
+        back = Transcript.read(tmp_path / "transcript.parquet")
+        assert len(back) >= 20
+        assert back.replicas == transcript.replicas
+        assert flat(back) == flat(transcript)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.floats(0, 1e9),
+            st.integers(0, 9),
+            st.dictionaries(
+                st.sampled_from(["x", "u_noisy", "ζ"]),
+                st.lists(st.floats(width=64), min_size=6, max_size=6),
+                max_size=3,
+            ),
+        ),
+        max_size=5,
+    )
+)
+def test_any_values_survive_the_disk(rows, tmp_path):
+    records = [
+        Record(
+            time, "link", "air", sender, sender + 1, "direct", 3, -1, 0, 68,
+            {name: np.array(value).reshape(3, 2) for name, value in values.items()},
+        )
+        for time, sender, values in rows
+    ]  # fmt: skip
+    transcript = Transcript(records, 3)
+    transcript.write(tmp_path / "any.parquet")
+    back = Transcript.read(tmp_path / "any.parquet")
+    assert back.replicas == 3
+    for one, two in zip(transcript, back, strict=True):
+        assert one[:-1] == two[:-1]
+        assert set(one.values) == set(two.values)
+        for name, value in one.values.items():
+            assert np.array_equal(value, two.values[name], equal_nan=True)
+
+
+def test_values_read_back_cannot_be_changed(lossy, tmp_path):
+    lossy.views[0].transcript.write(tmp_path / "transcript.parquet")
+    first = next(r for r in Transcript.read(tmp_path / "transcript.parquet") if r.values)
+    with pytest.raises(ValueError, match="read-only"):
+        first.values["x"][0, 0] = 1.0
+
+
+def test_pandas_reads_the_documented_columns(lossy, tmp_path):
+    transcript = lossy.views[0].transcript
+    transcript.write(tmp_path / "transcript.parquet")
+    frame = pd.read_parquet(tmp_path / "transcript.parquet")
+    assert list(frame.columns) == [*COLUMNS, "value.x"]
+    assert len(frame) == len(transcript)
+    assert frame["time"].dtype == np.float64
+    assert all(frame[name].dtype == np.int64 for name in ("sender", "receiver", "number", "attempt", "size"))
+    acks = frame[frame["kind"] == "ack"]
+    assert len(acks) > 0
+    assert acks["value.x"].isna().all()
+    row = int(frame.index[frame["kind"] == "exchange"][0])
+    values = np.array(frame["value.x"][row]).reshape(transcript.replicas, -1)
+    assert (values == transcript.records[row].values["x"]).all()
+
+
+def test_what_is_not_a_transcript_is_an_error(tmp_path):
+    with pytest.raises(TranscriptError, match="not a transcript"):
+        Transcript.read(tmp_path / "missing.parquet")
+    (tmp_path / "text.parquet").write_text("not parquet at all")
+    with pytest.raises(TranscriptError, match="not a transcript"):
+        Transcript.read(tmp_path / "text.parquet")
+    pq.write_table(pa.table({"time": [1.0]}), tmp_path / "other.parquet")
+    with pytest.raises(TranscriptError, match="not a transcript"):
+        Transcript.read(tmp_path / "other.parquet")
