@@ -90,16 +90,17 @@ def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> I
     objective = truth.problem.objectives[reconstruction.agent]
     if not isinstance(objective, LogisticLoss) or len(objective.labels) != 1:
         raise AttackError(f"agent {reconstruction.agent} does not hold exactly one labelled record")
-    record, label = objective.features[0], int(objective.labels[0])
-    guess = prior.mean[label]
+    record: Array = objective.features[0]
+    label = int(objective.labels[0])
+    guess: Array = prior.mean[label]
     error = reconstruction.features - record
     return ImageScore(
         reconstruction.agent,
         record,
         reconstruction.features[0],
         guess,
-        float(np.mean(error**2)),
-        float(np.mean((guess - record) ** 2)),
+        float(np.mean(np.square(error))),
+        float(np.mean(np.square(guess - record))),
         float(np.max(np.abs(error))),
         float(np.mean(reconstruction.labels == label)),
     )

@@ -4,23 +4,22 @@ import sys
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError
+from scenarios.bars import Bars
 
+Results = dict[str, Any]
+EXACT_GRADIENT = 1e-6
+"""A gradient known to this relative error counts as recovered."""
+REBUILT_SKILL = 0.999
 DONE, REFUTED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 COLOURS = {
     "refuted": "bold red",
@@ -73,62 +72,82 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
 def run(
     scenario: Annotated[str, typer.Argument(help="A YAML file, or the name of a shipped scenario.")],
     out: Annotated[
-        Path | None,
-        typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False),
+        Path | None, typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False)
     ] = None,
 ) -> None:
-    """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at."""
-    from scenarios.loader import load_scenario
-    from scenarios.runner import run_scenario
+    """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
+    Exit status: 0 done, 1 a claim was refuted or found unprotected, 2 wrong input, 130 interrupted.
+    """
     try:
-        located = load_scenario(scenario)
-        name = located.scenario.name
-        folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
-        console.print(f"[bold]{located.scenario.title or name}[/]")
-        with _Bars() as bars:
-            results = run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars)
+        results, folder = _run(scenario, out)
     except NetsimError as error:
         _fail(error)
     _print_verdicts(results)
-    console.print(f"\nReport: [bold]{folder / 'report.html'}[/]  (results, manifest and transcripts beside it)")
+    console.print(f"\nReport: [bold]{folder / 'report.html'}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
         problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(REFUTED if _refuted(results) else DONE)
 
 
-def _refuted(results: dict[str, Any]) -> bool:
-    return any((entry["audit"] or {}).get("verdict") in ("refuted", "unprotected") for entry in results["algorithms"])
+def _run(scenario: str, out: Path | None) -> tuple[Results, Path]:
+    from scenarios.loader import load_scenario
+    from scenarios.runner import run_scenario
+
+    located = load_scenario(scenario)
+    name = located.scenario.name
+    folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
+    console.print(f"[bold]{located.scenario.title or name}[/]")
+    with Bars(console) as bars:
+        return run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars), folder
 
 
-def _print_verdicts(results: dict[str, Any]) -> None:
-    table = Table(title="Is the claim true?", title_justify="left", show_lines=False)
+def _refuted(results: Results) -> bool:
+    audits: list[Results] = [entry["audit"] or {} for entry in results["algorithms"]]
+    return any(audit.get("verdict") in ("refuted", "unprotected") for audit in audits)
+
+
+# ── what the terminal says ──────────────────────────────────────────────────────────────────────────────
+
+
+def _print_verdicts(results: Results) -> None:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("algorithm")
     for column in ("ε claimed", "ε exact", "ε audited"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("gradients inferred", justify="right")
-    table.add_column("images", justify="right")
-    reasons: list[str] = []
     for entry in results["algorithms"]:
-        audit = entry["audit"] or {}
-        verdict = str(audit.get("verdict", "no verdict" if audit else "claims nothing"))
-        style = COLOURS.get(verdict, "dim")
+        audit: Results = entry["audit"] or {}
+        verdict, style = _verdict(audit)
         table.add_row(
             entry["name"],
             _number(audit.get("epsilon_claimed")),
             _exact(audit.get("epsilon_exact")),
             f"≥ {_number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
             f"[{style}]{verdict}[/]",
-            _gradients(entry["gradients"]),
-            _images(entry["images"]),
         )
-        if sentence := audit.get("reason") or audit.get("refused"):
-            reasons.append(f"[{style}]{entry['name']}[/]: {sentence}")
     console.print(table)
-    for reason in reasons:
-        console.print(reason, highlight=False)
+    for entry in results["algorithms"]:
+        _print_findings(entry)
+
+
+def _print_findings(entry: Results) -> None:
+    audit: Results = entry["audit"] or {}
+    verdict, style = _verdict(audit)
+    console.print(f"[bold]{entry['name']}[/]: [{style}]{verdict}[/]", highlight=False)
+    sentences = [
+        audit.get("reason") or audit.get("refused"),
+        _gradients(entry["gradients"]),
+        _images(entry["images"]),
+    ]
+    for sentence in filter(None, sentences):
+        console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
+
+
+def _verdict(audit: Results) -> tuple[str, str]:
+    word = str(audit.get("verdict", "no verdict" if audit else "claims nothing"))
+    return word, COLOURS.get(word, "dim")
 
 
 def _number(value: object) -> str:
@@ -137,63 +156,36 @@ def _number(value: object) -> str:
     return "∞" if float(str(value)) == float("inf") else f"{float(str(value)):.3g}"
 
 
-def _exact(interval: dict[str, Any] | None) -> str:
+def _exact(interval: Results | None) -> str:
     if interval is None:
         return "–"
     if interval["lower"] == interval["upper"]:
         return _number(interval["estimate"])
-    return f"{_number(interval['estimate'])} (≥ {_number(interval['lower'])})"
+    return f"{_number(interval['lower'])} … {_number(interval['upper'])}"
 
 
-def _gradients(entry: dict[str, Any] | None) -> str:
+def _gradients(entry: Results | None) -> str | None:
     if not entry or "refused" in entry:
-        return "–"
-    return f"{entry['estimated']}/{entry['asked']}, error {_number(entry['median'])}"
+        return None
+    found = f"{entry['estimated']} of {entry['asked']} private gradients"
+    if float(entry["worst"]) < EXACT_GRADIENT:
+        return f"{found} recovered from the wire, the worst to {_number(entry['worst'])}."
+    return f"{found} estimated from the wire, median relative error {_number(entry['median'])}."
 
 
-def _images(entry: dict[str, Any] | None) -> str:
+def _images(entry: Results | None) -> str | None:
     if not entry or "refused" in entry:
-        return "–"
-    skills = [agent["skill"] for agent in entry["agents"]]
-    rebuilt = sum(skill > 0.999 for skill in skills)
-    return f"{rebuilt} of {len(skills)} rebuilt" if rebuilt else "no better than a guess"
+        return None
+    skills = [float(agent["skill"]) for agent in entry["agents"]]
+    rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
+    if rebuilt:
+        return f"{rebuilt} of {len(skills)} training images rebuilt."
+    return f"No training image rebuilt: none better than the prior's guess by more than {max(0.0, *skills):.1%}."
 
 
-def _fail(error: NetsimError) -> None:
-    problems.print(f"[bold red]{type(error).__name__}[/]: {error}", highlight=False, soft_wrap=True)
+def _fail(error: NetsimError) -> NoReturn:
+    problems.print(f"[bold red]{type(error).__name__}[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
     raise typer.Exit(WRONG_INPUT if isinstance(error, ScenarioError) else 70)
-
-
-class _Bars:
-    """A rich progress bar per stage; on a terminal that is none, one line per stage."""
-
-    def __init__(self) -> None:
-        self._progress = Progress(
-            SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=24),
-            TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=False,
-        )  # fmt: skip
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> "_Bars":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._finish()
-        self._progress.stop()
-
-    def begin(self, stage: str, total: int) -> None:
-        self._finish()
-        self._task = self._progress.add_task(stage, total=total)
-
-    def advance(self, steps: int) -> None:
-        if self._task is not None:
-            self._progress.advance(self._task, steps)
-
-    def _finish(self) -> None:
-        if self._task is not None:
-            task = next(t for t in self._progress.tasks if t.id == self._task)
-            self._progress.update(self._task, completed=task.total)
 
 
 def _show_version(wanted: bool) -> None:

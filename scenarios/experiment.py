@@ -213,7 +213,8 @@ class _Builder:
         adjacency = _adjacency(self.scenario, self.dataset, problem)
         if not np.isfinite(adjacency.gradient_change):
             raise ScenarioError(
-                "algorithm.noise", spec.noise.model_dump(), "noise cannot be calibrated: no bound on one record's gradient",
+                "algorithm.noise", spec.noise.model_dump(),
+                "noise cannot be calibrated: no bound on one record's gradient",
                 "problem.kind: logistic with problem.data.norm_bound, or noise: {stddev: …}",
             )  # fmt: skip
         return algorithm.calibrated(

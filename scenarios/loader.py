@@ -72,10 +72,11 @@ class Located:
 def parse(text: str, file: str = "<text>") -> Located:
     """A scenario from YAML text."""
     try:
-        tree = YAML(typ="rt").load(StringIO(text))
+        tree: Any = cast(Any, YAML(typ="rt")).load(StringIO(text))
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ScenarioError("file", error.problem or "", "not valid YAML", "YAML 1.2", file, line) from error
+        mark, problem = cast(Any, error).problem_mark, cast(Any, error).problem
+        line = mark.line + 1 if mark else 1
+        raise ScenarioError("file", problem or "", "not valid YAML", "YAML 1.2", file, line) from error
     except YAMLError as error:
         raise ScenarioError("file", str(error), "not valid YAML", "YAML 1.2", file, 1) from error
     if not isinstance(tree, Mapping):
@@ -113,8 +114,8 @@ def _first_error(error: ValidationError, tree: Any, file: str) -> ScenarioError:
         problem += f" (and {others} more)"
     value = _value(tree, keys, chosen)
     if chosen["type"].startswith("union_tag"):
-        tag = str(chosen["ctx"]["discriminator"]).strip("'")
-        keys, value = [*keys, tag], chosen["ctx"].get("tag")
+        context = chosen.get("ctx", {})
+        keys, value = [*keys, str(context.get("discriminator")).strip("'")], context.get("tag")
     return ScenarioError(_dotted(keys), value, problem, allowed, file, _line(tree, keys))
 
 
@@ -161,7 +162,7 @@ def _explain(error: Any, tree: Any, keys: Sequence[Key]) -> tuple[str, str]:
     if kind in bounds:
         return "out of range", bounds[kind].format(**context)
     if kind.endswith(("_type", "_parsing")):
-        return "wrong type", WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), error["msg"])
+        return "wrong type", WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
     return str(error["msg"]).removeprefix("Value error, "), ""
 
 
@@ -189,19 +190,20 @@ def _model_at(model: type[BaseModel], node: Any, keys: list[Key]) -> type[BaseMo
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in getattr(annotation, "__args__", ()):
+        yield cast(type[BaseModel], annotation)
+    for argument in cast(tuple[Any, ...], getattr(annotation, "__args__", ())):
         yield from _models_in(argument)
 
 
-def _fits(model: type[BaseModel], node: Any) -> bool:
+def _fits(model: type[BaseModel], node: Any) -> bool:  # a tag is a required Literal
     """Whether a mapping is meant for this member of a union: its tag says so, or it has no tag."""
     if not isinstance(node, Mapping):
         return False
     for tag in ("kind", "name"):
         field = model.model_fields.get(tag)
-        if field is not None and getattr(field.annotation, "__args__", None) and field.is_required():
-            return cast(Mapping[str, Any], node).get(tag) in field.annotation.__args__  # pyright: ignore
+        values: tuple[Any, ...] = getattr(field.annotation, "__args__", ()) if field is not None else ()
+        if field is not None and values and field.is_required():
+            return cast(Mapping[str, Any], node).get(tag) in values
     return True
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from attacks.audit.accounting import SelfCheck, epsilon_from_losses, gaussian_epsilon, loss_self_check
-from attacks.audit.intervals import Interval
+from attacks.audit.intervals import Interval, clopper_pearson
 from attacks.replay import Comparison, Hypothesis, Release, Replayed, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -146,6 +146,11 @@ class ExactLoss:
     `off_wire`). `by_formula`: the losses' law is known and constant (Gaussian releases whose differences do not
     depend on the noise), so there is no sampling error. At δ = 0 the lower end is the largest loss seen: one
     transcript refutes. `growth` is the budget over time: (activation, ε up to it).
+
+    The upper end for Gaussian releases whose differences do depend on the noise: let M be the largest cost
+    Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence a transcript costs more than M with probability at
+    most p (Clopper–Pearson for 0 of N), and the same mechanism stopped before its cost exceeds M is √M-GDP
+    (a privacy filter). So δ(ε) ≤ δ_√M(ε) + p, and ε is at most the Gaussian ε at δ − p.
     """
 
     epsilon: Interval
@@ -199,7 +204,15 @@ def _epsilon(
         seen = max(0.0, float(np.max(losses)))
         largest = float(np.max(total)) if laws <= {Laplace} else math.inf
         return Interval(seen, seen, largest if constant else math.inf, confidence), constant
-    return epsilon_from_losses(losses, delta, confidence), False
+    sampled = epsilon_from_losses(losses, delta, confidence)
+    if infinite or not laws <= {Gaussian}:
+        return sampled, False
+    one_sided = 1 - (1 - confidence) / 2
+    dearer = clopper_pearson(0, len(total), one_sided, "upper").upper
+    if dearer >= delta:
+        return sampled, False
+    upper = gaussian_epsilon(math.sqrt(float(np.max(total))), delta - dearer)
+    return Interval(sampled.lower, min(sampled.estimate, upper), max(upper, sampled.lower), confidence), False
 
 
 def _growth(

@@ -94,12 +94,13 @@ def _from_exact(residuals: Sequence[Array], points: Sequence[Array]) -> Array:
 
 def _inverse_slope(q: Array) -> Array:
     """The root t of t·σ(t q) = 1, by Newton's method from t = 2; for q < 0 the smaller root, if there is one."""
-    t = np.full_like(q, 2.0)
+    t: Array = np.full_like(q, 2.0)
     for _ in range(60):
-        slope = np.asarray(expit(t * q))
+        slope: Array = expit(t * q)
         derivative = slope * (1 + t * q * (1 - slope))
         t = t - (t * slope - 1) / np.where(np.abs(derivative) > 1e-12, derivative, 1.0)
-    return np.where(np.isfinite(t) & (t >= 1), t, 2.0)
+    sound = np.isfinite(t) & (t >= 1)
+    return np.where(sound, t, 2.0)
 
 
 def _slope(z: Array, y: Array) -> Array:

@@ -139,7 +139,9 @@ def test_bytes_are_conserved_at_every_moment():
         line.environment.run(until=float(moment))
         assert wire.sent_bytes == SIZE * len(line.heard)
         assert wire.received_bytes == SIZE * len(line.arrived)
-        flying = sum(entry[4].size for entry in line.environment._queue if len(entry) == 5 and entry[3] == wire.arrive)
+        flying = sum(
+            entry[4].size for entry in line.environment._queue if len(entry) == 5 and entry[3] == wire.arrive
+        )
         assert wire.in_flight_bytes == flying
         assert wire.sent_bytes == wire.received_bytes + wire.lost_bytes + flying
         assert wire.sent >= wire.received + wire.lost

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.adversary import Adversary
+from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import TranscriptError
 from netsim.links import LinkLaw, UniformDelay
 from netsim.messages import ACK_BYTES, Message, Segment

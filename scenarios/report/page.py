@@ -1,0 +1,106 @@
+"""One self-contained HTML page from the results of a scenario: no network, no script, nothing else needed."""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from ruamel.yaml import YAML
+
+from scenarios.report import figures
+from scenarios.report.epsilons import epsilons
+from scenarios.report.formats import count, fixed, number, numbers, percent, show
+from scenarios.report.pictures import picture
+from scenarios.report.series import Series, looks
+from scenarios.report.tables import evidence, network_facts, problem_facts, runs
+from scenarios.report.words import NO_CLAIM, headline, meanings, missing, subjects
+
+Result = Mapping[str, Any]
+_DEFAULTS = dict.fromkeys(
+    ("name", "title", "description", "command", "versions", "seed", "problem", "network", "scenario")
+)
+WIDE, NARROW = 860, 370  # pixels: the epsilons are drawn for a desk and for a phone
+
+
+def render(results: Result, path: Path) -> None:
+    """Write the page of `results` (what results.json holds) to `path`; parts that are missing are named there."""
+    path.write_text(page(results), encoding="utf-8")
+
+
+def page(results: Result) -> str:
+    """The page as text; the same results give the same page."""
+    ordered = subjects(results)
+    shown = list(zip(ordered, looks(ordered), strict=True))
+    return _environment().get_template("template.html.j2").render(
+        results=_DEFAULTS | dict(results),
+        subjects=shown,
+        headline=headline(ordered),
+        meanings=meanings(ordered),
+        missing=missing(results),
+        evidence=evidence(_judged(ordered)),
+        runs=runs(ordered),
+        problem=problem_facts(results.get("problem") or {}),
+        net=network_facts(results.get("network") or {}),
+        manifest=_manifest(results.get("scenario") or {}),
+        notes=list(results.get("notes") or ()),
+        **_charts(results, ordered, shown),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"show": show, "n": count, "fixed": fixed, "percent": percent}
+    environment.globals |= {"picture": picture, "number": number, "isnan": math.isnan, "NO_CLAIM": NO_CLAIM}
+    return environment
+
+
+def _judged(ordered: Sequence[Result]) -> list[Result]:
+    return [a for a in ordered if a["audit"].get("verdict")]
+
+
+def _charts(results: Result, ordered: Sequence[Result], shown: list[tuple[Result, Series]]) -> dict[str, Any]:
+    """Every chart there is something for, with the series it shows; None in place of the others."""
+    judged = _judged(ordered)
+    parts = {
+        "convergence": (figures.convergence, [s for s in shown if numbers(s[0]["convergence"].get("median"))]),
+        "inference": (figures.inference, [s for s in shown if numbers(s[0]["gradients"].get("curve"))]),
+        "budget": (figures.budget, [s for s in shown if s[0]["audit"].get("growth")]),
+    }
+    charts: dict[str, Any] = {
+        name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
+    }
+    net = results.get("network") or {}
+    charts["network"] = figures.network(net, "network") if net.get("positions") else None
+    charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
+    charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
+    return charts
+
+
+def _manifest(scenario: Result) -> str:
+    """The scenario as YAML; lists of plain values stay on a line."""
+    if not scenario:
+        return ""
+    yaml: Any = cast("Any", YAML)()
+    yaml.default_flow_style = None
+    yaml.width = 100
+    yaml.allow_unicode = True
+    stream = io.StringIO()
+    yaml.dump(_plain(scenario), stream)
+    return stream.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    """Mappings, lists and scalars only, so that YAML can write what a validated scenario holds."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,215 @@
+"""The numbers of the page in rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.report.formats import MISSING, count, fixed, number, numbers, percent, show
+
+Result = Mapping[str, Any]
+_TRAFFIC = {
+    "packets_sent": "Packets sent",
+    "packets_delivered": "Packets delivered",
+    "packets_lost": "Packets lost",
+    "bytes_sent": "Bytes sent",
+    "bytes_delivered": "Bytes delivered",
+    "bytes_lost": "Bytes lost",
+    "bytes_in_flight": "Bytes in flight",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: what it is, how to read it, and a cell for each algorithm; `same` if one cell speaks for all."""
+
+    label: str
+    hint: str
+    cells: tuple[str, ...]
+    strong: bool = False
+
+    @property
+    def same(self) -> bool:
+        return not self.strong and len(set(self.cells)) == 1 and len(self.cells) > 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows under one heading."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+# ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
+def evidence(judged: Sequence[Result]) -> list[Group]:
+    """The table beside the picture of the three epsilons."""
+    audits = [a["audit"] for a in judged]
+
+    def line(label: str, hint: str, cell: Callable[[Result], str], strong: bool = False) -> Line:
+        return Line(label, hint, tuple(cell(audit) for audit in audits), strong)
+
+    return [
+        Group(
+            "The three epsilons",
+            (
+                line("ε claimed", "by the formula", lambda a: show(a.get("epsilon_claimed"), 4), True),
+                line("ε exact", "of the pair examined", _exact, True),
+                line("ε audited", "proved from below", lambda a: _bound(a.get("epsilon_audited")), True),
+            ),
+        ),
+        Group(
+            "What is claimed",
+            (
+                line("Source", "", lambda a: _text(_claim(a).get("source"))),
+                line("δ", "", lambda a: show(_claim(a).get("delta"))),
+                line("Adjacency", "which worlds count as adjacent", lambda a: _text(_claim(a).get("adjacency"))),
+                line("Change of the gradient", "at most, between adjacent worlds", _change),
+                line(
+                    "Failed conditions",
+                    "of the formula",
+                    lambda a: "; ".join(_claim(a).get("failed_conditions") or ()) or "none",
+                ),
+            ),
+        ),
+        Group(
+            "What the mechanism gives",
+            (
+                line("Pair examined", "", lambda a: _text(a.get("pair"))),
+                line("How ε exact was found", "", _method),
+                line("Message no noise covers", "", lambda a: _text(a.get("uncovered"), "none found")),
+                line("First violating activation", "of the audited agent", lambda a: _activation(a)),
+            ),
+        ),
+        Group(
+            "What the game proved",
+            (
+                line("Transcripts", "simulated of each world", lambda a: count(a.get("trials"))),
+                line("Confidence", "of all that is said, together", lambda a: _confidence(a.get("confidence"))),
+                line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"))),
+                line("Black box", "sees what the taps give", lambda a: _game(a.get("black_box"))),
+            ),
+        ),
+        Group(
+            "Self-checks",
+            (
+                line("Mean of e^−loss", "at most 1 but for sampling; both worlds", _mean),
+                line("Noise follows its law", "p-value; both worlds", _law),
+            ),
+        ),
+    ]
+
+
+def _claim(audit: Result) -> Result:
+    return audit.get("claim") or {}
+
+
+def _text(value: Any, absent: str = MISSING) -> str:
+    return str(value) if value else absent
+
+
+def _exact(audit: Result) -> str:
+    exact = audit.get("epsilon_exact") or {}
+    low, middle, high = (show(exact.get(k), 4) for k in ("lower", "estimate", "upper"))
+    at_most = "≤ " if exact.get("upper_bound_only") else ""
+    return f"{at_most}{middle}" if low == high else f"{at_most}{middle} ({low} to {high})"
+
+
+def _bound(value: Any) -> str:
+    return MISSING if number(value) != number(value) else f"≥ {show(value, 4)}"
+
+
+def _change(audit: Result) -> str:
+    claim = _claim(audit)
+    return f"{show(claim.get('gradient_change'), 4)} in {_text(claim.get('norm'))}"
+
+
+def _method(audit: Result) -> str:
+    exact = audit.get("epsilon_exact") or {}
+    if not exact:
+        return MISSING
+    if number(exact.get("lower")) == float("inf"):
+        return "the transcripts of the two worlds tell them apart with certainty"
+    how = "priced by a formula from the releases" if exact.get("by_formula") else "estimated from sampled losses"
+    more = "; an upper bound, for some noise is not on the wire verbatim"
+    return how + (more if exact.get("upper_bound_only") else "")
+
+
+def _activation(audit: Result) -> str:
+    return "none" if audit.get("first_violation") is None else count(audit["first_violation"])
+
+
+def _confidence(value: Any) -> str:
+    return MISSING if number(value) != number(value) else show(value, 4)
+
+
+def _game(game: Result | None) -> str:
+    if not game:
+        return "not played"
+    return (
+        f"ε ≥ {show(game.get('epsilon_audited'), 4)}; {count(game.get('correct'))} of "
+        f"{count(game.get('guesses'))} guesses right, {count(game.get('trials'))} coins; "
+        f"P(right) ≥ {fixed(game.get('accuracy_lower'), 4)}; could prove {show(game.get('ceiling'))} at most; "
+        f"confidence {_confidence(game.get('confidence'))}"
+    )
+
+
+def _mean(audit: Result) -> str:
+    values = (audit.get("checks") or {}).get("mean_exp_minus_loss")
+    return ", ".join(show(v) for v in numbers(values)) or MISSING
+
+
+def _law(audit: Result) -> str:
+    values = (audit.get("checks") or {}).get("noise_law_p")
+    return ", ".join(show(v, 2) for v in numbers(values)) or MISSING
+
+
+# ── the runs ────────────────────────────────────────────────────────────────────────────────────────────
+def runs(ordered: Sequence[Result]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Headings, and for every algorithm that ran its convergence, time and traffic."""
+    ran = [a for a in ordered if a["run"] or a["convergence"]]
+    keys = list(dict.fromkeys(key for a in ran for key in a["run"].get("traffic") or ()))
+    head = ["Final relative error", "Replicas", "Θ, largest activations of an agent", "Virtual time, s"]
+    head += [_TRAFFIC.get(key, key.replace("_", " ")) for key in keys]
+    rows = [(str(a["name"]), _run(a["convergence"], a["run"], keys)) for a in ran]
+    return head, rows
+
+
+def _run(convergence: Result, run: Result, keys: Sequence[str]) -> list[str]:
+    traffic = run.get("traffic") or {}
+    cells = [show(convergence.get("final")), count(convergence.get("replicas"))]
+    cells += [count(run.get("largest_activations")), show(run.get("time"), 4)]
+    return cells + [count(traffic.get(key)) for key in keys]
+
+
+# ── the setting ─────────────────────────────────────────────────────────────────────────────────────────
+def problem_facts(problem: Result) -> list[tuple[str, str]]:
+    """The problem as pairs of term and value."""
+    if not problem:
+        return []
+    shares = [int(v) for v in numbers(problem.get("records_per_agent")) if v == v]
+    each = f", {min(shares)} to {max(shares)} per agent" if shares else ""
+    if shares and min(shares) == max(shares):
+        each = f", {shares[0]} per agent"
+    curvature = f"{show(problem.get('smoothness'))} / {show(problem.get('strong_convexity'))}"
+    return [
+        ("Problem", _text(problem.get("kind")).replace("_", " ")),
+        ("Data", f"{_text(problem.get('data'))}, {count(problem.get('records'))} records{each}"),
+        ("Agents, dimension", f"{count(problem.get('agents'))}, {count(problem.get('dimension'))}"),
+        ("Smoothness / strong convexity", curvature),
+        ("Residual at the optimum", show(problem.get("optimum_residual"))),
+    ]
+
+
+def network_facts(net: Result) -> dict[str, str]:
+    """What the caption of the network says."""
+    links = {frozenset(edge) for edge in net.get("edges") or ()}
+    tapped = {frozenset(edge) for edge in net.get("tapped") or ()}
+    return {
+        "name": _text(net.get("name"), "network"),
+        "agents": count(len(net.get("positions") or ())),
+        "links": count(len(links | tapped)),
+        "tapped": count(len(tapped)),
+        "share": percent(len(tapped) / len(links | tapped)) if links | tapped else MISSING,
+        "nodes": ", ".join(str(i) for i in net.get("tapped_nodes") or ()),
+        "gap": show(net.get("spectral_gap")),
+    }

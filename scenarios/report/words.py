@@ -1,0 +1,99 @@
+"""What the page says in words: who comes first, the headline, what is missing."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from scenarios.report.formats import number
+
+Result = Mapping[str, Any]
+NO_CLAIM, NOT_AUDITED, NOT_REACHED = "no claim", "not audited", "not reached"
+_PARTS = ("convergence", "run", "gradients", "images", "audit")
+_MARKS = {  # strongest finding first: (severity class, what the word means)
+    "unprotected": (
+        "bad",
+        "A message on the wire is a deterministic function of private data: no noise covers it and ε is "
+        "infinite, whatever was claimed.",
+    ),
+    "refuted": ("bad", "The exact ε, or a lower bound proved by a game, is above the claimed ε."),
+    "undefined": ("open", "There is no claimed number to test: the formula's own conditions fail here."),
+    "vacuous": ("open", "The claim may hold, but it is so large that it promises nothing."),
+    "underpowered": ("open", "Nothing that was done could have refuted the claim: no conclusion."),
+    "consistent": (
+        "good",
+        "Nothing measured exceeds the claim. This is not a proof: another pair of adjacent worlds may do worse.",
+    ),
+    NOT_AUDITED: ("none", "The audit could not be carried out; the reason is given."),
+    NOT_REACHED: ("none", "The run ended before this algorithm was audited."),
+    NO_CLAIM: ("none", "The algorithm promises no privacy, so there is no claim to test."),
+}
+_SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
+
+
+def subjects(results: Result) -> list[dict[str, Any]]:
+    """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
+    given = list(results.get("algorithms") or ())
+    unfinished = results.get("status", "complete") != "complete"
+    entries = [_subject(a, unfinished and i == len(given) - 1) for i, a in enumerate(given)]
+    order = list(_MARKS)
+    return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
+
+
+def _subject(algorithm: Result, last: bool) -> dict[str, Any]:
+    audit = algorithm.get("audit") or {}
+    if audit.get("verdict"):
+        word, sentence = str(audit["verdict"]), str(audit.get("reason", ""))
+    elif audit.get("refused"):
+        word, sentence = NOT_AUDITED, f"Not audited: {audit['refused']}"
+    elif last and not algorithm.get("audit"):
+        word, sentence = NOT_REACHED, "The run ended before this algorithm's audit was done."
+    else:
+        word, sentence = NO_CLAIM, "Claims no privacy: there is no ε to audit."
+    kind = _MARKS.get(word, ("open", ""))[0]
+    parts = {name: algorithm.get(name) or {} for name in _PARTS}
+    shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
+    skills = [number(one.get("skill")) for one in parts["images"].get("agents") or ()]
+    shown["median_skill"] = median(skills) if skills else math.nan
+    return shown | {"word": word, "sentence": sentence, "mark": kind, "symbol": _SYMBOLS[kind]}
+
+
+def headline(ordered: Sequence[Result]) -> str:
+    """The finding in a sentence or two."""
+    verdicts = [a["word"] for a in ordered if a["audit"].get("verdict")]
+    if not verdicts:
+        return "No privacy claim was audited."
+    broken = sum(word in ("unprotected", "refuted") for word in verdicts)
+    words = [w for w in _MARKS if w in verdicts] + sorted({w for w in verdicts if w not in _MARKS})
+    tally = ", ".join(f"{verdicts.count(word)} {word}" for word in words)
+    total = f"{len(verdicts)} audited privacy claim{'s' * (len(verdicts) > 1)}"
+    if broken == len(verdicts):
+        return f"{'None of the' if broken > 1 else 'The'} {total} {'holds' if broken > 1 else 'does not hold'}: {tally}."
+    if broken:
+        return f"{broken} of {total} {'does' if broken == 1 else 'do'} not hold: {tally}."
+    return f"Of {total}, none was shown to be false: {tally}."
+
+
+def meanings(ordered: Sequence[Result]) -> list[tuple[str, str, str]]:
+    """The verdict words on this page: (word, severity class, meaning)."""
+    used = {a["word"] for a in ordered}
+    return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
+
+
+def missing(results: Result) -> list[str]:
+    """What an unfinished scenario still owes: whole algorithms, and the parts of the last one it reached."""
+    if results.get("status", "complete") == "complete":
+        return []
+    algorithms = list(results.get("algorithms") or ())
+    scenario = results.get("scenario") or {}
+    asked = scenario.get("attacks") or {}
+    owed = {"gradients": asked.get("gradients", True), "images": asked.get("images", True)}
+    owed["audit"] = bool(scenario.get("audit", True))
+    lines: list[str] = []
+    if algorithms:
+        absent = [p for p in _PARTS if not algorithms[-1].get(p) and owed.get(p, True)]
+        if absent:
+            lines.append(f"{algorithms[-1].get('name', 'unnamed')}: {', '.join(absent)}")
+    reached = {a.get("name") for a in algorithms}
+    planned = [a.get("name") for a in scenario.get("algorithms") or () if isinstance(a, Mapping)]
+    return lines + [f"{name}: everything" for name in planned if name and name not in reached]

@@ -1,0 +1,289 @@
+"""Audits of whole algorithms: sound ones stay below their claim, broken twins are caught, and it is named why."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from attacks.audit.accounting import gaussian_epsilon
+from attacks.audit.audit import Pair, audit
+from attacks.audit.exact import combine, explain
+from attacks.audit.verdict import Verdict
+from attacks.gradients import infer
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent
+from netsim.claims import Adjacency, Claim
+from netsim.errors import PrivacyError
+from netsim.mechanisms import Gaussian, Laplace
+from netsim.problems import LeastSquares, LogisticLoss, Problem
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from scenarios.runner import worlds
+from tests.worlds import DELTA, digits_problem, dp_recal, synthetic_problem
+
+RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
+
+
+def record_pair(problem, agent=1):
+    own = problem.objectives[agent]
+    return Pair(agent, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
+
+
+def judged(simulation, pair, claim, trials=400, attack=infer, seed=0):
+    return audit(
+        worlds(simulation, pair.agent, pair.hypotheses[1], trials // 2),
+        pair,
+        claim,
+        trials=trials,
+        chunk=trials // 2,
+        confidence=0.95,
+        rng=np.random.default_rng(seed),
+        infer=attack,
+    )
+
+
+def audited_recal(reading, trials=400, per_agent=25):
+    problem = digits_problem()
+    simulation = Simulation(problem, ring(8), dp_recal(problem, reading, per_agent))
+    claim = simulation.algorithm.claim(RECORD, simulation.setting(per_agent), DELTA)
+    return judged(simulation, record_pair(problem), claim, trials)
+
+
+class TestDPRecal:
+    @pytest.mark.parametrize(
+        ("reading", "name", "activation"), [("as_analysed", "u", 1), ("as_deployable", "x", 2)]
+    )
+    def test_the_paper_is_unprotected_and_the_message_is_named(self, reading, name, activation):
+        found = audited_recal(reading)
+        assert found.judgement.verdict is Verdict.UNPROTECTED
+        assert (found.uncovered.name, found.uncovered.activation) == (name, activation)
+        assert found.first_violation == activation
+        assert repr(name) in found.judgement.reason
+        assert found.epsilon_exact == math.inf
+        assert found.claim.epsilon == pytest.approx(1.0)
+
+    def test_both_games_prove_more_than_the_claim(self):
+        """White box by replay and black box by inversion agree: every coin guessed."""
+        found = audited_recal("as_deployable")
+        for game in (found.white_box, found.black_box):
+            assert game.correct == game.guesses == game.trials
+            assert game.epsilon_audited == game.ceiling > 3 > found.claim.epsilon
+
+    @pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+    def test_the_repairs_are_consistent(self, reading):
+        """False alarm: each bound used here holds with probability 0.95."""
+        found = audited_recal(reading)
+        assert found.judgement.verdict is Verdict.CONSISTENT
+        assert found.uncovered is None
+        assert found.epsilon_audited <= found.claim.epsilon
+        assert all(e.passed for e in found.exact)
+
+    def test_told_state_costs_what_its_proof_says(self):
+        """Each release moves by αβ‖Δ∇f‖ = αβ‖z‖/m when a label flips (σ(t) + σ(−t) = 1), whatever the transcript:
+        ε by formula, against the sum written out by hand."""
+        found = audited_recal("told_state")
+        problem = digits_problem()
+        algorithm = dp_recal(problem, "told_state", 25)
+        flipped = np.linalg.norm(problem.objectives[1].features[0]) / 45
+        moved = algorithm.step / 18 * flipped
+        visits = len(found.exact[0].growth)
+        mu = math.sqrt(sum((moved / algorithm.noise(t).stddev) ** 2 for t in range(1, visits + 1)))
+        assert all(e.by_formula for e in found.exact)
+        assert found.epsilon_exact == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-6)
+        assert found.epsilon_exact < found.claim.epsilon / 4
+
+
+def quadratic_world(algorithm, agents=3):
+    """Every agent pulls towards its own point; the adjacent agent 1 pulls elsewhere: Δ∇f is constant."""
+    eye = np.eye(4)
+    objectives = [LeastSquares(eye, np.full(4, float(i)), 0.5) for i in range(agents)]
+    other = LeastSquares(eye, np.full(4, 1.0) + np.array([0.5, -0.5, 0.5, 0.5]), 0.5)
+    simulation = Simulation(Problem(tuple(objectives)), ring(agents), algorithm)
+    return simulation, Pair(1, (objectives[1], other), "another target")
+
+
+@dataclass(frozen=True)
+class Averaging(Algorithm):
+    """x ← W x̃ − step ∇f(W x̃) with additive noise, the gradient taken where everybody can see: sound by design.
+
+    `declared` is the mechanism it names, `factor` scales what is really added.
+    """
+
+    declared: Laplace | Gaussian
+    rounds: int = 5
+    factor: float = 1.0
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            told = node.privatize(x, self.declared)
+            if self.factor != 1:
+                told = x + self.factor * (told - x)
+            mixed = (await node.exchange(x=told)).mix("x")
+            x = mixed - 0.3 * await node.gradient(mixed)
+            node.estimate(x)
+
+
+def claim_of(epsilon, delta):
+    return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "any")
+
+
+DIFFERENCE = np.array([0.5, -0.5, 0.5, 0.5]) / 4  # of the gradients: eye has four records
+
+
+class TestSupremum:
+    """Differences that do not depend on the noise: ε_exact against the formula, both laws."""
+
+    def test_laplace(self):
+        b = 0.4
+        simulation, pair = quadratic_world(Averaging(Laplace(b)))
+        epsilon = 4 * 0.3 * np.abs(DIFFERENCE).sum() / b  # four of the five releases carry a gradient
+        found = judged(simulation, pair, claim_of(epsilon, 0.0), attack=None, trials=2000)
+        assert found.judgement.verdict is Verdict.CONSISTENT
+        assert max(e.epsilon.upper for e in found.exact) == pytest.approx(epsilon)
+        assert found.epsilon_exact > 0.8 * epsilon  # the largest loss of 2,000 is close to the supremum
+
+    def test_gaussian(self):
+        sigma = 0.3
+        simulation, pair = quadratic_world(Averaging(Gaussian(sigma)))
+        mu = 2 * 0.3 * np.linalg.norm(DIFFERENCE) / sigma
+        epsilon = gaussian_epsilon(mu, 1e-3)
+        found = judged(simulation, pair, claim_of(1.001 * epsilon, 1e-3), attack=None)
+        assert found.judgement.verdict is Verdict.CONSISTENT
+        assert found.epsilon_exact == pytest.approx(epsilon, rel=1e-9)
+        growth = found.exact[0].growth
+        assert [k for k, _ in growth] == [1, 2, 3, 4, 5]
+        assert growth[0][1] == 0
+
+    def test_a_claim_a_little_too_small_is_refuted_and_dated(self):
+        sigma = 0.3
+        simulation, pair = quadratic_world(Averaging(Gaussian(sigma)))
+        after_three = gaussian_epsilon(math.sqrt(2) * 0.3 * np.linalg.norm(DIFFERENCE) / sigma, 1e-3)
+        found = judged(simulation, pair, claim_of(1.01 * after_three, 1e-3), attack=None)
+        assert found.judgement.verdict is Verdict.REFUTED
+        assert found.first_violation == 4
+
+    def test_one_transcript_refutes_a_pure_claim(self):
+        simulation, pair = quadratic_world(Averaging(Laplace(0.4)))
+        epsilon = 4 * 0.3 * np.abs(DIFFERENCE).sum() / 0.4
+        found = judged(simulation, pair, claim_of(epsilon / 2, 0.0), attack=None)
+        assert found.judgement.verdict is Verdict.REFUTED
+
+
+class TestSelfChecks:
+    """Noise half as large as declared: the value sent is not the value released."""
+
+    def test_noise_of_another_size_is_an_uncovered_message(self):
+        simulation, pair = quadratic_world(Averaging(Laplace(0.4), factor=0.5))
+        found = judged(simulation, pair, claim_of(5.0, 0.0), attack=None)
+        assert found.judgement.verdict is Verdict.UNPROTECTED
+
+    @pytest.mark.parametrize("law", [Laplace, Gaussian])
+    def test_a_sampler_that_lies_gives_no_verdict(self, law, monkeypatch):
+        """The mechanism declares a scale and draws half of it: the recovered noise betrays it."""
+        truthful = law.release
+
+        def lying(self, value, rng):
+            return value + 0.5 * (truthful(self, value, rng) - value)
+
+        monkeypatch.setattr(law, "release", lying)
+        simulation, pair = quadratic_world(Averaging(law(0.4)))
+        with pytest.raises(PrivacyError, match="noise law"):
+            judged(simulation, pair, claim_of(5.0, 1e-3), attack=None)
+
+    def test_the_wrong_world_is_noticed(self):
+        simulation, pair = quadratic_world(PrivateGradientDescent(5, Constant(0.3), Constant(0.1)))
+        plain = replace(simulation, algorithm=PrivateGradientDescent(5, Constant(0.3)))
+        sample = worlds(plain, 1, pair.hypotheses[1], 3)(0, 0)
+        with pytest.raises(PrivacyError, match="not what the hypothesis"):
+            explain(sample, 1, pair.hypotheses[1], pair.hypotheses[0])
+
+
+class TestDescent:
+    def test_private_descent_is_consistent_and_its_budget_grows_by_the_round(self):
+        """All labels of one agent flipped: the largest change that clipping allows."""
+        problem = synthetic_problem()
+        algorithm = PrivateGradientDescent(6, Constant(0.3), Constant(0.3), Clip(0.1))
+        simulation = Simulation(problem, ring(5), algorithm)
+        own = problem.objectives[1]
+        pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
+        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(6), 0.0)
+        found = judged(simulation, pair, claim, trials=2000)
+        assert claim.epsilon == pytest.approx(5 * 2 * 0.1 * 0.3 / 0.3)
+        assert found.judgement.verdict is Verdict.CONSISTENT
+        assert 0.3 < found.judgement.tightness <= 1
+        levels = [level for _, level in found.exact[0].growth]
+        assert levels[0] == 0
+        assert all(b > a for a, b in zip(levels, levels[1:], strict=False))
+        assert levels[-1] <= claim.epsilon
+
+    def test_half_the_noise_is_refuted(self):
+        """The broken twin: the claim of scale b for an algorithm that uses b/3."""
+        problem = synthetic_problem()
+        sound = PrivateGradientDescent(6, Constant(0.3), Constant(0.3), Clip(0.1))
+        broken = replace(sound, scale=Constant(0.1))
+        simulation = Simulation(problem, ring(5), broken)
+        own = problem.objectives[1]
+        pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
+        claim = sound.claim(Adjacency(math.inf, "agent"), simulation.setting(6), 0.0)
+        found = judged(simulation, pair, claim, trials=2000)
+        assert found.judgement.verdict is Verdict.REFUTED
+        assert found.first_violation is not None
+
+    def test_undefined_without_clipping(self):
+        problem = synthetic_problem()
+        algorithm = PrivateGradientDescent(4, Constant(0.3), Constant(0.3))
+        simulation = Simulation(problem, ring(5), algorithm)
+        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(4), 0.0)
+        found = judged(simulation, record_pair(problem), claim)
+        assert found.judgement.verdict is Verdict.UNDEFINED
+        assert "no clipping" in found.judgement.reason
+
+    def test_a_claim_beyond_any_game_is_underpowered(self):
+        problem = synthetic_problem()
+        algorithm = PrivateGradientDescent(4, Constant(0.3), Constant(0.01), Clip(0.1))
+        simulation = Simulation(problem, ring(5), algorithm)
+        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(4), 0.0)
+        found = judged(simulation, record_pair(problem), claim)
+        assert found.white_box.ceiling < claim.epsilon < 20
+        assert found.judgement.verdict is Verdict.UNDERPOWERED
+
+    def test_a_budget_too_large_to_mean_anything_is_vacuous(self):
+        problem = synthetic_problem()
+        algorithm = PrivateGradientDescent(40, Constant(0.3), Constant(0.01), Clip(0.1))
+        simulation = Simulation(problem, ring(5), algorithm)
+        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(40), 0.0)
+        found = judged(simulation, record_pair(problem), claim)
+        assert claim.epsilon > 20
+        assert found.judgement.verdict is Verdict.VACUOUS
+
+
+def test_upper_end_covers_when_differences_depend_on_the_noise():
+    """A filter's bound against a mechanism whose ε is known: cost 1 or 4 by a fair coin that the losses do not
+    show is at most the worse of both, 2-GDP, and at least the mixture's."""
+    from attacks.audit.exact import Explained
+
+    rng = np.random.default_rng(2)
+    cost = rng.choice([1.0, 4.0], size=(1, 20_000))
+    losses = rng.normal(cost[0] / 2, np.sqrt(cost[0]))
+    part = Explained(losses, cost, (1,), frozenset({Gaussian}), None, False, rng.random(1000), None)
+    found = combine([part], 1e-2, 0.95)
+    assert not found.by_formula
+    assert found.epsilon.upper >= gaussian_epsilon(2.0, 1e-2)
+    assert found.epsilon.upper == pytest.approx(gaussian_epsilon(2.0, 1e-2), rel=0.01)
+    assert gaussian_epsilon(1.0, 1e-2) < found.epsilon.lower < found.epsilon.upper
+
+
+def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
+    """The audit's own adversary decides; the scenario's is beside the point."""
+    problem = digits_problem()
+    algorithm = dp_recal(problem, "as_deployable", 25)
+    claim = algorithm.claim(RECORD, Simulation(problem, ring(8), algorithm).setting(25), DELTA)
+    found = [
+        judged(Simulation(problem, ring(8), algorithm, adversaries=ears), record_pair(problem), claim)
+        for ears in ((), (Adversary("far", ((5, 6),)),))
+    ]
+    np.testing.assert_array_equal(found[0].exact[1].losses, found[1].exact[1].losses)
+    assert found[0].judgement == found[1].judgement

@@ -1,0 +1,432 @@
+"""Whole runs: what determines them, what changes nothing, and what is refused before time 0."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
+from netsim.errors import ScenarioError, SimulationError
+from netsim.links import ConstantDelay, LinkLaw, LognormalDelay
+from netsim.node import Node
+from netsim.problems import L1, Problem, least_squares, load, logistic
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Run, Simulation
+from netsim.topology import complete, erdos_renyi, from_edges, ring
+from netsim.transcript import Transcript
+
+ROUNDS = 12
+ROUGH = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, bandwidth=400.0, reliable=True)
+REORDERED = replace(ROUGH, reordering=True, loss=0.5)
+
+
+def problem(agents: int = 6, kind: str = "logistic") -> Problem:
+    data = load("synthetic", records=60, dimension=4, kind="regression" if kind == "ridge" else "classification")
+    return least_squares(data.split(agents), 0.1) if kind == "ridge" else logistic(data.split(agents), 0.1, L1(0.01))
+
+
+def descent(scale: float = 0.5) -> PrivateGradientDescent:
+    return PrivateGradientDescent(ROUNDS, Geometric(0.4, 0.97), Constant(scale))
+
+
+def walk(**options) -> Recal:
+    return Recal(0.3, activations=80, **options)
+
+
+def simulation(algorithm: Algorithm, links: LinkLaw = LinkLaw(), *, kind="logistic", **options) -> Simulation:
+    return Simulation(problem(kind=kind), options.pop("topology", ring(6)), algorithm, links, **options)
+
+
+def queries(run: Run) -> list[list[tuple[bytes, bytes]]]:
+    """Every point an agent asked about and the gradient it got, to the last bit."""
+    assert run.truth is not None
+    return [[(q.point.tobytes(), q.gradient.tobytes()) for q in agent] for agent in run.truth.queries]
+
+
+def releases(run: Run) -> list[list[bytes]]:
+    assert run.truth is not None
+    return [[release.tobytes() for release in agent] for agent in run.truth.releases]
+
+
+def errors(run: Run) -> dict[int, list[bytes]]:
+    """Each agent's own estimates' errors in its order."""
+    assert run.metrics is not None
+    by_agent: dict[int, list[bytes]] = {}
+    for agent, error in zip(run.metrics.agents, run.metrics.errors, strict=True):
+        by_agent.setdefault(agent, []).append(error.tobytes())
+    return by_agent
+
+
+def told(transcript: Transcript) -> dict[tuple, dict[str, bytes]]:
+    """What every message said, whenever it was said."""
+    return {
+        (r.sender, r.receiver, r.kind, r.number): {name: v.tobytes() for name, v in r.values.items()}
+        for r in transcript.on_links()
+    }
+
+
+def fingerprint(transcript: Transcript) -> str:
+    digest = hashlib.sha256()
+    for record in transcript:
+        digest.update(repr(record[:-1]).encode())
+        for name, value in record.values.items():
+            digest.update(name.encode() + value.tobytes())
+    return digest.hexdigest()
+
+
+def everything(run: Run) -> tuple:
+    """All that a run says, its views apart."""
+    return queries(run), releases(run), errors(run), run.metrics.times, run.activations, run.time, dict(run.traffic)
+
+
+# ── the network changes when, never what ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("algorithm", [descent(), walk()], ids=["descent", "recal"])
+@pytest.mark.parametrize("links", [ROUGH, REORDERED], ids=["in order", "reordered"])
+def test_reliable_links_however_bad_give_the_same_bits_as_perfect_ones(algorithm, links):
+    perfect = simulation(algorithm, adversaries=(Adversary(),), replicas=2, seed=3).run()
+    rough = simulation(algorithm, links, adversaries=(Adversary(),), replicas=2, seed=3).run()
+    assert rough.traffic["packets_lost"] > 50
+    assert rough.time > perfect.time == 0.0
+    assert queries(rough) == queries(perfect)
+    assert releases(rough) == releases(perfect)
+    assert errors(rough) == errors(perfect)
+    assert rough.activations == perfect.activations
+    heard, complete_ = told(rough.views[0].transcript), told(perfect.views[0].transcript)
+    assert {key: complete_[key] for key in heard} == heard
+    assert len(heard) >= len(complete_) - 1  # a walk's last baton
+
+
+@pytest.mark.parametrize("algorithm", [descent(), walk()], ids=["descent", "recal"])
+def test_the_time_that_gradients_take_changes_times_and_no_values(algorithm):
+    links = LinkLaw(ConstantDelay(0.1))
+    at_once = simulation(algorithm, links, seed=3).run()
+    working = simulation(algorithm, links, seed=3, compute=LognormalDelay(1.0, 1.0)).run()
+    assert working.time > 5 * at_once.time
+    assert queries(working) == queries(at_once)
+    assert releases(working) == releases(at_once)
+    assert errors(working) == errors(at_once)
+
+
+def test_a_constant_compute_time_adds_up():
+    """Every round waits for one delay and one gradient."""
+    run = simulation(descent(), LinkLaw(ConstantDelay(0.25)), compute=ConstantDelay(2.0)).run()
+    assert run.time == pytest.approx(ROUNDS * 2.25)
+    assert run.metrics.times == pytest.approx(np.repeat(2.25 * np.arange(1, ROUNDS + 1), 6))
+
+
+# ── the same seed, the same run ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("algorithm", [descent(), DPRecal(0.3, activations=60, stddev=0.2)], ids=["descent", "walk"])
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(algorithm):
+    make = simulation(
+        algorithm, REORDERED, adversaries=(Adversary(nodes=(1,), capture_loss=0.2),), replicas=3, seed=5
+    )
+    first, again, other = make.run(), make.run(), replace(make, seed=6).run()
+    assert everything(first) == everything(again)
+    prints = [fingerprint(run.views[0].transcript) for run in (first, again, other)]
+    assert prints[0] == prints[1] != prints[2]
+    assert releases(other) != releases(first)
+
+
+TRANSCRIPT_HASH = """
+import hashlib
+from netsim.adversary import Adversary
+from netsim.algorithms import PrivateGradientDescent
+from netsim.links import LinkLaw, LognormalDelay
+from netsim.problems import least_squares, load
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import erdos_renyi
+parts = load("synthetic", kind="regression", records=80, dimension=3).split(8)
+links = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True, bandwidth=500.0, reordering=True)
+taps = (Adversary("a", capture_loss=0.3), Adversary("b", nodes=(0, 3)))
+run = Simulation(
+    least_squares(parts, 0.1), erdos_renyi(8, 0.6, seed=1),
+    PrivateGradientDescent(6, Constant(0.1), Constant(0.5)), links, adversaries=taps, compute=LognormalDelay(0.1, 0.5),
+).run()
+digest = hashlib.sha256()
+for view in run.views:
+    for record in view.transcript:
+        digest.update(repr(record[:-1]).encode())
+        digest.update(b"".join(value.tobytes() for value in record.values.values()))
+print(len(run.views[0].transcript), digest.hexdigest())
+"""
+
+
+def test_the_transcript_does_not_depend_on_the_process():
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", TRANSCRIPT_HASH],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert int(printed[0].split()[0]) > 100
+    assert printed[0] == printed[1]
+
+
+# ── what changes nothing else ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("algorithm", [descent(), DPRecal(0.3, activations=60, stddev=0.2)], ids=["descent", "walk"])
+def test_another_adversary_changes_nothing_else(algorithm):
+    mine = Adversary("mine", links=((0, 1),), nodes=(2,), capture_loss=0.3)
+    alone = simulation(algorithm, ROUGH, adversaries=(mine,), seed=8).run()
+    crowd = simulation(
+        algorithm, ROUGH, adversaries=(Adversary("all", nodes=tuple(range(6)), capture_loss=0.5), mine), seed=8
+    ).run()
+    assert everything(crowd) == everything(alone)
+    assert fingerprint(crowd.views[1].transcript) == fingerprint(alone.views[0].transcript)
+    silent = simulation(algorithm, ROUGH, seed=8).run()
+    assert everything(silent) == everything(alone)
+
+
+def test_measuring_and_recording_the_truth_change_nothing():
+    make = simulation(descent(), ROUGH, adversaries=(Adversary(),), seed=8)
+    full = make.run()
+    bare = replace(make, measure=False, record="nothing").run()
+    assert bare.metrics is None
+    assert bare.truth is None
+    assert fingerprint(bare.views[0].transcript) == fingerprint(full.views[0].transcript)
+    some = replace(make, record="releases").run()
+    assert queries(some) == [[]] * 6
+    assert releases(some) == releases(full)
+    assert fingerprint(some.views[0].transcript) == fingerprint(full.views[0].transcript)
+
+
+def test_replicas_share_routes_delays_and_losses_and_no_noise():
+    make = simulation(DPRecal(0.3, activations=60, stddev=0.2), ROUGH, adversaries=(Adversary(),), seed=2)
+    one, many = make.run(), replace(make, replicas=5).run()
+    rows = [[r[:-1] for r in run.views[0].transcript] for run in (one, many)]
+    assert rows[0] == rows[1]
+    assert many.metrics.agents == one.metrics.agents
+    assert (many.metrics.times, dict(many.traffic)) == (one.metrics.times, dict(one.traffic))
+    final = many.views[0].transcript.records[-1].values or many.views[0].transcript.on_links()[-1].values
+    assert len({row.tobytes() for row in final["u_noisy"]}) == 5
+
+
+def test_a_chunk_changes_the_noise_and_only_the_noise():
+    make = simulation(DPRecal(0.3, activations=60, stddev=0.2), ROUGH, adversaries=(Adversary(),), replicas=2, seed=2)
+    one, two = make.run(), replace(make, chunk=1).run()
+    rows = [[r[:-1] for r in run.views[0].transcript] for run in (one, two)]
+    assert rows[0] == rows[1]
+    assert two.metrics.agents == one.metrics.agents
+    first, second = ([v for agent in releases(run) for v in agent] for run in (one, two))
+    assert not set(first) & set(second)
+    assert everything(replace(make, chunk=1).run()) == everything(two)
+
+
+# ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_descent_without_noise_is_plain_decentralized_gradient_descent():
+    """x_i ← Σ_j w_ij x_j − η_k ∇f_i(x_i), written out for all agents at once."""
+    run = simulation(descent(0.0), adversaries=(Adversary(),)).run()
+    objectives, W = problem().objectives, ring(6).weights
+    x = np.zeros((6, 4))
+    for k in range(ROUNDS):
+        asked = np.array([run.truth.queries[i][k].point[0] for i in range(6)])
+        assert np.allclose(asked, x, rtol=1e-12, atol=1e-14)
+        gradients = np.array([f.gradient(x[i : i + 1])[0] for i, f in enumerate(objectives)])
+        x = W @ x - 0.4 * 0.97**k * gradients
+    assert releases(run) == [[]] * 6
+
+
+@pytest.mark.parametrize("reading", ["as_analysed", "as_deployable", "fresh_noise", "told_state"])
+def test_dp_recal_without_noise_is_recal(reading):
+    """To the last bit, but for `told_state`, whose algebra only agrees to rounding."""
+    plain = simulation(walk(), ROUGH, adversaries=(Adversary(),), seed=4).run()
+    private = simulation(
+        DPRecal(0.3, activations=80, reading=reading), ROUGH, adversaries=(Adversary(),), seed=4
+    ).run()
+    assert private.metrics.agents == plain.metrics.agents
+    if reading != "told_state":
+        assert queries(private) == queries(plain)
+        assert errors(private) == errors(plain)
+    for one, two in zip(private.truth.queries, plain.truth.queries, strict=True):
+        for a, b in zip(one, two, strict=True):
+            assert np.allclose(a.point, b.point, rtol=1e-9, atol=1e-12)
+
+
+def test_descent_with_scale_zero_is_descent_without_a_mechanism():
+    @dataclass(frozen=True)
+    class Plain(PrivateGradientDescent):
+        async def run(self, node: Node) -> None:
+            x = node.zeros()
+            for k in range(self.rounds):
+                heard = await node.exchange(x=x)
+                x = heard.mix("x") - self.step(k) * await node.gradient(x)
+                node.estimate(x)
+
+    none = simulation(Plain(ROUNDS, Geometric(0.4, 0.97)), ROUGH, seed=4).run()
+    zero = simulation(descent(0.0), ROUGH, seed=4).run()
+    assert queries(zero) == queries(none)
+    assert everything(zero) == everything(none)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5, 0), (5, 3, 1, 0, 2, 4)])
+def test_relabelling_the_agents_permutes_the_result(order):
+    """Agent i becomes order[i]; sums run in another order, so equal to rounding."""
+    original = problem()
+    objectives = [None] * 6
+    for i, new in enumerate(order):
+        objectives[new] = original.objectives[i]
+    renamed = Problem(tuple(objectives), original.regularizer, original.name)
+    topology = from_edges(6, [(order[i], order[j]) for i, j in ring(6).edges])
+    one = simulation(descent(0.0)).run()
+    two = Simulation(renamed, topology, descent(0.0)).run()
+    for i, new in enumerate(order):
+        for a, b in zip(one.truth.queries[i], two.truth.queries[new], strict=True):
+            assert np.allclose(a.point, b.point, rtol=1e-10, atol=1e-13)
+    assert not np.allclose(one.truth.queries[0][-1].point, one.truth.queries[1][-1].point, rtol=1e-3)
+
+
+def test_what_a_run_counts_adds_up():
+    run = simulation(descent(), replace(ROUGH, reliable=True), adversaries=(Adversary(),), seed=1).run()
+    traffic, rows = run.traffic, run.views[0].transcript.records
+    assert traffic["bytes_sent"] == traffic["bytes_delivered"] + traffic["bytes_lost"] + traffic["bytes_in_flight"]
+    assert traffic["packets_sent"] == len(rows)
+    assert traffic["bytes_sent"] == sum(r.size for r in rows)
+    assert traffic["packets_lost"] > 0
+    assert run.activations == (ROUNDS,) * 6
+    assert run.largest_activations == ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("options", "total", "largest"), [({"activations": 37}, 37, None), ({"per_agent": 9}, None, 9)]
+)
+def test_a_walk_stops_exactly_where_it_should(options, total, largest):
+    run = simulation(Recal(0.3, **options), LinkLaw(ConstantDelay(1.0)), topology=complete(6)).run()
+    assert total is None or sum(run.activations) == total
+    assert largest is None or run.largest_activations == largest
+    assert run.activations.count(run.largest_activations) >= 1
+    assert len(run.metrics.times) == sum(run.activations)
+    assert run.time == sum(run.activations) - 1.0
+
+
+def test_recal_comes_to_the_optimum():
+    run = simulation(Recal(0.9, activations=6_000), kind="ridge", topology=complete(6), record="nothing").run()
+    assert run.metrics.errors[-1][0] < 1e-6 < run.metrics.errors[0][0]
+
+
+def test_watch_is_told_the_number_of_estimates_so_far():
+    seen = []
+    simulation(descent()).run(watch=seen.append)
+    assert seen == list(range(1, 6 * ROUNDS + 1))
+
+
+def test_a_diverging_run_is_a_result():
+    @dataclass(frozen=True)
+    class Exploding(Algorithm):
+        async def run(self, node: Node) -> None:
+            x = node.zeros() + 1.0
+            for _ in range(10):
+                heard = await node.exchange(x=x)
+                x = heard.mix("x") * 1e200
+                node.estimate(x)
+
+    with np.errstate(all="raise"):
+        run = simulation(Exploding(), record="nothing").run()
+    assert not np.isfinite(run.metrics.errors[-1]).any()
+
+
+# ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────────
+
+INTERRUPTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from netsim.adversary import Adversary
+from netsim.algorithms import Recal
+from netsim.problems import least_squares, load
+from netsim.simulation import Simulation
+from netsim.topology import ring
+def watch(count):
+    if count == 50:
+        print("ready", flush=True)
+parts = load("synthetic", kind="regression", records=40, dimension=3).split(4)
+sim = Simulation(least_squares(parts, 0.1), ring(4), Recal(0.1, activations=10**9), adversaries=(Adversary(),))
+run = sim.run(watch)
+print(run.interrupted, sum(run.activations) >= 50, len(run.views[0].transcript) >= 50)
+"""
+
+
+def test_ctrl_c_ends_a_simulation_early_with_what_it_has():
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert rest == "True True True\n"
+
+
+def test_a_run_that_comes_to_its_end_was_not_interrupted():
+    assert simulation(descent()).run().interrupted is False
+
+
+def test_a_simulation_runs_inside_another_loop():
+    async def outer():
+        run = simulation(descent()).run()
+        await asyncio.sleep(0)
+        return run
+
+    assert everything(asyncio.run(outer())) == everything(simulation(descent()).run())
+
+
+# ── bad input ───────────────────────────────────────────────────────────────────────────────────────────
+
+BAD = {
+    "agents": (lambda: simulation(descent(), topology=ring(5)), "problem"),
+    "replicas": (lambda: simulation(descent(), replicas=0), "replicas"),
+    "seed": (lambda: simulation(descent(), seed=-1), "seed"),
+    "link law": (lambda: simulation(descent(), link_laws={(0, 3): LinkLaw()}), "link_laws"),
+    "link law to itself": (lambda: simulation(descent(), link_laws={(0, 0): LinkLaw()}), "link_laws"),
+    "tapped link": (
+        lambda: simulation(descent(), adversaries=(Adversary(links=((0, 2),)),)),
+        "adversaries[0].links[0]",
+    ),
+    "tapped node": (lambda: simulation(descent(), adversaries=(Adversary(nodes=(-1,)),)), "adversaries[0].nodes[0]"),
+    "no rounds": (lambda: simulation(PrivateGradientDescent(0, Constant(0.1))), "algorithm.rounds"),
+    "step too long": (lambda: simulation(PrivateGradientDescent(5, Constant(1e3))), "algorithm.step"),
+    "step too long at the end": (lambda: simulation(PrivateGradientDescent(50, Geometric(0.1, 2))), "algorithm.step"),
+    "negative scale": (lambda: simulation(descent(-1.0)), "algorithm.scale"),
+    "walk's step": (lambda: simulation(Recal(5.0, activations=5)), "algorithm.step"),
+    "walk's first": (lambda: simulation(walk(first=6)), "algorithm.first"),
+    "walk without end": (lambda: simulation(Recal(0.3)), "algorithm.activations"),
+    "walk of nothing": (lambda: simulation(Recal(0.3, activations=0)), "algorithm.activations"),
+    "walk of nothing per agent": (lambda: simulation(Recal(0.3, per_agent=0)), "algorithm.per_agent"),
+    "rising variance": (lambda: simulation(DPRecal(0.3, activations=5, ratio=0.5)), "algorithm.ratio"),
+    "negative stddev": (lambda: simulation(DPRecal(0.3, activations=5, stddev=-1.0)), "algorithm.stddev"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_a_scenario_error_before_time_0(name):
+    make, field = BAD[name]
+    with pytest.raises(ScenarioError) as caught:
+        make()
+    assert caught.value.field == field
+    assert not isinstance(caught.value, SimulationError)
+    assert str(caught.value).startswith(f"{field} = ")
+
+
+def test_a_graph_that_is_random_is_drawn_before_the_run():
+    topology = erdos_renyi(6, 0.8, seed=3)
+    runs = [everything(simulation(descent(), topology=topology, seed=1).run()) for _ in range(2)]
+    assert runs[0] == runs[1]
