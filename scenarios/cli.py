@@ -167,6 +167,8 @@ def _exact(interval: Results | None) -> str:
 def _gradients(entry: Results | None) -> str | None:
     if not entry or "refused" in entry:
         return None
+    if not entry["estimated"]:
+        return f"None of {entry['asked']} private gradients could be inferred from what was tapped."
     found = f"{entry['estimated']} of {entry['asked']} private gradients"
     if float(entry["worst"]) < EXACT_GRADIENT:
         return f"{found} recovered from the wire, the worst to {_number(entry['worst'])}."

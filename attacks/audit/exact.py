@@ -93,7 +93,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         losses = np.where(comparison.difference > VISIBLE, math.inf, losses)
     return Explained(
         losses=losses,
-        cost=np.array([_cost(a, b) for a, b in releases]),
+        cost=np.array([_cost(a, b) for a, b in releases]).reshape(len(releases), sample.view.replicas),
         activations=tuple(a.activation for a, _ in releases),
         laws=frozenset(type(a.mechanism) for a, _ in releases),
         uncovered=_first_uncovered(agent, foil.comparisons),

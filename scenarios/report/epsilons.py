@@ -140,7 +140,12 @@ class _Painter:
         if row.at_most:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
         self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
-        self._label(max(inside), 2, ("≤ " if row.at_most else "") + show(row.estimate))
+        text = ("≤ " if row.at_most else "") + show(row.estimate)
+        claim_in_the_way = 0 < scale.at(row.claimed) - max(inside) < 55 * self.pixel
+        if claim_in_the_way and not row.at_most:
+            self._text(min(inside) - 10 * self.pixel, 2, text, ha="right")
+        else:
+            self._label(max(inside), 2, text)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3

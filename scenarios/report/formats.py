@@ -3,15 +3,17 @@
 import math
 from typing import Any
 
+from jinja2 import UndefinedError
+
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
 
 
 def number(value: Any) -> float:
-    """A result as a float: "inf" and "nan" are numbers, None and words are nan."""
+    """A result as a float: "inf" and "nan" are numbers; None, words and what is not there are nan."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, UndefinedError):
         return math.nan
 
 
@@ -30,7 +32,8 @@ def show(value: Any, digits: int = 3) -> str:
     if x == 0:
         return "0"
     if 1e-3 <= abs(x) < 1e5:
-        return f"{x:.{max(digits, len(str(int(abs(x)))))}g}".replace("-", "−")
+        text = f"{x:.{max(0, digits - 1 - math.floor(math.log10(abs(x))))}f}"
+        return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
     mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
     power = ten_to(int(exponent))
@@ -51,9 +54,12 @@ def count(value: Any) -> str:
 
 
 def fixed(value: Any, places: int = 3) -> str:
-    """A fixed number of decimals, for shares and skills; a value just short of 1 is not rounded up to it."""
+    """A fixed number of decimals for shares and skills; one just short of 1 is not rounded up to it.
+
+    Beyond ±10 it is shown as `show` does.
+    """
     x = number(value)
-    if not math.isfinite(x):
+    if not abs(x) < 10:
         return show(value)
     rounded = f"{x:.{places}f}"
     if x < 1 and float(rounded) >= 1:
@@ -64,6 +70,5 @@ def fixed(value: Any, places: int = 3) -> str:
 
 
 def percent(value: Any) -> str:
-    """A share as a percentage with one decimal."""
-    x = number(value)
-    return f"{100 * x:.1f}\u202f%" if math.isfinite(x) else MISSING
+    """A share as a percentage."""
+    return f"{show(100 * number(value))}\u202f%" if math.isfinite(number(value)) else MISSING

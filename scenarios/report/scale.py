@@ -59,7 +59,7 @@ class Scale:
             marks = [(d + math.log10(m), show(m * 10.0**d)) for d in decades for m in (1, 2, 5)]
         else:
             stride = max(1, round(span / 6))
-            plain = span < 5
+            plain = span < 5 and self.low > -3
             marks = [(float(d), show(10.0**d) if plain else ten_to(d)) for d in decades if d % stride == 0]
         ends = [(self.zero, "0")] * self.has_zero + [(self.infinity, "∞")] * self.has_infinity
         return [(place, label) for place, label in marks if self.low <= place <= self.high] + ends

@@ -92,8 +92,8 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
         Group(
             "Self-checks",
             (
-                line("Mean of e^−loss", "at most 1 but for sampling; both worlds", _mean),
-                line("Noise follows its law", "p-value; both worlds", _law),
+                line("Mean of e⁻ᴸ", "L: the loss; at most 1 but for sampling; from each world", _mean),
+                line("Noise follows its law", "p-value; from each world", _law),
             ),
         ),
     ]
@@ -146,16 +146,18 @@ def _game(game: Result | None) -> str:
     if not game:
         return "not played"
     return (
-        f"ε ≥ {show(game.get('epsilon_audited'), 4)}; {count(game.get('correct'))} of "
-        f"{count(game.get('guesses'))} guesses right, {count(game.get('trials'))} coins; "
-        f"P(right) ≥ {fixed(game.get('accuracy_lower'), 4)}; could prove {show(game.get('ceiling'))} at most; "
+        f"ε ≥ {show(game.get('epsilon_audited'), 4)}\n"
+        f"{count(game.get('correct'))} of {count(game.get('guesses'))} guesses right, "
+        f"of {count(game.get('trials'))} trials\n"
+        f"P(right) ≥ {fixed(game.get('accuracy_lower'), 4)}\n"
+        f"could prove {show(game.get('ceiling'), 4)} at most\n"
         f"confidence {_confidence(game.get('confidence'))}"
     )
 
 
 def _mean(audit: Result) -> str:
     values = (audit.get("checks") or {}).get("mean_exp_minus_loss")
-    return ", ".join(show(v) for v in numbers(values)) or MISSING
+    return ", ".join(show(v, 4) for v in numbers(values)) or MISSING
 
 
 def _law(audit: Result) -> str:

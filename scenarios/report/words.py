@@ -55,7 +55,7 @@ def _subject(algorithm: Result, last: bool) -> dict[str, Any]:
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
     skills = [number(one.get("skill")) for one in parts["images"].get("agents") or ()]
     shown["median_skill"] = median(skills) if skills else math.nan
-    return shown | {"word": word, "sentence": sentence, "mark": kind, "symbol": _SYMBOLS[kind]}
+    return shown | {"word": word, "sentence": sentence[:1].upper() + sentence[1:], "mark": kind, "symbol": _SYMBOLS[kind]}
 
 
 def headline(ordered: Sequence[Result]) -> str:

@@ -20,13 +20,14 @@ from netsim.truth import Truth
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6
+ONE_SECOND = LinkLaw(ConstantDelay(1.0))
 
 
 def problem(agents: int):
     return least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(agents), ridge=0.1)
 
 
-def simulation(*adversaries: Adversary, links: LinkLaw = LinkLaw(ConstantDelay(1.0)), rounds=ROUNDS) -> Simulation:
+def simulation(*adversaries: Adversary, links: LinkLaw = ONE_SECOND, rounds=ROUNDS) -> Simulation:
     algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
     return Simulation(problem(5), ring(5), algorithm, links, adversaries=adversaries, measure=False, seed=2)
 

@@ -235,7 +235,7 @@ def test_a_lost_packet_is_heard_and_takes_its_time_on_the_wire():
     sound.environment.run()
     assert 0 < lossy.wire.lost < 50
     assert [h[0] for h in lossy.heard] == [h[0] for h in sound.heard]
-    arrivals = dict((packet.number, time) for time, packet in sound.arrived)
+    arrivals = {packet.number: time for time, packet in sound.arrived}
     assert all(time == arrivals[packet.number] for time, packet in lossy.arrived)
 
 
@@ -350,4 +350,5 @@ def test_segments_that_come_early_wait_for_the_missing_one():
     assert link.delivered == messages
     link.channel.on_data(Segment(2, 5, messages[2]))
     assert link.delivered == messages
+    assert not link.channel._early  # nothing is kept that was delivered
     assert link.backward.sent == 6  # also what it already had is acknowledged

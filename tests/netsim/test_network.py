@@ -22,6 +22,8 @@ from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring, star
 
+PERFECT = LinkLaw()
+
 
 @dataclass(frozen=True)
 class Script(Algorithm):
@@ -33,7 +35,7 @@ class Script(Algorithm):
         await self.agent(node)
 
 
-def simulation(agent, topology: Topology, links: LinkLaw = LinkLaw(), **options) -> Simulation:
+def simulation(agent, topology: Topology, links: LinkLaw = PERFECT, **options) -> Simulation:
     data = load("synthetic", kind="regression", records=40, dimension=3).split(topology.agents)
     return Simulation(least_squares(data, ridge=0.1), topology, Script(agent), links, measure=False, **options)
 
@@ -129,6 +131,15 @@ def test_every_edge_is_two_wires_with_their_own_streams_and_laws():
     assert network.wires[1, 0].constant == 9.0
     assert network.wires[0, 1].constant is None
     assert all((wire.source, wire.target) == edge for edge, wire in network.wires.items())
+
+
+def test_every_wire_draws_its_own_delays():
+    """Equal by chance with probability 0: these are 53-bit numbers."""
+    network = Network(VirtualEnvironment(), path(3), LinkLaw(UniformDelay(0, 1)), Streams(0))
+    drawn = {edge: wire._rng.random() for edge, wire in network.wires.items()}
+    assert len(set(drawn.values())) == 4
+    larger = Network(VirtualEnvironment(), ring(5), LinkLaw(UniformDelay(0, 1)), Streams(0))
+    assert all(larger.wires[edge]._rng.random() == drawn[edge] for edge in drawn)
 
 
 def test_a_link_may_be_reliable_in_one_direction_only():
@@ -230,7 +241,7 @@ def test_a_large_deadlock_is_told_in_short():
     async def agent(node: Node) -> None:
         await node.receive()
 
-    with pytest.raises(DeadlockError, match="; and 22 more$"):
+    with pytest.raises(DeadlockError, match=r"; and 22 more$"):
         simulation(agent, ring(30)).run()
 
 

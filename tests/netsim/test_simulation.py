@@ -23,6 +23,7 @@ from netsim.topology import complete, erdos_renyi, from_edges, ring
 from netsim.transcript import Transcript
 
 ROUNDS = 12
+PERFECT = LinkLaw()
 ROUGH = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, bandwidth=400.0, reliable=True)
 REORDERED = replace(ROUGH, reordering=True, loss=0.5)
 
@@ -40,7 +41,7 @@ def walk(**options) -> Recal:
     return Recal(0.3, activations=80, **options)
 
 
-def simulation(algorithm: Algorithm, links: LinkLaw = LinkLaw(), *, kind="logistic", **options) -> Simulation:
+def simulation(algorithm: Algorithm, links: LinkLaw = PERFECT, *, kind="logistic", **options) -> Simulation:
     return Simulation(problem(kind=kind), options.pop("topology", ring(6)), algorithm, links, **options)
 
 
@@ -152,7 +153,8 @@ links = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True, bandwidth=500
 taps = (Adversary("a", capture_loss=0.3), Adversary("b", nodes=(0, 3)))
 run = Simulation(
     least_squares(parts, 0.1), erdos_renyi(8, 0.6, seed=1),
-    PrivateGradientDescent(6, Constant(0.1), Constant(0.5)), links, adversaries=taps, compute=LognormalDelay(0.1, 0.5),
+    PrivateGradientDescent(6, Constant(0.1), Constant(0.5)), links,
+    adversaries=taps, compute=LognormalDelay(0.1, 0.5),
 ).run()
 digest = hashlib.sha256()
 for view in run.views:

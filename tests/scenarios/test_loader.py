@@ -1,0 +1,149 @@
+"""A wrong scenario file gets one clear message: file, line, field, value, what is allowed."""
+
+import pytest
+
+from netsim.errors import ScenarioError
+from scenarios.experiment import Experiment
+from scenarios.loader import library, load_scenario, parse
+from scenarios.schema import Scenario, json_schema
+
+GOOD = """\
+name: small
+problem:
+  kind: logistic
+  data: {name: digits, norm_bound: 4.0}
+topology: {kind: ring, agents: 6}
+links:
+  delay: {kind: uniform, low: 0.01, high: 0.03}
+  loss: 0.1
+adversary:
+  links: [[0, 1], [1, 2]]
+algorithms:
+  - {kind: recal, name: plain, activations: 50}
+  - kind: dp_recal
+    per_agent: 10
+    noise: {epsilon: 1.0, delta: 1e-3}
+  - kind: private_gradient_descent
+    rounds: 5
+    clip: {bound: 1.0}
+    scale: {kind: geometric, first: 2.0, ratio: 0.9}
+audit: {agent: 1, trials: 60}
+"""
+
+
+def refused(text: str) -> ScenarioError:
+    """The error of a file that is wrong, at whatever stage before time 0 it is found."""
+    with pytest.raises(ScenarioError) as caught:
+        located = parse(text, "small.yaml")
+        try:
+            Experiment.of(located.scenario)
+        except ScenarioError as error:
+            raise located.locate(error) from None
+    return caught.value
+
+
+def test_the_good_file_is_good():
+    scenario = parse(GOOD, "small.yaml").scenario
+    assert Experiment.of(scenario).topology.agents == 6
+    assert scenario.algorithms[1].noise.delta == 1e-3  # YAML 1.2: a number
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "value", "said"),
+    [
+        # unknown field
+        ("  loss: 0.1", "  los: 0.1", 8, "links.los", 0.1, "did you mean 'loss'"),
+        ("per_agent: 10", "peragent: 10", 14, "algorithms[1].peragent", 10, "did you mean 'per_agent'"),
+        ("name: small", "name: small\nsed: 3", 2, "sed", 3, "did you mean 'seed'"),
+        ("low: 0.01", "lo: 0.01", 7, "links.delay.lo", 0.01, "kind, low, high"),
+        # wrong type
+        ("agents: 6", "agents: six", 5, "topology.agents", "six", "a whole number"),
+        ("agents: 6", "agents: 6.5", 5, "topology.agents", 6.5, "a whole number"),
+        ("  loss: 0.1", "  loss: lots", 8, "links.loss", "lots", "a number"),
+        ("links:\n  delay: {kind: uniform, low: 0.01, high: 0.03}\n  loss: 0.1", "links: fast", 6, "links", "fast",
+         "a mapping of fields"),
+        ("norm_bound: 4.0", "norm_bound: true", 4, "problem.data.norm_bound", True, "a number"),
+        # out of range
+        ("  loss: 0.1", "  loss: 1.0", 8, "links.loss", 1.0, "< 1"),
+        ("delta: 1e-3", "delta: 0", 15, "algorithms[1].noise.delta", 0, "> 0"),
+        ("rounds: 5", "rounds: 0", 17, "algorithms[2].rounds", 0, ">= 1"),
+        ("trials: 60", "trials: 3", 20, "audit.trials", 3, ">= 50"),
+        ("low: 0.01", "low: 0.5", 7, "links.delay.high", 0.03, ">= 0.5"),
+        ("agents: 6", "agents: 2", 5, "topology.agents", 2, ">= 3"),
+        # not one of
+        ("kind: ring", "kind: rong", 5, "topology.kind", "rong", "ring, complete"),
+        ("kind: dp_recal", "kind: dprecal", 13, "algorithms[1].kind", "dprecal", "recal, dp_recal"),
+        ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'logistic', 'ridge' or 'lasso'"),
+        ("name: digits", "name: digit", 4, "problem.data.name", "digit", "digits, breast_cancer"),
+        # missing
+        ("rounds: 5", "name: five", 16, "algorithms[2].rounds", None, "missing"),
+        ("topology: {kind: ring, agents: 6}", "", 1, "topology", None, "missing"),
+        # what depends on other parts
+        ("{kind: ring, agents: 6}", "{kind: edges, agents: 6, edges: [[0, 1], [1, 2], [3, 4]]}", 5, "topology",
+         None, "disconnected: 3 components"),
+        ("[1, 2]]", "[1, 4]]", 10, "adversary.links[1]", [1, 4], "not there; allowed: [0, 1], [0, 5]"),
+        ("activations: 50", "activations: 50, step: 3.0", 12, "algorithms[0].step", 3.0, "0 < step < 2/(L+1)"),
+        ("activations: 50", "first: 9, activations: 50", 12, "algorithms[0].first", 9, "0 … 5"),
+        ("activations: 50", "first: 0", 12, "algorithms[0].activations", None, "a walk needs an end"),
+        ("{agent: 1", "{agent: 6", 20, "audit.agent", 6, "0 … 5"),
+        ("rounds: 5", "rounds: 5\n    step: 50.0", 18, "algorithms[2].step", 50.0, "0 < η_k < 2/L"),
+        ("name: plain", "name: DP-RECAL", 13, "algorithms[1].name", "DP-RECAL", "used twice"),
+        ("norm_bound: 4.0}", "norm_bound: 4.0}\n  l1: 0.1\n  ridge: 0.0\n  kind: ridge", 1, "file", None, "YAML"),
+        ("{bound: 1.0}", "{bound: 1.0}\n    step: {kind: geometric, first: 0.5, ratio: 0}", 19,
+         "algorithms[2].step.ratio", 0, "> 0"),
+        ("    clip: {bound: 1.0}\n    scale: {kind: geometric, first: 2.0, ratio: 0.9}", "    scale: {epsilon: 1.0}",
+         18, "algorithms[2].scale", None, "cannot be calibrated without clipping"),
+        ("name: digits, norm_bound: 4.0", "name: synthetic", 15, "algorithms[1].noise", None, "norm_bound"),
+        ("topology: {", "topology: [", 5, "file", None, "not valid YAML"),
+    ],
+)  # fmt: skip
+def test_one_clear_message(old, new, line, field, value, said):
+    assert old in GOOD
+    error = refused(GOOD.replace(old, new, 1))
+    assert error.field == field
+    if field != "file":
+        assert error.line == line
+    if value is not None:
+        assert error.value == value
+    text = str(error)
+    assert text.startswith(f"small.yaml:{error.line}: {field} = ")
+    assert said in text
+    assert "\n" not in text
+    assert len(text) < 500
+
+
+def test_other_files_that_are_no_scenarios(tmp_path):
+    assert "a scenario is a mapping" in str(refused("- a\n- b\n"))
+    assert "a scenario is a mapping" in str(refused(""))
+    with pytest.raises(ScenarioError, match="no readable file") as caught:
+        load_scenario(tmp_path / "nowhere.yaml")
+    assert "eavesdropper-on-dp-recal" in str(caught.value)
+    with pytest.raises(ScenarioError, match="did you mean 'eavesdropper-on-dp-recal'"):
+        load_scenario("eavesdropper-on-dprecal")
+
+
+def test_yaml_is_loaded_safely():
+    error = refused(GOOD.replace("name: small", "name: !!python/object/apply:os.getcwd []"))
+    assert error.field == "name"
+
+
+@pytest.mark.parametrize("name", sorted(library()))
+def test_shipped_scenarios_are_valid_and_described(name):
+    scenario = load_scenario(name).scenario
+    assert scenario.name == name
+    assert scenario.title
+    assert scenario.description
+    Experiment.of(scenario)
+
+
+@pytest.mark.parametrize("text", [GOOD, *library().values()])
+def test_python_says_the_same_in_the_same_words(text):
+    """YAML → Python → plain data → Python is the identity."""
+    scenario = parse(text).scenario
+    assert Scenario.model_validate(scenario.model_dump()) == scenario
+
+
+def test_the_schema_knows_every_field():
+    schema = json_schema()
+    assert set(schema["properties"]) == set(Scenario.model_fields)
+    assert schema["additionalProperties"] is False

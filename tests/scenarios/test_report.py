@@ -1,0 +1,502 @@
+"""The page of a scenario: whole, self-contained, the same for the same results, honest about what is missing."""
+
+import base64
+import copy
+import math
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scenarios.report import render
+from scenarios.report.formats import count, fixed, number, show
+from scenarios.report.pictures import picture
+from scenarios.report.scale import Scale
+
+AGENTS = 8
+NASTY = '<script>alert("x")</script> & a name so long that no figure can hold it without cutting it somewhere'
+
+
+# ── a realistic sample ──────────────────────────────────────────────────────────────────────────────────
+def _digit(agent: int) -> np.ndarray:
+    y, x = np.mgrid[0:8, 0:8]
+    ring = np.exp(-((np.hypot(x - 3.5, (y - 3.5) * (1 + 0.05 * agent)) - 2.4 + 0.15 * agent) ** 2))
+    bar = np.exp(-((x - 2 - 0.4 * agent) ** 2) / 1.5) * (y > 0) * (y < 7)
+    return np.clip(ring if agent % 2 else bar, 0, 1)
+
+
+def _images(error: float, rng: np.random.Generator) -> dict[str, Any]:
+    guesses = {odd: np.mean([_digit(i) for i in range(odd, AGENTS, 2)], axis=0) for odd in (0, 1)}
+    agents = []
+    for i in range(AGENTS):
+        original, guess = _digit(i), guesses[i % 2]
+        rebuilt = original + error * rng.standard_normal((8, 8))
+        mse, prior = np.mean((rebuilt - original) ** 2), np.mean((guess - original) ** 2)
+        agents.append(
+            {
+                "agent": i,
+                "original": original.ravel().tolist(),
+                "rebuilt": rebuilt.ravel().tolist(),
+                "guess": guess.ravel().tolist(),
+                "mse": float(mse),
+                "mse_prior": float(prior),
+                "skill": float(1 - mse / prior),
+                "largest_error": float(np.abs(rebuilt - original).max()),
+                "label_correct": 1.0 if error < 1 else 0.5,
+            }
+        )
+    return {"shape": [8, 8], "range": [0, 1], "agents": agents, "exact": error < 1e-6, "note": "one image each"}
+
+
+def _gradients(error: float, rng: np.random.Generator) -> dict[str, Any]:
+    curve = (error * np.exp(0.4 * rng.standard_normal(392))).tolist()
+    curve[3] = 0.0
+    return {
+        "attack": "attacks.gradients.dp_recal.infer",
+        "estimated": 392,
+        "asked": 400,
+        "hidden": [1] * AGENTS,
+        "worst": max(curve),
+        "median": float(np.median(curve)),
+        "curve": curve,
+    }
+
+
+def _run(floor: float, rng: np.random.Generator) -> dict[str, Any]:
+    k = np.arange(1, 401)
+    median = np.maximum(np.exp(-k / 40), floor) * np.exp(0.1 * rng.standard_normal(400))
+    return {
+        "convergence": {
+            "unit": "activations",
+            "count": k.tolist(),
+            "median": median.tolist(),
+            "low": (0.6 * median).tolist(),
+            "high": (1.7 * median).tolist(),
+            "final": float(median[-1]),
+            "replicas": 20,
+        },
+        "run": {
+            "activations": [51, 49, 50, 50, 48, 52, 50, 50],
+            "largest_activations": 52,
+            "time": 412.25,
+            "traffic": {
+                "packets_sent": 1204,
+                "packets_delivered": 1180,
+                "packets_lost": 23,
+                "bytes_sent": 1_233_408,
+                "bytes_delivered": 1_208_320,
+                "bytes_lost": 24_064,
+                "bytes_in_flight": 1024,
+            },
+        },
+    }
+
+
+def _game(audited: float, correct: int) -> dict[str, Any]:
+    return {
+        "epsilon_audited": audited,
+        "trials": 10_000,
+        "correct": correct,
+        "guesses": 10_000,
+        "accuracy_lower": correct / 10_000 - 0.005,
+        "ceiling": 7.61,
+        "confidence": 0.975,
+    }
+
+
+def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -> dict[str, Any]:
+    lower, estimate, upper = exact
+    level = 0.6 if estimate in ("inf", math.inf) else estimate
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "pair": "agent 2 holds its 22 records, or the same with record 0 replaced by its opposite",
+        "trials": 10_000,
+        "confidence": 0.95,
+        "first_violation": None,
+        "uncovered": None,
+        "claim": {
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "source": "DP-RECAL, Theorem 4",
+            "adjacency": "one record of one agent replaced",
+            "norm": "ℓ2",
+            "gradient_change": 0.0909,
+            "failed_conditions": [],
+        },
+        "epsilon_claimed": 1.0,
+        "epsilon_exact": {
+            "lower": lower,
+            "estimate": estimate,
+            "upper": upper,
+            "by_formula": lower == upper,
+            "upper_bound_only": False,
+        },
+        "epsilon_audited": audited,
+        "white_box": _game(audited, 9_998 if audited > 1 else 6_020),
+        "black_box": _game(audited * 0.7, 9_998 if audited > 1 else 5_400),
+        "growth": [[k, level * math.sqrt(k / 50)] for k in range(1, 51)],
+        "checks": {"mean_exp_minus_loss": [0.9987, 1.0021], "noise_law_p": [0.41, 0.083]},
+    } | more
+
+
+def _algorithm(name: str, summary: str, floor: float, error: float, **parts: Any) -> dict[str, Any]:
+    rng = np.random.default_rng(len(name))
+    return (
+        {"name": name, "kind": "dp_recal", "summary": summary}
+        | _run(floor, rng)
+        | {"gradients": _gradients(error, rng), "images": _images(error, rng), "audit": None}
+        | parts
+    )
+
+
+def _leak(name: str, activation: int) -> dict[str, Any]:
+    message = (
+        f"agent 2 sends {name!r} to agent 3 at its activation {activation}, a deterministic function of its "
+        "private gradients (the two worlds differ by 1.2e-02 relative)"
+    )
+    return {
+        "verdict": "unprotected",
+        "reason": f"{message}: no noise covers it, so ε = ∞, not 1 as claimed.",
+        "uncovered": message,
+        "first_violation": activation,
+    }
+
+
+def sample() -> dict[str, Any]:
+    """The results of a scenario like the one that is shipped."""
+    inf = ("inf", "inf", "inf")
+    consistent = "Nothing measured is proven to exceed the claimed ε = 1 at δ = 1e-05, and {} of it was found."
+    ring = [[i, (i + 1) % AGENTS] for i in range(AGENTS)]
+    angles = 2 * np.pi * np.arange(AGENTS) / AGENTS
+    return {
+        "name": "eavesdropper-on-dp-recal",
+        "title": "An eavesdropper on DP-RECAL",
+        "description": "A baton walks a ring of eight agents that fit a classifier together. Somebody listens to "
+        "every link. Does the published noise keep their data private?",
+        "status": "complete",
+        "command": "netsim run eavesdropper-on-dp-recal.yaml --seed 7",
+        "versions": {"netsim-lab": "0.1.0", "python": "3.11.9", "numpy": "2.4.6"},
+        "seed": 7,
+        "scenario": {
+            "name": "eavesdropper-on-dp-recal",
+            "problem": {"kind": "logistic", "dataset": "digits", "regularization": 0.01},
+            "topology": {"kind": "ring", "agents": AGENTS, "edges": ring},
+            "algorithms": [{"name": "RECAL", "step": 0.5}],
+            "audit": {"trials": 10_000, "confidence": 0.95, "agent": 2},
+        },
+        "notes": ["NumPy's samplers are models for experiments, not deployable mechanisms."],
+        "problem": {
+            "kind": "logistic",
+            "data": "digits (0 against 1)",
+            "agents": AGENTS,
+            "dimension": 64,
+            "records": 360,
+            "records_per_agent": [45] * AGENTS,
+            "smoothness": 1.83,
+            "strong_convexity": 0.01,
+            "optimum_residual": 3.1e-13,
+            "optimum_is_zero": False,
+        },
+        "network": {
+            "name": "ring of 8",
+            "edges": ring,
+            "positions": np.column_stack([(1 + np.cos(angles)) / 2, (1 + np.sin(angles)) / 2]).tolist(),
+            "tapped": ring[:6],
+            "tapped_nodes": [2],
+            "spectral_gap": 0.195,
+        },
+        "algorithms": [
+            _algorithm("RECAL", "The baton walks, no noise; claims nothing.", 1e-14, 2e-14),
+            _algorithm(
+                "DP-RECAL, as analysed",
+                "As its convergence proof reads: the exact u travels beside its noisy copy.",
+                1e-2,
+                4e-13,
+                audit=_audit("", "", inf, 6.92) | _leak("u", 1),
+            ),
+            _algorithm(
+                "DP-RECAL, as deployable",
+                "As it could be deployed: only the noisy ũ and x⁺ are sent.",
+                6e-2,
+                3e-12,
+                audit=_audit("", "", inf, 6.87) | _leak("x", 2),
+            ),
+            _algorithm(
+                "DP-RECAL, fresh noise",
+                "Repair: fresh noise also inside the proximal step that makes x⁺.",
+                9e-2,
+                3.0,
+                audit=_audit("consistent", consistent.format("84%"), (0.81, 0.843, 0.88), 0.31, black_box=None),
+            ),
+            _algorithm(
+                "DP-RECAL, told state",
+                "Repair: after sending, the agent keeps what it told.",
+                2e-1,
+                8.0,
+                gradients={"refused": "told_state: no inversion is known"},
+                images={"refused": "told_state: no inversion is known"},
+                audit=_audit("consistent", consistent.format("49%"), (0.489, 0.489, 0.489), 0.0),
+            ),
+        ],
+    }
+
+
+# ── reading the page ────────────────────────────────────────────────────────────────────────────────────
+VOID = {"meta", "link", "img", "br", "use", "path"}
+
+
+class Page(HTMLParser):
+    """What a page holds: ids, references, headings, sources, and whether its tags close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.source = text
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.unlabelled: list[str] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("src", "href", "xlink:href", "action", "data") if name in given]
+        self.references += [v[1:] for n, v in given.items() if n == "href" and v.startswith("#")]
+        self.references += [m for v in given.values() for m in re.findall(r"url\(#([^)]+)\)", v)]
+        self.references += given.get("aria-labelledby", "").split()
+        if (tag == "img" and not given.get("alt")) or (tag == "th" and "scope" not in given):
+            self.unlabelled.append(tag)
+        if tag == "svg" and not (given.get("aria-label") or given.get("aria-hidden")):
+            self.unlabelled.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(results: dict[str, Any]) -> Page:
+        render(results, tmp_path / "report.html")
+        return Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+
+    return read
+
+
+def test_every_part_is_there_and_labelled(read):
+    page = read(sample())
+    assert {"verdicts", "epsilons", "images", "curves", "repeat"} <= set(page.ids)
+    assert page.tags.count("h1") == 1
+    assert page.tags.count("img") == 3 * AGENTS * 4
+    assert page.unlabelled == []
+    for words in ("DP-RECAL, Theorem 4", "one record of one agent replaced", "netsim run eaves", "1 233 408"):
+        assert words in page.text
+    assert "told_state: no inversion is known" in page.text
+
+
+def test_it_needs_nothing_but_itself(read):
+    page = read(sample())
+    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert "script" not in page.tags
+    assert "@import" not in page.source
+    assert not re.search(r"url\((?!#)", page.source)
+    assert "http" not in page.source.replace("http-equiv", "")
+
+
+def test_ids_are_unique_and_references_lead_somewhere(read):
+    page = read(sample())
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+
+
+def test_it_is_small_even_for_ten_algorithms(read):
+    results = sample()
+    results["algorithms"] = [a | {"name": f"{a['name']} {i}"} for a in results["algorithms"] for i in (1, 2)]
+    page = read(results)
+    without_images = re.sub(r"data:image/png;base64,[^\"]*", "", page.source)
+    assert len(without_images.encode()) < 500_000
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    render(sample(), tmp_path / "a.html")
+    render(sample(), tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_the_strongest_finding_comes_first(read):
+    page = read(sample())
+    words = re.findall(r'class="word"><span aria-hidden="true">.</span>([^<]+)', page.source)
+    assert words == ["unprotected", "unprotected", "consistent", "consistent", "no claim"]
+    assert "2 of 4 audited privacy claims do not hold: 2 unprotected, 2 consistent." in page.text
+
+
+def test_names_are_escaped(read):
+    results = sample()
+    for algorithm in results["algorithms"]:
+        algorithm["name"] = NASTY
+    results["title"] = results["description"] = results["network"]["name"] = NASTY
+    results["notes"] = [NASTY]
+    page = read(results)
+    assert "script" not in page.tags
+    assert "<script" not in page.source
+    assert NASTY in page.text
+
+
+@pytest.mark.parametrize("infinity", ["inf", math.inf])
+def test_infinity_is_written_and_drawn(read, infinity):
+    results = sample()
+    results["algorithms"] = results["algorithms"][1:2]
+    exact = results["algorithms"][0]["audit"]["epsilon_exact"]
+    exact |= dict.fromkeys(("lower", "estimate", "upper"), infinity)
+    page = read(results)
+    assert "inf" not in re.findall(r"[a-z]+", page.text)
+    wide = page.source[page.source.index('class="plot wide"') : page.source.index('class="plot narrow"')]
+    assert wide.count(">∞</text>") == 2  # the end of the axis, and the arrow to it
+    assert "class=\"over\"><dt>ε exact</dt><dd>∞" in page.source
+    assert "exact ∞, audited at least 6.92" in page.source
+
+
+def test_not_a_number_and_zero_do_not_break_the_charts(read):
+    results = sample()
+    for algorithm in results["algorithms"]:
+        algorithm["convergence"]["median"][5] = "nan"
+        algorithm["convergence"]["median"][6:] = [0.0] * 394
+        algorithm["convergence"]["high"][-1] = "inf"
+    page = read(results)
+    assert "nan" not in re.sub(r"base64,[^\"]*", "", page.source).lower().replace("finance", "")
+    assert "10⁻¹⁷" in page.text
+
+
+def test_an_interrupted_run_says_what_is_missing(read):
+    results = sample() | {"status": "interrupted"}
+    results["algorithms"] = results["algorithms"][:2]
+    results["algorithms"][1] |= {"images": None, "audit": None}
+    results["scenario"]["algorithms"] = [{"name": n} for n in ("RECAL", "DP-RECAL, as analysed", "A <third>")]
+    page = read(results)
+    assert "This scenario was interrupted." in page.text
+    assert "DP-RECAL, as analysed: images, audit" in page.text
+    assert "A <third>: everything" in page.text
+    assert "not reached" in page.text
+    assert "This scenario was interrupted." not in read(sample()).text
+
+
+def test_what_was_not_asked_for_is_not_missed(read):
+    results = sample() | {"status": "interrupted"}
+    results["algorithms"][-1] |= {"audit": None, "images": None}
+    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
+    assert "Missing:" not in read(results).text
+
+
+@pytest.mark.parametrize("part", ["convergence", "run", "gradients", "images", "audit"])
+@pytest.mark.parametrize("how", ["null", "absent", "refused"])
+def test_any_part_may_be_missing(read, part, how):
+    results = sample()
+    for algorithm in results["algorithms"]:
+        algorithm[part] = {"refused": "because <it> would not"} if how == "refused" else None
+        if how == "absent":
+            del algorithm[part]
+    page = read(results)
+    if how == "refused" and part in ("gradients", "images", "audit"):
+        assert "because <it> would not" in page.text
+
+
+@pytest.mark.parametrize("algorithms", [0, 1])
+def test_few_algorithms_and_nothing_else(read, algorithms):
+    bare = {"name": "bare", "algorithms": [{"name": "only"}] * algorithms}
+    page = read(bare | {"status": "interrupted"})
+    assert "No privacy claim was audited." in page.text
+    assert "svg" not in page.tags
+
+
+@pytest.mark.parametrize(
+    ("claimed", "exact", "audited", "verdict"),
+    [
+        (None, (0.2, 0.3, 0.4), 0.1, "undefined"),
+        (0.5, (0.7, 0.75, 0.8), 0.6, "refuted"),
+        (25.0, (0.0, 0.0, 0.0), 0.0, "vacuous"),
+        (9.0, (1.0, 2.0, "inf"), "nan", "underpowered"),
+        (0.0, (0.0, 0.0, 0.0), 0.0, "consistent"),
+        (math.inf, (1.0, 1.0, 1.0), 1.0, "vacuous"),
+    ],
+)
+def test_every_verdict_has_a_picture(read, claimed, exact, audited, verdict):
+    results = sample()
+    entry = results["algorithms"][4]
+    entry["audit"] = _audit(verdict, "Because.", exact, 0.0, epsilon_claimed=claimed, epsilon_audited=audited)
+    results["algorithms"] = [entry]
+    page = read(results)
+    assert verdict in page.text
+    assert page.source.count("<svg viewBox") == 5  # two of the epsilons, convergence, budget, network
+
+
+def test_render_changes_nothing_it_was_given(read):
+    results = sample()
+    before = copy.deepcopy(results)
+    read(results)
+    assert results == before
+
+
+# ── numbers and pictures ────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("inf", "∞"), ("-inf", "−∞"), ("nan", "–"), (None, "–"), (0, "0"), (1.0, "1"), (0.4893, "0.489"),
+        (-0.25, "−0.25"), (12345, "12345"), (3.14e-13, "3.14 × 10⁻¹³"), (1e-5, "10⁻⁵"), (2e7, "2 × 10⁷"),
+        (99999.7, "100000"), (9999.97, "10000"), (0.99999, "1"), (9.999e-4, "10⁻³"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_read_them(value, text):
+    assert show(value) == text
+
+
+def test_a_share_just_short_of_one_is_not_called_one():
+    assert fixed(0.99999999) == "> 0.999"
+    assert fixed(1.0) == "1.000"
+    assert fixed(-1e-9) == "0.000"
+    assert count(1234567) == "1\u202f234\u202f567"
+    assert math.isnan(number("word"))
+
+
+def test_a_picture_is_the_png_of_its_values():
+    image = pytest.importorskip("PIL.Image")
+    import io
+
+    uri = picture([0, 0.5, 2.0, "nan", -1, 1.0], (2, 3), (0, 1))
+    opened = image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+    assert opened.size == (3, 2)
+    assert np.asarray(opened).tolist() == [[0, 128, 255], [128, 0, 255]]
+
+
+def test_the_scale_keeps_order_from_zero_to_infinity():
+    values = [0.0, 0.01, 0.5, 1.0, 40.0, math.inf]
+    scale = Scale.over(values)
+    places = [scale.at(v) for v in values]
+    assert places == sorted(places)
+    assert scale.limits == (places[0], places[-1])
+    labels = dict(scale.ticks())
+    assert labels[scale.zero] == "0"
+    assert labels[scale.infinity] == "∞"
+    assert all(math.isclose(scale.at(number(t)), p, abs_tol=1e-9) for p, t in scale.ticks() if t not in "0∞")
