@@ -121,7 +121,7 @@ def replay(
     are the outputs of its `privatize` calls, needed only where one is not sent verbatim. You get a
     `TranscriptError` if no tap sat at the agent or a release is neither on the wire nor granted.
     """
-    rows = view.transcript.at_node(agent)
+    rows = view.at_node(agent)
     slots = _find_releases(view.public, agent, rows, view.replicas, _clone(coins))
     node = _Reader(view.public, agent, rows, view.replicas, coins, hypothesis, slots, releases)
     node.read()

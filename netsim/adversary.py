@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, TranscriptError
 from netsim.links import Heard
 from netsim.messages import Message
 from netsim.regularizers import Regularizer
-from netsim.transcript import EVERYBODY, Door, Transcript
+from netsim.transcript import EVERYBODY, Door, Record, Transcript
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
@@ -46,6 +46,8 @@ class Adversary:
                 raise ScenarioError(f"nodes[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
         if self.links == "all":
             chosen = edges
+        elif isinstance(self.links, str):
+            raise ScenarioError("links", self.links, "neither 'all' nor pairs of agents", "all, or pairs")
         else:
             for index, (i, j) in enumerate(self.links):
                 if (min(i, j), max(i, j)) not in edges:
@@ -82,6 +84,12 @@ class AdversaryView:
     adversary: Adversary
     transcript: Transcript
     public: PublicKnowledge
+
+    def at_node(self, agent: int) -> tuple[Record, ...]:
+        """Messages at a tapped agent's door, in order. You get a `TranscriptError` where no tap sat there."""
+        if agent not in self.adversary.nodes:
+            raise TranscriptError(f"no tap sat at agent {agent}: its messages were not recorded at its door")
+        return self.transcript.at_node(agent)
 
     @property
     def replicas(self) -> int:

@@ -31,6 +31,7 @@ from contextvars import Context
 from heapq import heapify, heappop, heappush
 from threading import get_ident
 from typing import Any, NoReturn, TypeVar, cast
+from weakref import WeakSet
 
 import simpy
 from simpy.core import SimTime
@@ -46,9 +47,20 @@ TIMER = 2
 
 CALLBACKS_PER_INSTANT = 20_000_000
 STEPS_PER_INSTANT = 50_000_000
+CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
 
 _logger = logging.getLogger("netsim.clock")
+
+
+class Timer:
+    """A call that can be taken back; once cancelled it does not move the clock."""
+
+    __slots__ = ("argument", "callback", "cancelled")
+
+    def __init__(self, callback: Callable[[Any], object], argument: object) -> None:
+        self.callback, self.argument = callback, argument
+        self.cancelled = False
 
 
 class VirtualEnvironment(simpy.Environment):
@@ -68,9 +80,11 @@ class VirtualEnvironment(simpy.Environment):
         """The heap and its sequence numbers, for who pushes calls in a tight loop."""
         return self._queue, self._eid
 
-    def call_late(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
-        """Like `call_at`, but with the timers: after every delivery of the same instant."""
-        heappush(self._queue, (when, TIMER, next(self._eid), callback, argument))
+    def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> "Timer":
+        """Like `call_at`, but after every delivery of the same instant, and can be cancelled."""
+        timer = Timer(callback, argument)
+        heappush(self._queue, (when, TIMER, next(self._eid), timer))
+        return timer
 
     def step(self) -> None:
         """Process one entry of the heap, whatever its kind; cancelled timers do not move the clock."""
@@ -88,6 +102,11 @@ class VirtualEnvironment(simpy.Environment):
         item = entry[3]
         if isinstance(item, asyncio.TimerHandle):
             self._fire(entry[0], item)
+            return
+        if isinstance(item, Timer):
+            if not item.cancelled:
+                self._now = entry[0]
+                item.callback(item.argument)
             return
         self._now = entry[0]
         callbacks, item.callbacks = item.callbacks, None
@@ -119,6 +138,7 @@ class NumberedTask(asyncio.Task[T]):
     def __init__(self, *args: Any, loop: "VirtualLoop", **kwargs: Any) -> None:
         self._number = next(loop.task_numbers)
         super().__init__(*args, loop=loop, **kwargs)
+        loop.tasks.add(self)
 
     def __hash__(self) -> int:
         return self._number
@@ -152,6 +172,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
+        self.tasks: WeakSet[NumberedTask[Any]] = WeakSet()
         self.callbacks_per_instant = CALLBACKS_PER_INSTANT
         self.steps_per_instant = STEPS_PER_INSTANT
         self._callbacks = 0
@@ -235,17 +256,29 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._idle()
                 return
             steps += 1
+            if not steps % CHECK_EVERY:
+                self._check_instant(CHECK_EVERY)
             entry = heappop(queue)
             if len(entry) == 5:  # a call: here, not in `step`, for speed
                 environment._now = entry[0]
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
-        if environment._now > self._instant:
-            self._instant, self._steps = environment._now, 0
+        self._check_instant(steps % CHECK_EVERY)
+
+    def _check_instant(self, steps: int) -> None:
+        """Count what happened without time moving; too much of it is an error."""
+        now = self.environment._now
+        if now > self._instant:
+            self._instant, self._steps = now, 0
         self._steps += steps
         if self._steps > self.steps_per_instant:
-            raise StalledError(f"{self._steps:,} events at t={self.time():g} s: time cannot advance")
+            raise StalledError(f"{self._steps:,} events at t={now:g} s: time cannot advance")
+
+    def unheard(self) -> list[BaseException]:
+        """Exceptions of finished tasks that nobody has asked for, in order of the tasks' creation."""
+        failed = [task for task in self.tasks if task.done() and not task.cancelled() and task._log_traceback]
+        return [cast(BaseException, task.exception()) for task in sorted(failed, key=hash)]
 
     def _idle(self) -> None:
         waiting = self.on_idle()

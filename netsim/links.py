@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappush
 from typing import Any, Protocol
 
-from netsim.clock import DELIVERY, VirtualEnvironment
+from netsim.clock import DELIVERY, Timer, VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.messages import Message, Packet, Segment
 
@@ -92,7 +92,7 @@ class LinkLaw:
     """Everything a link is: delay law, loss probability per packet, bytes per second, and its transport.
 
     `bandwidth` None is unlimited. `reliable` links retransmit after `timeout` seconds (None: four mean delays
-    plus the time to serialize a packet, at least 1 ms), doubling at every attempt up to `timeout`·2^6.
+    and four times the time to serialize a packet, at least 1 ms), doubling at every attempt up to `timeout`·2^6.
     `reordering` lets packets of one wire overtake each other; a reliable link still delivers in order.
     """
 
@@ -260,6 +260,7 @@ class ReliableChannel:
         self._law, self._deliver = law, deliver
         self._next = 0
         self._unacknowledged: dict[int, Message] = {}
+        self._timers: dict[int, Timer] = {}
         self._expected = 0
         self._early: dict[int, Message] = {}
 
@@ -271,12 +272,11 @@ class ReliableChannel:
 
     def _attempt(self, attempt: tuple[int, int]) -> None:
         sequence, count = attempt
-        message = self._unacknowledged.get(sequence)
-        if message is None:
-            return
+        message = self._unacknowledged[sequence]
         self._forward.send(Segment(sequence, count, message))
         wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
-        self._environment.call_late(self._environment.now + wait, self._attempt, (sequence, count + 1))
+        due = self._environment.now + wait
+        self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
 
     def _timeout(self, message: Message) -> float:
         if self._law.timeout is not None:
@@ -297,4 +297,5 @@ class ReliableChannel:
 
     def on_ack(self, segment: Segment) -> None:
         """An acknowledgement came back to the sender."""
-        self._unacknowledged.pop(segment.sequence, None)
+        if self._unacknowledged.pop(segment.sequence, None) is not None:
+            self._timers.pop(segment.sequence).cancelled = True

@@ -138,24 +138,27 @@ class LiveNode:
         return await self._inbox.take()
 
     def estimate(self, x: Array) -> None:
-        self._closed(self.id, x)
+        self._closed(self.id, self._checked(x, "estimates an x"))
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1
         return Message(self.id, "direct", number, self._sealed(values))
 
     def _sealed(self, values: Values) -> Values:
-        """Check shapes and make what is sent read-only: nobody changes a message on its way."""
-        for name, value in values.items():
-            if value.shape != self._shape:
-                raise ProtocolError(
-                    f"agent {self.id} sends {name!r} of shape {value.shape}; every value on the wire has shape "
-                    f"(replicas, dimension) = {self._shape}"
-                )
-            if value.base is not None:
-                values[name] = value = value.copy()
-            value.flags.writeable = False
-        return values
+        """A copy that nobody can write to: a message does not change on its way."""
+        return {name: self._checked(value, f"sends {name!r}") for name, value in values.items()}
+
+    def _checked(self, value: Array, what: str) -> Array:
+        kind = getattr(value, "dtype", type(value).__name__)
+        shape = getattr(value, "shape", "none")
+        if kind != np.float64 or shape != self._shape:
+            raise ProtocolError(
+                f"agent {self.id} {what} of type {kind} and shape {shape}; every value has type float64 and shape "
+                f"(replicas, dimension) = {self._shape}"
+            )
+        copy = value.copy()
+        copy.flags.writeable = False
+        return copy
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -8,6 +8,7 @@ With scale 0 nothing is added and nothing is protected: `noiseless` is true and 
 in the clear.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 Scale = float | Array
+LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 class Mechanism(Protocol):
@@ -66,7 +68,7 @@ class Laplace:
 
     def log_density(self, observed: Array, value: Array) -> Array:
         b = np.broadcast_to(self.scale, observed.shape)
-        return np.sum(-np.abs(observed - value) / b - np.log(2 * b), axis=-1)
+        return _summed(b, observed - value, lambda t, b: -np.abs(t) / b - np.log(2 * b))
 
     def quantiles(self, observed: Array, value: Array) -> Array:
         return np.asarray(stats.laplace.cdf(observed - value, scale=self.scale), dtype=np.float64)
@@ -96,13 +98,22 @@ class Gaussian:
 
     def log_density(self, observed: Array, value: Array) -> Array:
         s = np.broadcast_to(self.stddev, observed.shape)
-        return np.sum(-0.5 * ((observed - value) / s) ** 2 - np.log(s) - 0.5 * np.log(2 * np.pi), axis=-1)
+        return _summed(s, observed - value, lambda t, s: -0.5 * (t / s) ** 2 - np.log(s) - 0.5 * LOG_TWO_PI)
 
     def quantiles(self, observed: Array, value: Array) -> Array:
         return np.asarray(special.ndtr((observed - value) / self.stddev), dtype=np.float64)
 
     def variance(self) -> Scale:
         return self.stddev**2
+
+
+def _summed(scale: Array, noise: Array, density: Callable[[Array, Array], Array]) -> Array:
+    """Σ over coordinates; where the scale is 0 the noise is 0, or the release is impossible."""
+    if np.all(scale > 0):
+        return np.sum(density(noise, scale), axis=-1)
+    silent = scale == 0
+    logs = density(noise, np.where(silent, 1.0, scale))
+    return np.sum(np.where(silent, np.where(noise == 0, 0.0, -np.inf), logs), axis=-1)
 
 
 def _check(what: str, scale: Scale) -> None:

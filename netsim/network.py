@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from netsim.clock import VirtualEnvironment
+from netsim.errors import ProtocolError
 from netsim.links import Channel, LinkLaw, ReliableChannel, Tally, Wire, fan_out
 from netsim.messages import Message, Packet
 from netsim.randomness import Streams
@@ -72,6 +73,8 @@ class Inbox:
         return self._direct.popleft()
 
     async def _wait(self, wanted: int | None) -> None:
+        if self._future is not None:
+            raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
         self._wanted = wanted
         self._future = asyncio.get_running_loop().create_future()
         try:

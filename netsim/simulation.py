@@ -61,10 +61,14 @@ class Simulation:
                 "as many objectives as agents",
                 f"{self.topology.agents} objectives",
             )
-        if self.replicas < 1:
-            raise ScenarioError("replicas", self.replicas, "independent draws of the noise", ">= 1")
-        if self.seed < 0:
-            raise ScenarioError("seed", self.seed, "a seed", "an integer >= 0")
+        for name, least in (("replicas", 1), ("seed", 0), ("chunk", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ScenarioError(name, value, "not a whole number in range", f"an int >= {least}")
+        names = [adversary.name for adversary in self.adversaries]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise ScenarioError(f"adversaries[{index}].name", name, "used twice", "a name of its own")
         for edge in self.link_laws:
             if tuple(sorted(edge)) not in self.topology.edges:
                 raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
@@ -190,7 +194,9 @@ class _Execution:
         )
 
     def _closed(self, agent: int, x: Array) -> None:
-        """An agent closed a round or an activation."""
+        """An agent closed a round or an activation; the walk may end here."""
+        if self.stopped:
+            raise asyncio.CancelledError("the walk has ended")
         self.total += 1
         self.activations[agent] += 1
         self.ended = self.environment.now
@@ -203,6 +209,7 @@ class _Execution:
             self.stopped = True
             for task in self.tasks:
                 task.cancel()
+            raise asyncio.CancelledError("the walk has ended")
 
     def run(self) -> Run:
         interrupted = False
@@ -211,6 +218,12 @@ class _Execution:
                 clock.run(self._agents(), loop=self.loop)
         except KeyboardInterrupt:
             interrupted = True
+        except Exception as first:
+            for other in self.loop.unheard():
+                first.add_note(f"besides: {other!r}")
+            raise
+        for error in self.loop.unheard():
+            raise error
         return self._finished(interrupted)
 
     async def _agents(self) -> None:

@@ -47,7 +47,9 @@ class Topology:
         if self.weights.size == 0:
             object.__setattr__(self, "weights", metropolis(graph))
         _check_weights(self.weights, graph)
-        self.weights.flags.writeable = False
+        frozen = self.weights.copy()
+        frozen.flags.writeable = False
+        object.__setattr__(self, "weights", frozen)
 
     @property
     def agents(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from scenarios.report.formats import number, show
+from scenarios.report.formats import number, part, show
 from scenarios.report.scale import Scale
 from scenarios.report.svg import BLUE, INK, ORANGE, PAPER, VERMILLION, canvas, inline
 
@@ -59,7 +59,7 @@ class Row:
     @classmethod
     def of(cls, algorithm: Mapping[str, Any]) -> "Row":
         audit = algorithm["audit"]
-        exact = audit.get("epsilon_exact") or {}
+        exact = part(audit, "epsilon_exact")
         games = [game for game in (audit.get("white_box"), audit.get("black_box")) if game]
         return cls(
             name=str(algorithm.get("name", "")),
@@ -114,9 +114,7 @@ class _Painter:
             self._absent(1, "none, or undefined")
             return
         at, (top, bottom) = self.scale.at(claimed), (self.top + 0.5, self.top + 3.5)
-        self.plot.fill_betweenx(
-            [top, bottom], at, self.plot.get_xlim()[1], color=VERMILLION, alpha=0.1, linewidth=0
-        )
+        self.plot.fill_betweenx([top, bottom], at, self.plot.get_xlim()[1], color=VERMILLION, alpha=0.1, linewidth=0)
         self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
         self._label(at, 1, show(claimed))

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from scenarios.report.formats import number, numbers, show
+from scenarios.report.formats import items, number, numbers, show
 from scenarios.report.scale import Scale
 from scenarios.report.series import Series
 from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
@@ -26,9 +27,7 @@ def convergence(shown: Shown, prefix: str) -> Markup:
         plot: Any = axes
         for algorithm, look in shown:
             curve = algorithm["convergence"]
-            at, median, low, high = (
-                _every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high")
-            )
+            at, median, low, high = (_every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high"))
             if len(low) == len(high) == len(at):
                 _band(plot, at, _positive(low), _positive(high), look)
             plot.plot(at, _positive(median), **look.marked(len(at)))
@@ -86,8 +85,8 @@ def budget(shown: Shown, prefix: str) -> Markup:
 def network(net: Result, prefix: str) -> Markup:
     """Agents and links; tapped links and agents are marked."""
     places = [(number(x), number(y)) for x, y in net["positions"]]
-    tapped = {frozenset(edge) for edge in net.get("tapped") or ()}
-    links = {frozenset(edge) for edge in net.get("edges") or ()} | tapped
+    tapped = {frozenset(edge) for edge in items(net, "tapped")}
+    links = {frozenset(edge) for edge in items(net, "edges")} | tapped
     small = len(places) <= 40
     with canvas(WIDTH, 330) as (figure, axes):
         plot: Any = axes
@@ -95,13 +94,14 @@ def network(net: Result, prefix: str) -> Markup:
         plot.set_aspect("equal")
         plot.margins(0.09)
         for link in sorted(links, key=sorted):
-            xs, ys = zip(*(places[i] for i in sorted(link)), strict=True)
+            ends = [places[i] for i in sorted(link)]
+            xs, ys = [x for x, _ in ends], [y for _, y in ends]
             if link in tapped:
                 plot.plot(xs, ys, color=VERMILLION, linewidth=2.6, zorder=1)
                 plot.plot([np.mean(xs)], [np.mean(ys)], "v", color=VERMILLION, markersize=9 if small else 4)
             else:
                 plot.plot(xs, ys, color=INK, alpha=0.45, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
-        held = set(net.get("tapped_nodes") or ())
+        held = set(items(net, "tapped_nodes"))
         for i, (x, y) in enumerate(places):
             edge = {"markeredgecolor": VERMILLION if i in held else INK, "markeredgewidth": 3 if i in held else 1.3}
             plot.plot([x], [y], "o", markersize=24 if small else 7, markerfacecolor=PAPER, zorder=2, **edge)
@@ -114,7 +114,7 @@ def network(net: Result, prefix: str) -> Markup:
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _growth(audit: Result) -> tuple[list[float], list[float]]:
     """Activations and the ε spent; ∞ from the first uncovered message on."""
-    pairs = [(number(k), number(e)) for k, e in audit.get("growth") or ()]
+    pairs = [(number(k), number(e)) for k, e in items(audit, "growth")]
     first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
     spent = [math.inf if k >= first else e for k, e in pairs]
     return _every([k for k, _ in pairs], _last), _every(spent, _last)
@@ -148,7 +148,7 @@ def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[fl
     if len(values) <= POINTS:
         return values
     edges = np.linspace(0, len(values), POINTS + 1).astype(int)
-    return [pick(values[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [pick(values[a:b]) for a, b in pairwise(edges)]
 
 
 def _last(block: list[float]) -> float:

@@ -1,7 +1,8 @@
 """Numbers as people read them; results may say "inf" and "nan" in words."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from jinja2 import UndefinedError
 
@@ -19,7 +20,17 @@ def number(value: Any) -> float:
 
 def numbers(values: Any) -> list[float]:
     """A list of results as floats; nothing is an empty list."""
-    return [number(value) for value in values or ()]
+    return [number(value) for value in cast("list[Any]", values or [])]
+
+
+def part(results: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A nested mapping of results; empty where there is none."""
+    return dict(results.get(key) or {})
+
+
+def items(results: Mapping[str, Any], key: str) -> list[Any]:
+    """A list in results, or the keys of a mapping; empty where there is none."""
+    return list(results.get(key) or [])
 
 
 def show(value: Any, digits: int = 3) -> str:

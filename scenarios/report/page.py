@@ -11,11 +11,11 @@ from ruamel.yaml import YAML
 
 from scenarios.report import figures
 from scenarios.report.epsilons import epsilons
-from scenarios.report.formats import count, fixed, number, numbers, percent, show
+from scenarios.report.formats import count, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
 from scenarios.report.series import Series, looks
-from scenarios.report.tables import evidence, network_facts, problem_facts, runs
-from scenarios.report.words import NO_CLAIM, headline, meanings, missing, subjects
+from scenarios.report.tables import evidence, hidden, network_facts, problem_facts, runs
+from scenarios.report.words import headline, meanings, missing, subjects
 
 Result = Mapping[str, Any]
 _DEFAULTS = dict.fromkeys(
@@ -33,19 +33,23 @@ def page(results: Result) -> str:
     """The page as text; the same results give the same page."""
     ordered = subjects(results)
     shown = list(zip(ordered, looks(ordered), strict=True))
-    return _environment().get_template("template.html.j2").render(
-        results=_DEFAULTS | dict(results),
-        subjects=shown,
-        headline=headline(ordered),
-        meanings=meanings(ordered),
-        missing=missing(results),
-        evidence=evidence(_judged(ordered)),
-        runs=runs(ordered),
-        problem=problem_facts(results.get("problem") or {}),
-        net=network_facts(results.get("network") or {}),
-        manifest=_manifest(results.get("scenario") or {}),
-        notes=list(results.get("notes") or ()),
-        **_charts(results, ordered, shown),
+    return (
+        _environment()
+        .get_template("template.html.j2")
+        .render(
+            results=_DEFAULTS | dict(results),
+            subjects=shown,
+            headline=headline(ordered),
+            meanings=meanings(ordered),
+            missing=missing(results),
+            evidence=evidence(_judged(ordered)),
+            runs=runs(ordered),
+            problem=problem_facts(part(results, "problem")),
+            net=network_facts(part(results, "network")),
+            manifest=_manifest(part(results, "scenario")),
+            notes=items(results, "notes"),
+            **_charts(results, ordered, shown),
+        )
     )
 
 
@@ -58,7 +62,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"show": show, "n": count, "fixed": fixed, "percent": percent}
-    environment.globals |= {"picture": picture, "number": number, "isnan": math.isnan, "NO_CLAIM": NO_CLAIM}
+    cast("dict[str, Any]", environment.globals).update(
+        {"picture": picture, "number": number, "isnan": math.isnan, "hidden": hidden}
+    )
     return environment
 
 
@@ -66,7 +72,7 @@ def _judged(ordered: Sequence[Result]) -> list[Result]:
     return [a for a in ordered if a["audit"].get("verdict")]
 
 
-def _charts(results: Result, ordered: Sequence[Result], shown: list[tuple[Result, Series]]) -> dict[str, Any]:
+def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """Every chart there is something for, with the series it shows; None in place of the others."""
     judged = _judged(ordered)
     parts = {
@@ -77,7 +83,7 @@ def _charts(results: Result, ordered: Sequence[Result], shown: list[tuple[Result
     charts: dict[str, Any] = {
         name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
     }
-    net = results.get("network") or {}
+    net = part(results, "network")
     charts["network"] = figures.network(net, "network") if net.get("positions") else None
     charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
     charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None

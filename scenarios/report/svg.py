@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -52,7 +52,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 
 
 @contextmanager
-def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+def canvas(width: float, height: float) -> Generator[tuple[Figure, Axes]]:
     """A figure of that many page pixels with one axes, in the page's style."""
     with cast("Any", mpl).rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")

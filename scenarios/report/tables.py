@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.report.formats import MISSING, count, fixed, number, numbers, percent, show
+from scenarios.report.formats import MISSING, count, fixed, items, number, numbers, part, percent, show
 
 Result = Mapping[str, Any]
 _TRAFFIC = {
@@ -67,7 +67,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                 line(
                     "Failed conditions",
                     "of the formula",
-                    lambda a: "; ".join(_claim(a).get("failed_conditions") or ()) or "none",
+                    lambda a: "; ".join(items(_claim(a), "failed_conditions")) or "none",
                 ),
             ),
         ),
@@ -100,7 +100,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
 
 
 def _claim(audit: Result) -> Result:
-    return audit.get("claim") or {}
+    return part(audit, "claim")
 
 
 def _text(value: Any, absent: str = MISSING) -> str:
@@ -108,7 +108,7 @@ def _text(value: Any, absent: str = MISSING) -> str:
 
 
 def _exact(audit: Result) -> str:
-    exact = audit.get("epsilon_exact") or {}
+    exact = part(audit, "epsilon_exact")
     low, middle, high = (show(exact.get(k), 4) for k in ("lower", "estimate", "upper"))
     at_most = "≤ " if exact.get("upper_bound_only") else ""
     return f"{at_most}{middle}" if low == high else f"{at_most}{middle} ({low} to {high})"
@@ -124,7 +124,7 @@ def _change(audit: Result) -> str:
 
 
 def _method(audit: Result) -> str:
-    exact = audit.get("epsilon_exact") or {}
+    exact = part(audit, "epsilon_exact")
     if not exact:
         return MISSING
     if number(exact.get("lower")) == float("inf"):
@@ -156,12 +156,12 @@ def _game(game: Result | None) -> str:
 
 
 def _mean(audit: Result) -> str:
-    values = (audit.get("checks") or {}).get("mean_exp_minus_loss")
+    values = part(audit, "checks").get("mean_exp_minus_loss")
     return ", ".join(show(v, 4) for v in numbers(values)) or MISSING
 
 
 def _law(audit: Result) -> str:
-    values = (audit.get("checks") or {}).get("noise_law_p")
+    values = part(audit, "checks").get("noise_law_p")
     return ", ".join(show(v, 2) for v in numbers(values)) or MISSING
 
 
@@ -169,18 +169,24 @@ def _law(audit: Result) -> str:
 def runs(ordered: Sequence[Result]) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Headings, and for every algorithm that ran its convergence, time and traffic."""
     ran = [a for a in ordered if a["run"] or a["convergence"]]
-    keys = list(dict.fromkeys(key for a in ran for key in a["run"].get("traffic") or ()))
-    head = ["Final relative error", "Replicas", "Θ, largest activations of an agent", "Virtual time, s"]
+    keys = list(dict.fromkeys(str(key) for a in ran for key in items(a["run"], "traffic")))
+    head = ["Final relative error", "Replicas", "Θ", "Virtual time, s"]
     head += [_TRAFFIC.get(key, key.replace("_", " ")) for key in keys]
     rows = [(str(a["name"]), _run(a["convergence"], a["run"], keys)) for a in ran]
     return head, rows
 
 
 def _run(convergence: Result, run: Result, keys: Sequence[str]) -> list[str]:
-    traffic = run.get("traffic") or {}
+    traffic = part(run, "traffic")
     cells = [show(convergence.get("final")), count(convergence.get("replicas"))]
     cells += [count(run.get("largest_activations")), show(run.get("time"), 4)]
     return cells + [count(traffic.get(key)) for key in keys]
+
+
+def hidden(counts: Any) -> str:
+    """How many gradients of each agent stayed hidden, shortly where all agents agree."""
+    each = [count(value) for value in numbers(counts)]
+    return f"{each[0]} each" if len(each) > 1 and len(set(each)) == 1 else ", ".join(each) or MISSING
 
 
 # ── the setting ─────────────────────────────────────────────────────────────────────────────────────────
@@ -204,14 +210,14 @@ def problem_facts(problem: Result) -> list[tuple[str, str]]:
 
 def network_facts(net: Result) -> dict[str, str]:
     """What the caption of the network says."""
-    links = {frozenset(edge) for edge in net.get("edges") or ()}
-    tapped = {frozenset(edge) for edge in net.get("tapped") or ()}
+    links = {frozenset(edge) for edge in items(net, "edges")}
+    tapped = {frozenset(edge) for edge in items(net, "tapped")}
     return {
         "name": _text(net.get("name"), "network"),
-        "agents": count(len(net.get("positions") or ())),
+        "agents": count(len(items(net, "positions"))),
         "links": count(len(links | tapped)),
         "tapped": count(len(tapped)),
         "share": percent(len(tapped) / len(links | tapped)) if links | tapped else MISSING,
-        "nodes": ", ".join(str(i) for i in net.get("tapped_nodes") or ()),
+        "nodes": ", ".join(str(i) for i in items(net, "tapped_nodes")),
         "gap": show(net.get("spectral_gap")),
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from scenarios.report.formats import number
+from scenarios.report.formats import items, number, part
 
 Result = Mapping[str, Any]
 NO_CLAIM, NOT_AUDITED, NOT_REACHED = "no claim", "not audited", "not reached"
@@ -24,7 +24,7 @@ _MARKS = {  # strongest finding first: (severity class, what the word means)
         "good",
         "Nothing measured exceeds the claim. This is not a proof: another pair of adjacent worlds may do worse.",
     ),
-    NOT_AUDITED: ("none", "The audit could not be carried out; the reason is given."),
+    NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     NOT_REACHED: ("none", "The run ended before this algorithm was audited."),
     NO_CLAIM: ("none", "The algorithm promises no privacy, so there is no claim to test."),
 }
@@ -33,29 +33,33 @@ _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
 
 def subjects(results: Result) -> list[dict[str, Any]]:
     """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
-    given = list(results.get("algorithms") or ())
+    given = items(results, "algorithms")
     unfinished = results.get("status", "complete") != "complete"
-    entries = [_subject(a, unfinished and i == len(given) - 1) for i, a in enumerate(given)]
+    asked = bool(part(results, "scenario").get("audit"))
+    entries = [_subject(a, asked, unfinished and i == len(given) - 1) for i, a in enumerate(given)]
     order = list(_MARKS)
     return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
 
 
-def _subject(algorithm: Result, last: bool) -> dict[str, Any]:
-    audit = algorithm.get("audit") or {}
+def _subject(algorithm: Result, asked: bool, last: bool) -> dict[str, Any]:
+    audit = part(algorithm, "audit")
     if audit.get("verdict"):
         word, sentence = str(audit["verdict"]), str(audit.get("reason", ""))
     elif audit.get("refused"):
         word, sentence = NOT_AUDITED, f"Not audited: {audit['refused']}"
+    elif not asked:
+        word, sentence = NOT_AUDITED, "This scenario asks for no audit."
     elif last and not algorithm.get("audit"):
         word, sentence = NOT_REACHED, "The run ended before this algorithm's audit was done."
     else:
         word, sentence = NO_CLAIM, "Claims no privacy: there is no ε to audit."
     kind = _MARKS.get(word, ("open", ""))[0]
-    parts = {name: algorithm.get(name) or {} for name in _PARTS}
+    parts = {name: part(algorithm, name) for name in _PARTS}
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
-    skills = [number(one.get("skill")) for one in parts["images"].get("agents") or ()]
+    skills = [number(one.get("skill")) for one in items(parts["images"], "agents")]
     shown["median_skill"] = median(skills) if skills else math.nan
-    return shown | {"word": word, "sentence": sentence[:1].upper() + sentence[1:], "mark": kind, "symbol": _SYMBOLS[kind]}
+    sentence = sentence[:1].upper() + sentence[1:]
+    return shown | {"word": word, "sentence": sentence, "mark": kind, "symbol": _SYMBOLS[kind]}
 
 
 def headline(ordered: Sequence[Result]) -> str:
@@ -63,15 +67,18 @@ def headline(ordered: Sequence[Result]) -> str:
     verdicts = [a["word"] for a in ordered if a["audit"].get("verdict")]
     if not verdicts:
         return "No privacy claim was audited."
-    broken = sum(word in ("unprotected", "refuted") for word in verdicts)
-    words = [w for w in _MARKS if w in verdicts] + sorted({w for w in verdicts if w not in _MARKS})
-    tally = ", ".join(f"{verdicts.count(word)} {word}" for word in words)
+    broken = [word for word in verdicts if word in ("unprotected", "refuted")]
+    others = [word for word in verdicts if word not in broken]
     total = f"{len(verdicts)} audited privacy claim{'s' * (len(verdicts) > 1)}"
-    if broken == len(verdicts):
-        return f"{'None of the' if broken > 1 else 'The'} {total} {'holds' if broken > 1 else 'does not hold'}: {tally}."
-    if broken:
-        return f"{broken} of {total} {'does' if broken == 1 else 'do'} not hold: {tally}."
-    return f"Of {total}, none was shown to be false: {tally}."
+    if not broken:
+        return f"Of {total}, none was shown to be false: {_tally(others)}."
+    verb = "does" if len(broken) == 1 else "do"
+    rest = f" The other{'s' * (len(others) > 1)}: {_tally(others)}." if others else ""
+    return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}"
+
+
+def _tally(words: Sequence[str]) -> str:
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def meanings(ordered: Sequence[Result]) -> list[tuple[str, str, str]]:
@@ -84,9 +91,9 @@ def missing(results: Result) -> list[str]:
     """What an unfinished scenario still owes: whole algorithms, and the parts of the last one it reached."""
     if results.get("status", "complete") == "complete":
         return []
-    algorithms = list(results.get("algorithms") or ())
-    scenario = results.get("scenario") or {}
-    asked = scenario.get("attacks") or {}
+    algorithms = items(results, "algorithms")
+    scenario = part(results, "scenario")
+    asked = part(scenario, "attacks")
     owed = {"gradients": asked.get("gradients", True), "images": asked.get("images", True)}
     owed["audit"] = bool(scenario.get("audit", True))
     lines: list[str] = []
@@ -95,5 +102,5 @@ def missing(results: Result) -> list[str]:
         if absent:
             lines.append(f"{algorithms[-1].get('name', 'unnamed')}: {', '.join(absent)}")
     reached = {a.get("name") for a in algorithms}
-    planned = [a.get("name") for a in scenario.get("algorithms") or () if isinstance(a, Mapping)]
-    return lines + [f"{name}: everything" for name in planned if name and name not in reached]
+    planned = [str(a.get("name", "unnamed")) for a in items(scenario, "algorithms")]
+    return lines + [f"{name}: everything" for name in planned if name not in reached]

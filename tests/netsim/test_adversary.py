@@ -195,10 +195,21 @@ def test_a_capture_loss_that_is_no_share_is_a_scenario_error(share):
 
 def test_a_tap_that_is_not_there_is_a_scenario_error_that_says_what_is():
     with pytest.raises(ScenarioError) as caught:
-        simulation(Adversary(), Adversary(links=((0, 1), (0, 2))))
+        simulation(Adversary(), Adversary("second", links=((0, 1), (0, 2))))
     assert caught.value.field == "adversaries[1].links[1]"
     assert "[0, 1], [0, 4], [1, 2]" in str(caught.value)
     with pytest.raises(ScenarioError) as caught:
         simulation(Adversary(nodes=(0, 5)))
     assert caught.value.field == "adversaries[0].nodes[1]"
     assert "0 … 4" in str(caught.value)
+
+
+def test_two_adversaries_of_one_name_would_miss_the_same_packets():
+    with pytest.raises(ScenarioError, match="used twice") as caught:
+        simulation(Adversary(), Adversary())
+    assert caught.value.field == "adversaries[1].name"
+
+
+def test_links_that_are_no_links_are_a_scenario_error():
+    with pytest.raises(ScenarioError, match="neither 'all' nor pairs"):
+        simulation(Adversary(links="some"))

@@ -199,11 +199,27 @@ def test_a_message_exactly_at_a_deadline_beats_the_timeout(late, armed_first):
     assert clock.run(guarded()) == ("timeout" if late else "message")
 
 
+def test_a_simpy_process_that_spins_is_an_error():
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.steps_per_instant = 200_000
+
+        def spin(env):
+            while True:
+                yield env.timeout(0)
+
+        loop.environment.process(spin(loop.environment))
+        await asyncio.sleep(1)
+
+    with pytest.raises(StalledError, match="time cannot advance"):
+        clock.run(main())
+
+
 def test_calls_of_one_instant_keep_their_order_and_precede_late_calls_and_timers():
     async def main():
         log = []
         asyncio.get_running_loop().call_at(1.0, log.append, "timer")
-        environment().call_late(1.0, log.append, "late")
+        environment().timer(1.0, log.append, "late")
         environment().call_at(1.0, log.append, "first")
         environment().call_at(1.0, log.append, "second")
         await asyncio.sleep(2)

@@ -126,7 +126,7 @@ def test_a_node_row_belongs_to_the_door_it_passed(lossy, walk):
 
 def test_where_no_tap_sat_is_an_error(lossy):
     with pytest.raises(TranscriptError, match="agent 3"):
-        lossy.views[0].transcript.at_node(3)
+        lossy.views[0].at_node(3)
 
 
 def test_one_replica_of_a_transcript(lossy):
