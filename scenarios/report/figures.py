@@ -30,8 +30,9 @@ def convergence(shown: Shown, prefix: str) -> Markup:
             at, median, low, high = (_every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high"))
             if len(low) == len(high) == len(at):
                 _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(median), **look.marked(len(at)))
+            plot.plot(at, _positive(median), **look.marked)
         _errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
+        _across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
         plot.set_ylabel("relative error")
         finals = "; ".join(f"{a.get('name')}: {show(a['convergence'].get('final'))}" for a, _ in shown)
@@ -44,11 +45,12 @@ def inference(shown: Shown, prefix: str) -> Markup:
         plot: Any = axes
         for algorithm, look in shown:
             curve = numbers(algorithm["gradients"].get("curve"))
-            at = _every([float(k + 1) for k in range(len(curve))], _last)
+            at = _every(_numbered(algorithm["gradients"], len(curve)), _last)
             low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
             _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(middle), **look.marked(len(at)))
+            plot.plot(at, _positive(middle), **look.marked)
         _errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
+        _across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
         plot.set_xlabel("estimated gradients, in order of time")
         plot.set_ylabel("relative error of the estimate")
         medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
@@ -66,7 +68,7 @@ def budget(shown: Shown, prefix: str) -> Markup:
             if not math.isnan(claimed):
                 colour = INK if len(claims) == 1 else look.colour
                 plot.axhline(scale.at(claimed), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
-            plot.plot(at, [scale.at(v) for v in spent], **look.marked(len(at)))
+            plot.plot(at, [scale.at(v) for v in spent], **look.marked)
         if len(claims) == 1:
             style: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             plot.text(0.99, scale.at(*claims), "claimed", transform=plot.get_yaxis_transform(), **style)
@@ -85,8 +87,8 @@ def budget(shown: Shown, prefix: str) -> Markup:
 def network(net: Result, prefix: str) -> Markup:
     """Agents and links; tapped links and agents are marked."""
     places = [(number(x), number(y)) for x, y in net["positions"]]
-    tapped = {frozenset(edge) for edge in items(net, "tapped")}
-    links = {frozenset(edge) for edge in items(net, "edges")} | tapped
+    tapped: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "tapped")}
+    links: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "edges")} | tapped
     small = len(places) <= 40
     with canvas(WIDTH, 330) as (figure, axes):
         plot: Any = axes
@@ -94,7 +96,7 @@ def network(net: Result, prefix: str) -> Markup:
         plot.set_aspect("equal")
         plot.margins(0.09)
         for link in sorted(links, key=sorted):
-            ends = [places[i] for i in sorted(link)]
+            ends: list[tuple[float, float]] = [places[i] for i in sorted(link)]
             xs, ys = [x for x, _ in ends], [y for _, y in ends]
             if link in tapped:
                 plot.plot(xs, ys, color=VERMILLION, linewidth=2.6, zorder=1)
@@ -113,8 +115,8 @@ def network(net: Result, prefix: str) -> Markup:
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _growth(audit: Result) -> tuple[list[float], list[float]]:
-    """Activations and the ε spent; ∞ from the first uncovered message on."""
-    pairs = [(number(k), number(e)) for k, e in items(audit, "growth")]
+    """Activations and the ε spent by the end of each; ∞ from the first uncovered message on."""
+    pairs = list({number(k): number(e) for k, e in items(audit, "growth")}.items())
     first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
     spent = [math.inf if k >= first else e for k, e in pairs]
     return _every([k for k, _ in pairs], _last), _every(spent, _last)
@@ -138,6 +140,26 @@ def _errors(plot: Any, values: Sequence[float]) -> None:
     plot.grid(axis="y")
 
 
+def _numbered(gradients: Result, points: int) -> list[float]:
+    """Which estimate each point of a curve is: `points` of them stand for all that were made."""
+    last = number(gradients.get("estimated"))
+    last = last if last >= points else float(points)
+    return [float(k) for k in np.linspace(1, last, points)] if points > 1 else [1.0] * points
+
+
+def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
+    """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
+    ends = [max(curve) for curve in curves if curve]
+    if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:
+        return
+    plot.set_xscale("log")
+    scale = Scale(0.0, math.log10(max(ends)) * 1.02, False, False)
+    plot.set_xlim(1, 10**scale.high)
+    ticks = scale.ticks()
+    plot.set_xticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_xticks([], minor=True)
+
+
 def _positive(values: Sequence[float]) -> list[float]:
     """For a logarithmic axis: what is below `FLOOR` is put on it, and ∞ is a hole."""
     return [math.nan if math.isinf(v) else max(v, FLOOR) if v == v else v for v in values]
@@ -147,7 +169,7 @@ def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[fl
     """At most `POINTS` values: one picked of each block of neighbours."""
     if len(values) <= POINTS:
         return values
-    edges = np.linspace(0, len(values), POINTS + 1).astype(int)
+    edges = [0, *(int(edge) for edge in np.linspace(1, len(values), POINTS))]
     return [pick(values[a:b]) for a, b in pairwise(edges)]
 
 

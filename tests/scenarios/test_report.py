@@ -410,6 +410,16 @@ def test_what_was_not_asked_for_is_not_missed(read):
     assert "Missing:" not in read(results).text
 
 
+def test_who_was_not_audited_is_not_said_to_claim_nothing(read):
+    results = sample()
+    results["scenario"]["audit"] = None
+    for algorithm in results["algorithms"]:
+        algorithm["audit"] = None
+    page = read(results)
+    assert "This scenario asks for no audit." in page.text
+    assert "Claims no privacy" not in page.text
+
+
 @pytest.mark.parametrize("part", ["convergence", "run", "gradients", "images", "audit"])
 @pytest.mark.parametrize("how", ["null", "absent", "refused"])
 def test_any_part_may_be_missing(read, part, how):

@@ -1,0 +1,25 @@
+"""A scenario that takes a second: six agents, one image each for the pictures, three algorithms."""
+
+SMALL = """\
+name: small
+title: A small one
+description: Six agents on a ring.
+seed: 5
+replicas: 10
+problem:
+  kind: logistic
+  data: {name: digits, norm_bound: 4.0}
+topology: {kind: ring, agents: 6}
+links:
+  delay: {kind: uniform, low: 0.01, high: 0.03}
+  loss: 0.1
+  reliable: true
+adversary:
+  links: [[0, 1], [1, 2], [0, 5], [2, 3], [3, 4], [4, 5]]
+algorithms:
+  - {kind: recal, name: plain, activations: 600}
+  - {kind: dp_recal, name: leaky, per_agent: 12, ratio: 1.05}
+  - {kind: dp_recal, name: told, reading: told_state, per_agent: 12, ratio: 1.05}
+attacks: {images: true}
+audit: {agent: 1, trials: 400, chunk: 200}
+"""

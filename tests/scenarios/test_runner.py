@@ -1,0 +1,141 @@
+"""A scenario from file to folder: what it finds, what it writes, and what survives a Ctrl-C."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from netsim.errors import ScenarioError
+from netsim.transcript import Transcript
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+from tests.scenarios.small import SMALL
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "small"
+    return folder, run_scenario(parse(SMALL, "small.yaml"), folder, command="netsim run small.yaml")
+
+
+def entry(results, name):
+    return next(e for e in results["algorithms"] if e["name"] == name)
+
+
+class TestFindings:
+    def test_recal_tells_everything(self, finished):
+        plain = entry(finished[1], "plain")
+        assert plain["audit"] is None
+        assert plain["gradients"]["estimated"] == plain["gradients"]["asked"] == 600
+        assert plain["gradients"]["worst"] < 1e-10
+        assert all(image["largest_error"] < 1e-6 for image in plain["images"]["agents"])
+        assert all(image["label_correct"] == 1 for image in plain["images"]["agents"])
+
+    def test_dp_recal_is_unprotected(self, finished):
+        leaky = entry(finished[1], "leaky")
+        audit = leaky["audit"]
+        assert audit["verdict"] == "unprotected"
+        assert audit["first_violation"] == 2
+        assert "'x'" in audit["uncovered"]
+        assert audit["epsilon_claimed"] < 1.01 < audit["epsilon_audited"]
+        assert leaky["gradients"]["hidden"] == [1] * 6
+        assert all(image["skill"] > 1 - 1e-9 for image in leaky["images"]["agents"])
+
+    def test_the_repair_is_not(self, finished):
+        told = entry(finished[1], "told")
+        assert told["audit"]["verdict"] == "consistent"
+        assert told["audit"]["epsilon_audited"] <= told["audit"]["epsilon_claimed"]
+        assert told["gradients"]["median"] > 1
+        assert max(image["skill"] for image in told["images"]["agents"]) < 0.05
+
+    def test_the_claim_is_evaluated_at_the_activations_that_happened(self, finished):
+        """The noise was calibrated for per_agent; the claim counts what was really released."""
+        leaky = entry(finished[1], "leaky")
+        assert leaky["run"]["largest_activations"] == 12
+        assert leaky["audit"]["epsilon_claimed"] == pytest.approx(1.0)
+
+
+class TestFolder:
+    def test_everything_is_there(self, finished):
+        names = {path.name for path in finished[0].iterdir()}
+        assert names == {
+            "manifest.json", "results.json", "report.html",
+            *(f"{kind}-{slug}.parquet" for kind in ("transcript", "metrics") for slug in ("plain", "leaky", "told")),
+        }  # fmt: skip
+
+    def test_results_on_disk_are_the_results(self, finished):
+        folder, results = finished
+        written = json.loads((folder / "results.json").read_text())
+        assert written["status"] == "complete"
+        assert entry(written, "leaky")["audit"]["epsilon_exact"]["estimate"] == "inf"
+        assert [e["name"] for e in written["algorithms"]] == [e["name"] for e in results["algorithms"]]
+
+    def test_the_manifest_has_every_default_and_version(self, finished):
+        manifest = json.loads((finished[0] / "manifest.json").read_text())
+        assert manifest["scenario"]["links"]["timeout"] is None
+        assert manifest["scenario"]["audit"]["confidence"] == 0.95
+        assert manifest["versions"]["numpy"]
+        assert manifest["command"] == "netsim run small.yaml"
+        assert float(manifest["resolved"][1]["stddev"]) > 0
+
+    def test_transcripts_open_in_pandas_and_here(self, finished):
+        path = finished[0] / "transcript-leaky.parquet"
+        frame = pd.read_parquet(path)
+        assert {"time", "sender", "receiver", "kind", "size", "value.x", "value.u_noisy"} <= set(frame.columns)
+        assert (frame["kind"] == "ack").any()  # reliable links: acknowledgements are on the air
+        assert len(Transcript.read(path)) == len(frame)
+        assert len(frame["value.x"].dropna().iloc[0]) == 64
+
+    def test_metrics_open_in_pandas(self, finished):
+        frame = pd.read_parquet(finished[0] / "metrics-plain.parquet")
+        assert list(frame["count"]) == list(range(1, 601))
+        assert (frame["error_low"] <= frame["error_high"]).all()
+
+    def test_the_page_says_it(self, finished):
+        page = (finished[0] / "report.html").read_text()
+        for word in ("unprotected", "consistent", "netsim run small.yaml", "data:image/png;base64,"):
+            assert word in page
+
+
+def test_the_same_file_gives_the_same_results(finished, tmp_path):
+    again = run_scenario(parse(SMALL, "small.yaml"), tmp_path / "again", command="netsim run small.yaml")
+    assert again == finished[1]
+    first, second = (
+        (folder / "transcript-told.parquet").read_bytes() for folder in (finished[0], tmp_path / "again")
+    )
+    assert first == second
+
+
+class StopAt:
+    """Ctrl-C as soon as a stage begins."""
+
+    def __init__(self, stage):
+        self.stage = stage
+
+    def begin(self, stage, total):
+        if stage == self.stage:
+            raise KeyboardInterrupt
+
+    def advance(self, steps):
+        pass
+
+
+def test_an_interrupted_run_keeps_what_it_had(tmp_path):
+    results = run_scenario(parse(SMALL), tmp_path, progress=StopAt("leaky: auditing"))
+    assert results["status"] == "interrupted"
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert written["status"] == "interrupted"
+    assert entry(written, "plain")["gradients"]["estimated"] == 600
+    assert entry(written, "leaky")["images"] is not None
+    assert entry(written, "leaky")["audit"] is None
+    assert (tmp_path / "transcript-leaky.parquet").exists()
+    assert "interrupted" in (tmp_path / "report.html").read_text().lower()
+
+
+def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):
+    with pytest.raises(ScenarioError) as caught:
+        run_scenario(parse(SMALL.replace("{kind: ring, agents: 6}", "{kind: path, agents: 6}"), "small.yaml"),
+                     tmp_path / "none")  # fmt: skip
+    assert caught.value.field == "adversary.links[2]"
+    assert caught.value.file == "small.yaml"
+    assert not (tmp_path / "none").exists()
