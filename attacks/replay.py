@@ -262,8 +262,8 @@ class _Tracer(_Recorded):
     ) -> None:
         super().__init__(public, agent, rows, replicas, coins)
         self.slots: dict[int, Slot] = {}
-        self._unsent: list[tuple[int, Array]] = []
-        self._count = 0
+        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+        self._index: dict[int, int] = {}
 
     async def gradient(self, x: Array) -> Array:
         return np.full_like(x, np.nan)
@@ -275,16 +275,14 @@ class _Tracer(_Recorded):
         if mechanism.noiseless:
             return value
         empty = np.full_like(value, np.nan)
-        self._unsent.append((self._count, empty))
-        self._count += 1
+        self._index[id(empty)] = len(self._made)
+        self._made.append(empty)
         return empty
 
     def _sent(self, row: Record, values: Values) -> None:
         for name, value in values.items():
-            for index, empty in self._unsent:
-                if value is empty:
-                    self.slots.setdefault(index, (row.kind, row.number, name))
-        self._unsent = self._unsent[-8:]
+            if (index := self._index.get(id(value))) is not None:
+                self.slots.setdefault(index, (row.kind, row.number, name))
 
 
 class _Reader(_Recorded):

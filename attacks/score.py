@@ -102,5 +102,5 @@ def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> I
         float(np.mean(np.square(error))),
         float(np.mean(np.square(guess - record))),
         float(np.max(np.abs(error))),
-        float(np.mean(reconstruction.labels == label)),
+        float(np.mean(np.equal(reconstruction.labels, label))),
     )

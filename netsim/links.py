@@ -103,6 +103,11 @@ class LinkLaw:
     timeout: float | None = None
     reordering: bool = False
 
+    @property
+    def random(self) -> bool:
+        """Whether a wire of this law draws random numbers."""
+        return self.loss > 0 or not isinstance(self.delay, ConstantDelay)
+
     def __post_init__(self) -> None:
         if not 0 <= self.loss < 1:
             raise ScenarioError("loss", self.loss, "a loss probability", "0 <= loss < 1")

@@ -19,6 +19,7 @@ from netsim.problems import Objective
 from netsim.regularizers import Regularizer
 from netsim.truth import Query, Truth
 
+FLOAT64 = np.dtype(np.float64)
 Closed = Callable[[int, Array], None]
 """Called at every `estimate` with the agent and its x."""
 
@@ -138,7 +139,7 @@ class LiveNode:
         return await self._inbox.take()
 
     def estimate(self, x: Array) -> None:
-        self._closed(self.id, self._checked(x, "estimates an x"))
+        self._closed(self.id, self._checked(x, "estimates", "x"))
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1
@@ -146,18 +147,17 @@ class LiveNode:
 
     def _sealed(self, values: Values) -> Values:
         """A copy that nobody can write to: a message does not change on its way."""
-        return {name: self._checked(value, f"sends {name!r}") for name, value in values.items()}
+        return {name: self._checked(value, "sends", name) for name, value in values.items()}
 
-    def _checked(self, value: Array, what: str) -> Array:
-        kind = getattr(value, "dtype", type(value).__name__)
-        shape = getattr(value, "shape", "none")
-        if kind != np.float64 or shape != self._shape:
+    def _checked(self, value: Array, does: str, name: str) -> Array:
+        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
+            kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
             raise ProtocolError(
-                f"agent {self.id} {what} of type {kind} and shape {shape}; every value has type float64 and shape "
-                f"(replicas, dimension) = {self._shape}"
+                f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
+                f"shape (replicas, dimension) = {self._shape}"
             )
         copy = value.copy()
-        copy.flags.writeable = False
+        copy.setflags(write=False)
         return copy
 
     def _now(self) -> float:

@@ -5,6 +5,7 @@ message: `Inbox` counts. Messages that are an exchange ahead wait in their own s
 """
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,6 +18,8 @@ from netsim.topology import Topology
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
+UNUSED = random.Random(0)
+"""The stream of wires that draw nothing: seeding one each would take longer than a short run."""
 
 
 class Inbox:
@@ -49,7 +52,7 @@ class Inbox:
             if slot is None:
                 slot = exchanges[number] = {}
             slot[message.sender] = message
-            if number == self._wanted and len(slot) == degree:
+            if len(slot) == degree and number == self._wanted:
                 self._wake()
 
         return enter
@@ -135,7 +138,9 @@ class Network:
 
     def _wire(self, edge: Edge, streams: Streams) -> Wire:
         source, target = edge
-        return Wire(self._environment, source, target, self._law(edge), streams.plain("link", source, target))
+        law = self._law(edge)
+        rng = streams.plain("link", source, target) if law.random else UNUSED
+        return Wire(self._environment, source, target, law, rng)
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)

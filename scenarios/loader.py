@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -190,8 +190,8 @@ def _model_at(model: type[BaseModel], node: Any, keys: list[Key]) -> type[BaseMo
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield cast(type[BaseModel], annotation)
-    for argument in cast(tuple[Any, ...], getattr(annotation, "__args__", ())):
+        yield annotation
+    for argument in get_args(annotation):
         yield from _models_in(argument)
 
 

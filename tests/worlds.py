@@ -40,9 +40,7 @@ def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float
     records = min(f.records for f in problem.objectives if isinstance(f, LogisticLoss))
     adjacency = Adjacency(2 * 4.0 / records, "one record")
     algorithm = DPRecal(step=1 / (problem.smoothness + 1), per_agent=per_agent, ratio=1.02)
-    return replace(algorithm, reading=reading).calibrated(
-        epsilon, DELTA, adjacency, setting_of(problem, per_agent)
-    )
+    return replace(algorithm, reading=reading).calibrated(epsilon, DELTA, adjacency, setting_of(problem, per_agent))
 
 
 def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options: object) -> Simulation:

@@ -105,7 +105,7 @@ def _inverse_slope(q: Array) -> Array:
 
 def _slope(z: Array, y: Array) -> Array:
     """s = σ(−zᵀy), with a last axis of length 1."""
-    return np.asarray(expit(-np.sum(z * y, axis=-1, keepdims=True)))
+    return np.asarray(expit(-np.sum(z * y, axis=-1, keepdims=True)), dtype=np.float64)
 
 
 def _posterior_mode(

@@ -97,11 +97,11 @@ class _Painter:
 
     def draw(self) -> None:
         left, right = self.plot.get_xlim()
-        letters = max(14, round((right - left) / self.pixel / 8) - len(self.row.verdict))
+        letters = max(14, round((right - left) / self.pixel / 7.2) - len(self.row.verdict))
         name = textwrap.shorten(self.row.name, letters, placeholder=" …") or self.row.name[: letters - 1] + "…"
         if len(self.row.name) > letters and " " not in self.row.name:
             name = self.row.name[: letters - 1] + "…"
-        self._text(left, 0, name, weight="bold", fontsize=12.5)
+        self._text(left, 0, name, weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
         self._claimed()
         self._exact()

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -52,9 +53,7 @@ def audited_recal(reading, trials=400, per_agent=25):
 
 
 class TestDPRecal:
-    @pytest.mark.parametrize(
-        ("reading", "name", "activation"), [("as_analysed", "u", 1), ("as_deployable", "x", 2)]
-    )
+    @pytest.mark.parametrize(("reading", "name", "activation"), [("as_analysed", "u", 1), ("as_deployable", "x", 2)])
     def test_the_paper_is_unprotected_and_the_message_is_named(self, reading, name, activation):
         found = audited_recal(reading)
         assert found.judgement.verdict is Verdict.UNPROTECTED
@@ -216,7 +215,7 @@ class TestDescent:
         assert 0.3 < found.judgement.tightness <= 1
         levels = [level for _, level in found.exact[0].growth]
         assert levels[0] == 0
-        assert all(b > a for a, b in zip(levels, levels[1:], strict=False))
+        assert all(b > a for a, b in pairwise(levels))
         assert levels[-1] <= claim.epsilon
 
     def test_half_the_noise_is_refuted(self):

@@ -22,9 +22,7 @@ def images(reading, prior, per_agent=30, **options):
 
     problem = digits_problem(records=1)
     step = 1 / (problem.smoothness + 1)
-    algorithm = (
-        Recal(step=step, activations=300) if reading == "recal" else dp_recal(problem, reading, per_agent)
-    )
+    algorithm = Recal(step=step, activations=300) if reading == "recal" else dp_recal(problem, reading, per_agent)
     run = tapped_ring(problem, algorithm, links=ROUGH, **options).run()
     estimates = infer(run.views[0])
     return [

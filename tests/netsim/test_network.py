@@ -362,7 +362,7 @@ def test_an_estimate_of_another_shape_is_a_protocol_error():
     async def agent(node: Node) -> None:
         node.estimate(np.zeros(3))
 
-    with pytest.raises(ProtocolError, match="estimates an x"):
+    with pytest.raises(ProtocolError, match="estimates 'x'"):
         simulation(agent, ring(3)).run()
 
 

@@ -214,9 +214,7 @@ def test_row_i_of_the_weights_is_what_agent_i_hears():
 
 def test_clipping_happens_before_the_step():
     problem = Quadratics(13)
-    run = dgd(
-        problem.gradients, np.eye(N), [0.5], np.full((N, D), 10.0), clip=lambda g: np.clip(g, -0.2, 0.2)
-    )
+    run = dgd(problem.gradients, np.eye(N), [0.5], np.full((N, D), 10.0), clip=lambda g: np.clip(g, -0.2, 0.2))
     free = np.array([g(np.full(D, 10.0)) for g in problem.gradients])
     assert np.abs(free).max() > 0.2
     np.testing.assert_allclose(run["x"][1], 10 - 0.5 * np.clip(free, -0.2, 0.2), atol=1e-14)

@@ -157,9 +157,7 @@ def test_the_logistic_proximal_point_is_what_another_solver_finds() -> None:
     def objective(x: np.ndarray) -> float:
         return float(loss.value(x[None])[0]) + float(((x - v) ** 2).sum()) / (2 * step)
 
-    found = minimize(
-        objective, v, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15, "maxfev": 5000}
-    )
+    found = minimize(objective, v, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15, "maxfev": 5000})
     np.testing.assert_allclose(loss.proximal(v[None], step)[0], found.x, atol=1e-6)
 
 

@@ -30,8 +30,7 @@ def test_the_value_counts_every_agent_and_the_regularizer_once_each() -> None:
     problem = build("lasso", parts, ridge=0.5, l1=0.2)
     x = np.random.default_rng(0).normal(size=(4, 12))
     expected = sum(
-        ((x @ part.features.T - part.labels) ** 2).mean(axis=1) / 2 + 0.25 * (x**2).sum(axis=1)
-        for part in parts
+        ((x @ part.features.T - part.labels) ** 2).mean(axis=1) / 2 + 0.25 * (x**2).sum(axis=1) for part in parts
     )
     np.testing.assert_allclose(problem.value(x), expected + 3 * 0.2 * np.abs(x).sum(axis=1), rtol=1e-13)
     assert (problem.agents, problem.dimension) == (3, 12)

@@ -34,12 +34,16 @@ audit: {agent: 1, trials: 60}
 def refused(text: str) -> ScenarioError:
     """The error of a file that is wrong, at whatever stage before time 0 it is found."""
     with pytest.raises(ScenarioError) as caught:
-        located = parse(text, "small.yaml")
-        try:
-            Experiment.of(located.scenario)
-        except ScenarioError as error:
-            raise located.locate(error) from None
+        build(text)
     return caught.value
+
+
+def build(text: str) -> None:
+    located = parse(text, "small.yaml")
+    try:
+        Experiment.of(located.scenario)
+    except ScenarioError as error:
+        raise located.locate(error) from None
 
 
 def test_the_good_file_is_good():

@@ -243,9 +243,7 @@ def test_correct_losses_pass_the_self_check(mu):
         pytest.param(lambda losses: losses - 0.3, id="too small by a constant"),
         pytest.param(lambda losses: 2 * losses - 1.5, id="noise thought smaller"),
         pytest.param(lambda losses: np.where(np.arange(losses.size) == 5, -800.0, losses), id="one absurd"),
-        pytest.param(
-            lambda losses: np.where(np.arange(losses.size) == 5, -np.inf, losses), id="one impossible"
-        ),
+        pytest.param(lambda losses: np.where(np.arange(losses.size) == 5, -np.inf, losses), id="one impossible"),
     ],
 )
 def test_spoiled_losses_fail_the_self_check(spoil):

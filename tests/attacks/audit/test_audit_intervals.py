@@ -48,9 +48,7 @@ def test_clopper_pearson_at_the_ends():
     assert clopper_pearson(100, 100, 0.95, "lower").lower == pytest.approx(0.05**0.01)
 
 
-@pytest.mark.parametrize(
-    ("k", "n", "confidence"), [(-1, 5, 0.9), (6, 5, 0.9), (0, 0, 0.9), (1, 5, 1.0), (1, 5, 0)]
-)
+@pytest.mark.parametrize(("k", "n", "confidence"), [(-1, 5, 0.9), (6, 5, 0.9), (0, 0, 0.9), (1, 5, 1.0), (1, 5, 0)])
 def test_clopper_pearson_refuses_what_is_not_a_count_or_a_confidence(k, n, confidence):
     with pytest.raises(PrivacyError):
         clopper_pearson(k, n, confidence)

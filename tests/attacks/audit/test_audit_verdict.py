@@ -55,9 +55,7 @@ def test_unprotected_whatever_was_claimed(claimed):
 
 
 def test_undefined_lists_the_conditions_and_still_tells_what_was_measured():
-    judgement = judge(
-        1.0, failed_conditions=("q < 1 fails: q = 1.2", "c ≤ 0"), exact_lower=7.5, exact_upper=7.5
-    )
+    judgement = judge(1.0, failed_conditions=("q < 1 fails: q = 1.2", "c ≤ 0"), exact_lower=7.5, exact_upper=7.5)
     assert judgement.verdict is Verdict.UNDEFINED
     assert judgement.tightness is None
     for words in ("q < 1 fails: q = 1.2", "c ≤ 0", "7.5"):
@@ -105,9 +103,7 @@ def test_a_claim_of_zero():
 
 def test_a_game_above_the_exact_loss_is_pointed_out():
     assert "one of them is wrong" in judge(3.0, audited=game(2.5), exact_lower=1.0, exact_upper=1.0).reason
-    assert (
-        "one of them is wrong" not in judge(3.0, audited=game(0.5), exact_lower=1.0, exact_upper=1.0).reason
-    )
+    assert "one of them is wrong" not in judge(3.0, audited=game(0.5), exact_lower=1.0, exact_upper=1.0).reason
 
 
 def test_a_failed_self_check_gates_every_verdict():

@@ -27,9 +27,7 @@ def test_iterates_are_the_oracles(norm):
     algorithm = PrivateGradientDescent(50, step, scale, clip)
     run = tapped_ring(problem, algorithm, seed=9).run()
     streams = [Streams(9).generator("agent", i, "noise", 0) for i in range(problem.agents)]
-    noise = np.array(
-        [[scale(k) * s.laplace(size=(1, problem.dimension))[0] for s in streams] for k in range(50)]
-    )
+    noise = np.array([[scale(k) * s.laplace(size=(1, problem.dimension))[0] for s in streams] for k in range(50)])
 
     def clipped(g):
         if norm is None:
@@ -62,9 +60,7 @@ def test_decaying_steps_approach_the_optimum():
 def test_scale_zero_is_plain_descent_to_the_last_bit():
     problem = synthetic_problem()
     plain = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4))).run()
-    silent = tapped_ring(
-        problem, PrivateGradientDescent(20, Constant(0.4), Constant(0.0), Clip(1e9, "l2"))
-    ).run()
+    silent = tapped_ring(problem, PrivateGradientDescent(20, Constant(0.4), Constant(0.0), Clip(1e9, "l2"))).run()
     np.testing.assert_array_equal(plain.metrics.relative_errors(), silent.metrics.relative_errors())
 
 
