@@ -19,7 +19,8 @@ class GradientScore:
 
     `errors[k]` is ‖estimate − gradient‖/max(1, ‖gradient‖) of estimate k, (estimates, replicas), and `times[k]`
     the virtual time of the query; `estimated` of `asked` queries have an estimate at all. `hidden[i]` counts
-    agent i's queries without one.
+    agent i's queries without one. `baseline` is the median error of who infers nothing: of the gradient of the
+    public quadratic term alone, at the true point.
     """
 
     errors: Array
@@ -28,6 +29,7 @@ class GradientScore:
     estimated: int
     asked: int
     hidden: tuple[int, ...]
+    baseline: float
 
     @property
     def worst(self) -> float:
@@ -45,10 +47,11 @@ def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> Grad
     errors: list[Array] = []
     times: list[float] = []
     found = [0] * len(truth.queries)
+    ignorant: list[Array] = []
     for estimate in estimates:
         query = truth.queries[estimate.agent][estimate.query]
-        scale = np.maximum(1.0, np.linalg.norm(query.gradient, axis=-1))
-        errors.append(np.linalg.norm(estimate.gradient - query.gradient, axis=-1) / scale)
+        errors.append(_error(estimate.gradient, query.gradient))
+        ignorant.append(_error(truth.problem.ridge * query.point, query.gradient))
         times.append(query.time)
         found[estimate.agent] += 1
     asked = [len(queries) for queries in truth.queries]
@@ -59,7 +62,14 @@ def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> Grad
         len(estimates),
         sum(asked),
         tuple(a - f for a, f in zip(asked, found, strict=True)),
+        float(np.median(ignorant)) if ignorant else float("nan"),
     )
+
+
+def _error(estimate: Array, gradient: Array) -> Array:
+    """‖estimate − gradient‖/max(1, ‖gradient‖), (replicas,)."""
+    scale = np.maximum(1.0, np.linalg.norm(gradient, axis=-1))
+    return np.linalg.norm(estimate - gradient, axis=-1) / scale
 
 
 @dataclass(frozen=True)

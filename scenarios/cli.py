@@ -74,13 +74,14 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False)
     ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
     Exit status: 0 done, 1 a claim was refuted or found unprotected, 2 wrong input, 130 interrupted.
     """
     try:
-        results, folder = _run(scenario, out)
+        results, folder = _run(scenario, out, jobs)
     except NetsimError as error:
         _fail(error)
     _print_verdicts(results)
@@ -91,7 +92,7 @@ def run(
     raise typer.Exit(REFUTED if _refuted(results) else DONE)
 
 
-def _run(scenario: str, out: Path | None) -> tuple[Results, Path]:
+def _run(scenario: str, out: Path | None, jobs: int) -> tuple[Results, Path]:
     from scenarios.loader import load_scenario
     from scenarios.runner import run_scenario
 
@@ -100,7 +101,8 @@ def _run(scenario: str, out: Path | None) -> tuple[Results, Path]:
     folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
     console.print(f"[bold]{located.scenario.title or name}[/]")
     with Bars(console) as bars:
-        return run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars), folder
+        results = run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars, jobs=jobs)
+    return results, folder
 
 
 def _refuted(results: Results) -> bool:
@@ -172,7 +174,10 @@ def _gradients(entry: Results | None) -> str | None:
     found = f"{entry['estimated']} of {entry['asked']} private gradients"
     if float(entry["worst"]) < EXACT_GRADIENT:
         return f"{found} recovered from the wire, the worst to {_number(entry['worst'])}."
-    return f"{found} estimated from the wire, median relative error {_number(entry['median'])}."
+    return (
+        f"{found} estimated from the wire, median relative error {_number(entry['median'])} "
+        f"({_number(entry['baseline'])} by knowing nothing)."
+    )
 
 
 def _images(entry: Results | None) -> str | None:
@@ -182,7 +187,9 @@ def _images(entry: Results | None) -> str | None:
     rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
     if rebuilt:
         return f"{rebuilt} of {len(skills)} training images rebuilt."
-    return f"No training image rebuilt: none better than the prior's guess by more than {max(0.0, *skills):.1%}."
+    best = max(skills)
+    than = f"better than the prior's guess by more than {best:.1%}" if best > 0 else "better than the prior's guess"
+    return f"No training image rebuilt: none is {than}."
 
 
 def _fail(error: NetsimError) -> NoReturn:

@@ -1,8 +1,10 @@
 """Results as plain data: what results.json holds and what the report is made of."""
 
+import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -10,6 +12,7 @@ import networkx as nx
 import numpy as np
 
 from attacks.audit.audit import Audit
+from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
 from attacks.score import GradientScore, ImageScore
 from netsim.arrays import Array
@@ -192,6 +195,7 @@ def gradients(score: GradientScore) -> Results:
         "hidden": list(score.hidden),
         "worst": score.worst,
         "median": score.median,
+        "baseline": score.baseline,
         "curve": curve[thinned(len(curve))].tolist() if curve.size else [],
     }
 
@@ -229,6 +233,7 @@ def audit(found: Audit) -> Results:
         "pair": found.pair.description,
         "trials": found.trials,
         "confidence": found.confidence,
+        "activations": found.activations,
         "first_violation": found.first_violation,
         "uncovered": None if found.uncovered is None else str(found.uncovered),
         "claim": {
@@ -246,21 +251,26 @@ def audit(found: Audit) -> Results:
             "estimate": found.epsilon_exact,
             "upper": max(e.epsilon.upper for e in found.exact),
             "by_formula": all(e.by_formula for e in found.exact),
-            "upper_bound_only": any(e.off_wire for e in found.exact),
+            "upper_bound_only": any(math.isfinite(e.granted_from) for e in found.exact),
         },
         "epsilon_audited": found.epsilon_audited,
         "white_box": _game(found.white_box),
         "black_box": None if found.black_box is None else _game(found.black_box),
-        "growth": [list(point) for point in max((e.growth for e in found.exact), key=_last)],
+        "black_box_refused": found.refused,
+        "growth": [asdict(level) for level in max((e.growth for e in found.exact), key=_last)],
+        "not_judged_from": min((e.unreliable_from for e in found.exact if e.unreliable_from), default=None),
+        "leaks": [{"share": e.leaks, "message": str(e.uncovered)} for e in found.exact if e.uncovered is not None],
         "checks": {
             "mean_exp_minus_loss": [e.self_check.mean for e in found.exact],
-            "noise_law_p": [e.noise_law_p for e in found.exact],
+            "mean_passed": [e.self_check.passed for e in found.exact],
+            "noise_law_p": [e.noise.p for e in found.exact],
+            "noise_law_passed": [e.noise.passed for e in found.exact],
         },
     }
 
 
-def _last(growth: tuple[tuple[int, float], ...]) -> float:
-    return growth[-1][1] if growth else 0.0
+def _last(growth: tuple[Level, ...]) -> float:
+    return growth[-1].estimate if growth else 0.0
 
 
 def _game(game: GameResult) -> Results:

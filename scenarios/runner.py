@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from attacks import gradients
 from attacks.audit.audit import Infer, Simulate, audit
-from attacks.audit.exact import Sample
+from attacks.audit.explain import Sample
 from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
 from netsim.adversary import Adversary
@@ -45,26 +45,32 @@ class Silent:
 
 
 def run_scenario(
-    source: Scenario | Located, folder: Path, *, command: str = "", progress: Progress | None = None
+    source: Scenario | Located,
+    folder: Path,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
+    jobs: int = 1,
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
     You get a `ScenarioError` before time 0 for a scenario whose parts do not fit; nothing is written then. A
-    Ctrl-C ends the run early: what was done is in the folder, marked "interrupted", and is returned.
+    Ctrl-C ends the run early: what was done is in the folder, marked "interrupted", and is returned. `jobs`
+    processes share an audit's simulations (−1: as many as there are cores); the numbers are the same.
     """
     scenario = source.scenario if isinstance(source, Located) else source
     try:
         experiment = Experiment.of(scenario)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
-    return _Session(experiment, folder, command, progress or Silent()).run()
+    return _Session(experiment, folder, command, progress or Silent(), jobs).run()
 
 
 class _Session:
     """One scenario while it runs."""
 
-    def __init__(self, experiment: Experiment, folder: Path, command: str, progress: Progress) -> None:
-        self.experiment, self.folder, self.progress = experiment, folder, progress
+    def __init__(self, experiment: Experiment, folder: Path, command: str, progress: Progress, jobs: int) -> None:
+        self.experiment, self.folder, self.progress, self.jobs = experiment, folder, progress, jobs
         self.results = describe.header(experiment, command)
 
     def run(self) -> Results:
@@ -177,6 +183,7 @@ class _Session:
                 rng=Streams(simulation.seed).generator("audit", subject.spec.name),
                 infer=_inversion_or_none(simulation.algorithm),
                 progress=self.progress.advance,
+                jobs=self.jobs,
             )
         except PrivacyError as error:
             return {"refused": str(error)}

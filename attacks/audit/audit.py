@@ -3,20 +3,25 @@
 The caller brings the two hypotheses and the way to simulate each world; an audit opens no truth of its own.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.exact import ExactLoss, Explained, Sample, Uncovered, combine, explain
+from attacks.audit.exact import ExactLoss, combine
+from attacks.audit.explain import Explained, Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
-from attacks.audit.verdict import Judgement, decide
+from attacks.audit.intervals import error_rate
+from attacks.audit.parallel import spread
+from attacks.audit.verdict import ROUNDING, Judgement, decide
 from attacks.gradients.baton import GradientEstimate
 from attacks.replay import Hypothesis
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.claims import Claim
-from netsim.errors import PrivacyError
+from netsim.errors import AttackError, PrivacyError
 
 Simulate = Callable[[int, int], Sample]
 """(world 0 or 1, chunk) ↦ independent transcripts of that world."""
@@ -40,7 +45,8 @@ class Audit:
 
     `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
     with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
-    was brought.
+    was brought and did not refuse (`refused`). All intervals and both games hold together at `confidence`.
+    `trials` transcripts of each world were simulated.
     """
 
     claim: Claim
@@ -48,6 +54,7 @@ class Audit:
     exact: tuple[ExactLoss, ExactLoss]
     white_box: GameResult
     black_box: GameResult | None
+    refused: str | None
     judgement: Judgement
     trials: int
     confidence: float
@@ -59,21 +66,31 @@ class Audit:
 
     @property
     def epsilon_audited(self) -> float:
-        """The better game's lower bound; each is valid at its confidence, so the pair of them at twice the α."""
-        return max(game.epsilon_audited for game in (self.white_box, self.black_box) if game is not None)
+        """The better game's lower bound."""
+        return _best(self.white_box, self.black_box).epsilon_audited
+
+    @property
+    def activations(self) -> int:
+        """How often the agent released something in the transcripts that were examined."""
+        return max((level.activation for e in self.exact for level in e.growth), default=0)
 
     @property
     def uncovered(self) -> Uncovered | None:
-        """The first uncovered message, in either direction."""
-        return next((e.uncovered for e in self.exact if e.uncovered is not None), None)
+        """The first uncovered message that tells in more than δ of the transcripts, in either direction."""
+        return _first_uncovered(self.exact)
 
     @property
     def first_violation(self) -> int | None:
-        """The activation at which the exact budget first exceeds the claim, or the first uncovered message's."""
+        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message."""
         if self.uncovered is not None:
             return self.uncovered.activation
         claimed = self.claim.epsilon
-        over = [k for e in self.exact for k, level in e.growth if claimed is not None and level > claimed]
+        over = [
+            level.activation
+            for e in self.exact
+            for level in e.growth
+            if claimed is not None and level.lower > claimed * (1 + ROUNDING)
+        ]
         return min(over, default=None)
 
 
@@ -88,40 +105,31 @@ def audit(
     rng: np.random.Generator,
     infer: Infer | None = None,
     progress: Callable[[int], None] | None = None,
+    jobs: int = 1,
 ) -> Audit:
-    """Audit `claim` on one pair with `trials` transcripts of each world, `chunk` at a time.
+    """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
-    Each of the two games has confidence 1 − (1 − confidence)/2, so that all that is said holds at `confidence`.
-    You get a `PrivacyError` if a self-check fails: then there is no verdict.
+    The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
+    so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
+    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict.
     """
-    explained: tuple[list[Explained], list[Explained]] = ([], [])
-    guesses: tuple[list[Array], list[Array]] = ([], [])
-    for index in range(-(-trials // chunk)):
-        for world in (0, 1):
-            sample = simulate(world, index)
-            true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
-            explained[world].append(explain(sample, pair.agent, true, other))
-            if infer is not None:
-                guesses[world].append(_resemblance(infer(sample.view), pair))
-            if progress is not None:
-                progress(sample.view.replicas)
-    each = 1 - (1 - confidence) / 2
-    exact = tuple(combine(parts, claim.delta, each) for parts in explained)
+    tasks = [(world, index) for index in range(-(-trials // chunk)) for world in (0, 1)]
+    evidence = _Evidence(infer is not None)
+    for (world, _), one in zip(tasks, spread(_Look(simulate, pair, infer), tasks, jobs), strict=True):
+        evidence.add(world, one)
+        if progress is not None:
+            progress(one.explained.losses.size)
+    share = error_rate(confidence) / (3 if evidence.attacked else 2)
+    first, second = (combine(parts, claim.delta, 1 - share / 2) for parts in evidence.explained)
+    exact = (first, second)
     if not all(direction.passed for direction in exact):
         raise PrivacyError(_failed_check(exact))
-    scores_0, scores_1 = -exact[0].losses, exact[1].losses
-    white = play(scores_0, scores_1, delta=claim.delta, confidence=each, rng=rng)
+    white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=rng)
     black = None
-    if infer is not None:
-        black = play(
-            np.concatenate(guesses[0]),
-            np.concatenate(guesses[1]),
-            delta=claim.delta,
-            confidence=each,
-            rng=rng,
-        )
-    best = white if black is None or white.epsilon_audited >= black.epsilon_audited else black
-    uncovered = next((e.uncovered for e in exact if e.uncovered is not None), None)
+    if evidence.attacked:
+        zero, one = (np.concatenate(guesses) for guesses in evidence.guesses)
+        black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=rng)
+    uncovered = _first_uncovered(exact)
     judgement = decide(
         epsilon_claimed=claim.epsilon,
         delta=claim.delta,
@@ -129,14 +137,85 @@ def audit(
         exact_lower=max(e.epsilon.lower for e in exact),
         exact_upper=max(e.epsilon.upper for e in exact),
         uncovered=None if uncovered is None else str(uncovered),
-        audited=best,
+        audited=_best(white, black),
+        not_judged=_not_judged(exact, claim.epsilon),
     )
-    return Audit(claim, pair, (exact[0], exact[1]), white, black, judgement, trials, confidence)
+    return Audit(claim, pair, exact, white, black, evidence.refused, judgement, first.losses.size, confidence)
 
 
-def _resemblance(estimates: list[GradientEstimate], pair: Pair) -> Array:
+class _Seen(NamedTuple):
+    """One sample explained, and the attack's score of each transcript, or why it refused."""
+
+    explained: Explained
+    guess: Array | None
+    refused: str | None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Simulates one sample and says what is seen in it; may run in another process."""
+
+    simulate: Simulate
+    pair: Pair
+    infer: Infer | None
+
+    def __call__(self, world: int, index: int) -> _Seen:
+        sample = self.simulate(world, index)
+        true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
+        explained = explain(sample, self.pair.agent, true, other)
+        if self.infer is None:
+            return _Seen(explained, None, None)
+        try:
+            estimates = self.infer(sample.view)
+        except AttackError as error:
+            return _Seen(explained, None, str(error))
+        return _Seen(explained, _resemblance(estimates, self.pair, sample.view.replicas), None)
+
+
+class _Evidence:
+    """What is gathered sample by sample: explained losses, and what the attack makes of the links."""
+
+    def __init__(self, attacked: bool) -> None:
+        self.attacked = attacked
+        self.refused: str | None = None
+        self.explained: tuple[list[Explained], list[Explained]] = ([], [])
+        self.guesses: tuple[list[Array], list[Array]] = ([], [])
+
+    def add(self, world: int, seen: _Seen) -> None:
+        self.explained[world].append(seen.explained)
+        if seen.guess is not None:
+            self.guesses[world].append(seen.guess)
+        if seen.refused is not None:
+            self.attacked, self.refused = False, seen.refused
+
+
+def _first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:
+    found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
+    return min(found, key=lambda u: u.activation, default=None)
+
+
+def _best(white: GameResult, black: GameResult | None) -> GameResult:
+    return white if black is None or white.epsilon_audited >= black.epsilon_audited else black
+
+
+def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> str | None:
+    """Why nothing may be called consistent, if something was not looked at, or only as an upper bound."""
+    for e in exact:
+        if e.unreliable_from is not None:
+            return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
+        if e.faint is not None:
+            return f"{e.faint}; that may be rounding, and no noise covers it"
+        if math.isfinite(e.granted_from) and not (claimed is not None and e.epsilon.upper <= claimed):
+            return (
+                f"from activation {e.granted_from:.0f} on releases are not on the wire as they were released, and "
+                "only the upper end of the exact ε speaks of these"
+            )
+    return None
+
+
+def _resemblance(estimates: list[GradientEstimate], pair: Pair, replicas: int) -> Array:
     """How much more the inferred gradients look like world 1's than world 0's, per replica."""
-    score = np.zeros(1)
+    score = np.zeros(replicas)
     for e in estimates:
         if e.agent != pair.agent:
             continue
@@ -149,7 +228,7 @@ def _resemblance(estimates: list[GradientEstimate], pair: Pair) -> Array:
 
 def _failed_check(exact: tuple[ExactLoss, ...]) -> str:
     checks = ", ".join(
-        f"E[e^−L] = {e.self_check.mean:.4g} (at least {e.self_check.lower:.4g}), noise law p = {e.noise_law_p:.2g}"
+        f"E[e^−L] = {e.self_check.mean:.4g} (at least {e.self_check.lower:.4g}), noise law p = {e.noise.p:.2g}"
         for e in exact
     )
     return f"no verdict: a self-check failed ({checks}); the replay or the declared noise law is wrong"

@@ -185,7 +185,9 @@ class _Table:
         return cls(grid, below_0, below_1, scores_0.size, scores_1.size, delta)
 
     def band(self) -> tuple[float, float]:
-        """(threshold_0, threshold_1) with the most promising odds of right to wrong guesses."""
+        """(threshold_0, threshold_1) with the most promising odds; where all scores are equal, never speak."""
+        if self.thresholds.size == 2:
+            return -math.inf, math.inf
         trials = self.size_0 + self.size_1
         right = (self.below_0[:, None] + 1 - self.below_1[None, :]) / 2
         wrong = (self.below_1[:, None] + 1 - self.below_0[None, :]) / 2

@@ -7,7 +7,8 @@ from enum import StrEnum
 from attacks.audit.game import GameResult
 from netsim.errors import PrivacyError
 
-_ROUNDING = 1e-9  # relative: an exact value equal to the claim but for rounding does not refute it
+ROUNDING = 1e-9
+"""Relative: an exact value equal to the claim but for rounding does not refute it."""
 
 
 class Verdict(StrEnum):
@@ -39,6 +40,7 @@ def decide(
     exact_upper: float | None = None,
     uncovered: str | None = None,
     audited: GameResult | None = None,
+    not_judged: str | None = None,
     self_checks_passed: bool = True,
     vacuous_above: float = 20.0,
 ) -> Judgement:
@@ -49,8 +51,8 @@ def decide(
     3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
     4. `exact_lower` or the game's lower bound above the claim: **refuted**;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
-    6. `exact_lower` to `exact_upper` is not a finite interval, and no game's ceiling reaches the claim:
-       **underpowered**;
+    6. `not_judged` names something that could not be looked at, or `exact_lower` to `exact_upper` is not a
+       finite interval and no game's ceiling reaches the claim: **underpowered**;
     7. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). Tightness
@@ -69,19 +71,22 @@ def decide(
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
     found = max(exact_lower or 0.0, audited.epsilon_audited if audited else 0.0)
     tightness = _ratio(found, epsilon_claimed)
-    if found > epsilon_claimed * (1 + _ROUNDING):
+    if found > epsilon_claimed * (1 + ROUNDING):
         reason = f"ε is at least {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)
     if epsilon_claimed > vacuous_above:
         odds = _odds(epsilon_claimed)
         reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {odds} to 1. {measured}"
         return Judgement(Verdict.VACUOUS, reason, tightness)
+    if not_judged is not None:
+        reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
+        return Judgement(Verdict.UNDERPOWERED, reason, tightness)
     enclosed = exact_lower is not None and exact_upper is not None and math.isfinite(exact_upper)
     if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)
     share = "" if tightness is None else f", and {tightness:.0%} of it was found"
-    open_end = exact_upper is not None and exact_upper > epsilon_claimed * (1 + _ROUNDING)
+    open_end = exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING)
     more = " The exact interval reaches above the claim: more losses would narrow it." if open_end else ""
     reason = f"Nothing measured is proven to exceed the {claim}{share}. {measured}{more}"
     return Judgement(Verdict.CONSISTENT, reason, tightness)

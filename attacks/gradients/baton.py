@@ -38,13 +38,18 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
 
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
     A visit is whole if the message heard just before the outgoing one was addressed to its sender; the very
-    first holder's incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    first holder's incoming baton is the public start, zeros under the name `noisy` and ``x``. A tap that misses
+    packets may have missed a first transmission and heard its repetition, after the next holder's: a message
+    whose first attempt it did not hear is out of its place.
     """
     seen: dict[int, int] = {}
+    complete = view.adversary.capture_loss == 0
     start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
     receiver, incoming = first, start
     for row in view.transcript.on_links():
         agent = row.sender
+        if not complete and row.attempt > 0:
+            continue
         if receiver == agent and row.number == seen.get(agent, 0):
             seen[agent] = row.number + 1
             yield Visit(agent, row.number, incoming, row.values)

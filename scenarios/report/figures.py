@@ -116,7 +116,8 @@ def network(net: Result, prefix: str) -> Markup:
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _growth(audit: Result) -> tuple[list[float], list[float]]:
     """Activations and the ε spent by the end of each; ∞ from the first uncovered message on."""
-    pairs = list({number(k): number(e) for k, e in items(audit, "growth")}.items())
+    levels = items(audit, "growth")
+    pairs = list({number(level["activation"]): number(level["estimate"]) for level in levels}.items())
     first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
     spent = [math.inf if k >= first else e for k, e in pairs]
     return _every([k for k, _ in pairs], _last), _every(spent, _last)

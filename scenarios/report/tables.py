@@ -75,8 +75,10 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
             "What the mechanism gives",
             (
                 line("Pair examined", "", lambda a: _text(a.get("pair"))),
+                line("Activations examined", "of the audited agent", lambda a: count(a.get("activations"))),
                 line("How ε exact was found", "", _method),
-                line("Message no noise covers", "", lambda a: _text(a.get("uncovered"), "none found")),
+                line("Message no noise covers", "", _uncovered),
+                line("Not judged", "noise below the rounding of the values", _unjudged),
                 line("First violating activation", "of the audited agent", lambda a: _activation(a)),
             ),
         ),
@@ -85,8 +87,12 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
             (
                 line("Transcripts", "simulated of each world", lambda a: count(a.get("trials"))),
                 line("Confidence", "of all that is said, together", lambda a: _confidence(a.get("confidence"))),
-                line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"))),
-                line("Black box", "sees what the taps give", lambda a: _game(a.get("black_box"))),
+                line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"), None)),
+                line(
+                    "Black box",
+                    "sees what the taps give",
+                    lambda a: _game(a.get("black_box"), a.get("black_box_refused")),
+                ),
             ),
         ),
         Group(
@@ -134,6 +140,18 @@ def _method(audit: Result) -> str:
     return how + (more if exact.get("upper_bound_only") else "")
 
 
+def _uncovered(audit: Result) -> str:
+    if audit.get("uncovered"):
+        return str(audit["uncovered"])
+    rare = [f"{leak['message']}: in {show(leak['share'], 2)} of the transcripts" for leak in items(audit, "leaks")]
+    return "\n".join(rare) or "none found"
+
+
+def _unjudged(audit: Result) -> str:
+    first = audit.get("not_judged_from")
+    return "nothing" if first is None else f"from activation {count(first)} on"
+
+
 def _activation(audit: Result) -> str:
     return "none" if audit.get("first_violation") is None else count(audit["first_violation"])
 
@@ -142,9 +160,9 @@ def _confidence(value: Any) -> str:
     return MISSING if number(value) != number(value) else show(value, 4)
 
 
-def _game(game: Result | None) -> str:
+def _game(game: Result | None, refused: str | None) -> str:
     if not game:
-        return "not played"
+        return f"not played: {refused}" if refused else "not played"
     return (
         f"ε ≥ {show(game.get('epsilon_audited'), 4)}\n"
         f"{count(game.get('correct'))} of {count(game.get('guesses'))} guesses right, "

@@ -39,7 +39,7 @@ def test_the_rules_hold(copy):
     ("file", "line"),
     [
         ("netsim/clock.py", "import attacks.replay"),
-        ("attacks/replay.py", "import scenarios.runner"),
+        ("attacks/replay/reader.py", "import scenarios.runner"),
         ("attacks/gradients/recal.py", "from netsim.truth import Truth"),
         ("attacks/audit/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/single_record.py", "import netsim.simulation"),

@@ -8,41 +8,28 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting import gaussian_epsilon
-from attacks.audit.audit import Pair, audit
-from attacks.audit.exact import combine, explain
+from attacks.audit.audit import Pair
+from attacks.audit.exact import combine
+from attacks.audit.explain import Explained, explain
+from attacks.audit.noise import NOTHING
 from attacks.audit.verdict import Verdict
-from attacks.gradients import infer
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent
-from netsim.claims import Adjacency, Claim
+from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.problems import LeastSquares, LogisticLoss, Problem
+from netsim.problems import LogisticLoss
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.runner import worlds
+from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, digits_problem, dp_recal, synthetic_problem
-
-RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
 
 
 def record_pair(problem, agent=1):
     own = problem.objectives[agent]
     return Pair(agent, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
-
-
-def judged(simulation, pair, claim, trials=400, attack=infer, seed=0):
-    return audit(
-        worlds(simulation, pair.agent, pair.hypotheses[1], trials // 2),
-        pair,
-        claim,
-        trials=trials,
-        chunk=trials // 2,
-        confidence=0.95,
-        rng=np.random.default_rng(seed),
-        infer=attack,
-    )
 
 
 def audited_recal(reading, trials=400, per_agent=25):
@@ -70,6 +57,14 @@ class TestDPRecal:
             assert game.correct == game.guesses == game.trials
             assert game.epsilon_audited == game.ceiling > 3 > found.claim.epsilon
 
+    @pytest.mark.parametrize("stddev", [1.0, 1e5, 1e10])
+    def test_no_level_of_the_noise_hides_the_leak(self, stddev):
+        problem = digits_problem()
+        simulation = Simulation(problem, ring(8), replace(dp_recal(problem, "as_deployable", 12), stddev=stddev))
+        found = judged(simulation, record_pair(problem), claim_of(1.0, DELTA), attack=None)
+        assert found.judgement.verdict is Verdict.UNPROTECTED
+        assert (found.uncovered.name, found.uncovered.activation) == ("x", 2)
+
     @pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
     def test_the_repairs_are_consistent(self, reading):
         """False alarm: each bound used here holds with probability 0.95."""
@@ -94,15 +89,6 @@ class TestDPRecal:
         assert found.epsilon_exact < found.claim.epsilon / 4
 
 
-def quadratic_world(algorithm, agents=3):
-    """Every agent pulls towards its own point; the adjacent agent 1 pulls elsewhere: Δ∇f is constant."""
-    eye = np.eye(4)
-    objectives = [LeastSquares(eye, np.full(4, float(i)), 0.5) for i in range(agents)]
-    other = LeastSquares(eye, np.full(4, 1.0) + np.array([0.5, -0.5, 0.5, 0.5]), 0.5)
-    simulation = Simulation(Problem(tuple(objectives)), ring(agents), algorithm)
-    return simulation, Pair(1, (objectives[1], other), "another target")
-
-
 @dataclass(frozen=True)
 class Averaging(Algorithm):
     """x ← W x̃ − step ∇f(W x̃) with additive noise, the gradient taken where everybody can see: sound by design.
@@ -123,10 +109,6 @@ class Averaging(Algorithm):
             mixed = (await node.exchange(x=told)).mix("x")
             x = mixed - 0.3 * await node.gradient(mixed)
             node.estimate(x)
-
-
-def claim_of(epsilon, delta):
-    return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "any")
 
 
 DIFFERENCE = np.array([0.5, -0.5, 0.5, 0.5]) / 4  # of the gradients: eye has four records
@@ -153,8 +135,8 @@ class TestSupremum:
         assert found.judgement.verdict is Verdict.CONSISTENT
         assert found.epsilon_exact == pytest.approx(epsilon, rel=1e-9)
         growth = found.exact[0].growth
-        assert [k for k, _ in growth] == [1, 2, 3, 4, 5]
-        assert growth[0][1] == 0
+        assert [level.activation for level in growth] == [1, 2, 3, 4, 5]
+        assert growth[0].estimate == 0
 
     def test_a_claim_a_little_too_small_is_refuted_and_dated(self):
         sigma = 0.3
@@ -174,10 +156,14 @@ class TestSupremum:
 class TestSelfChecks:
     """Noise half as large as declared: the value sent is not the value released."""
 
-    def test_noise_of_another_size_is_an_uncovered_message(self):
+    def test_what_is_not_sent_as_it_was_released_is_not_held_against_the_claim(self):
+        """Half the noise goes on the wire: who is granted the release knows all, who sees the wire does not."""
         simulation, pair = quadratic_world(Averaging(Laplace(0.4), factor=0.5))
         found = judged(simulation, pair, claim_of(5.0, 0.0), attack=None)
-        assert found.judgement.verdict is Verdict.UNPROTECTED
+        assert found.judgement.verdict is Verdict.UNDERPOWERED
+        assert "not on the wire as they were released" in found.judgement.reason
+        assert all(e.epsilon.lower == 0 and math.isinf(e.epsilon.upper) for e in found.exact)
+        assert found.epsilon_audited == 0
 
     @pytest.mark.parametrize("law", [Laplace, Gaussian])
     def test_a_sampler_that_lies_gives_no_verdict(self, law, monkeypatch):
@@ -213,9 +199,10 @@ class TestDescent:
         assert claim.epsilon == pytest.approx(5 * 2 * 0.1 * 0.3 / 0.3)
         assert found.judgement.verdict is Verdict.CONSISTENT
         assert 0.3 < found.judgement.tightness <= 1
-        levels = [level for _, level in found.exact[0].growth]
+        levels = [level.estimate for level in found.exact[0].growth]
         assert levels[0] == 0
-        assert all(b > a for a, b in pairwise(levels))
+        assert all(b >= a for a, b in pairwise(levels))
+        assert levels[1] > 0
         assert levels[-1] <= claim.epsilon
 
     def test_half_the_noise_is_refuted(self):
@@ -262,12 +249,21 @@ class TestDescent:
 def test_upper_end_covers_when_differences_depend_on_the_noise():
     """A filter's bound against a mechanism whose ε is known: cost 1 or 4 by a fair coin that the losses do not
     show is at most the worse of both, 2-GDP, and at least the mixture's."""
-    from attacks.audit.exact import Explained
-
     rng = np.random.default_rng(2)
     cost = rng.choice([1.0, 4.0], size=(1, 20_000))
     losses = rng.normal(cost[0] / 2, np.sqrt(cost[0]))
-    part = Explained(losses, cost, (1,), frozenset({Gaussian}), None, False, rng.random(1000), None)
+    part = Explained(
+        steps=losses[None],
+        cost=cost,
+        activations=(1,),
+        laws=frozenset({Gaussian}),
+        leaked=np.full(20_000, np.inf),
+        uncovered=None,
+        faint=None,
+        granted_from=math.inf,
+        noise=NOTHING,
+        unreliable_from=None,
+    )
     found = combine([part], 1e-2, 0.95)
     assert not found.by_formula
     assert found.epsilon.upper >= gaussian_epsilon(2.0, 1e-2)

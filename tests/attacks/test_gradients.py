@@ -9,7 +9,7 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Clip, PrivateGradientDescent, Recal
 from netsim.errors import AttackError
-from netsim.links import LinkLaw
+from netsim.links import LinkLaw, UniformDelay
 from netsim.problems import L1, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
@@ -134,3 +134,38 @@ def test_infer_picks_the_strongest_inversion():
     assert inversion_of(dp_recal(problem, "told_state")) is through_iterates
     view = tapped_ring(problem, dp_recal(problem, "as_deployable")).run().views[0]
     assert len(infer(view)) == len(through_iterates(view))
+
+
+@pytest.mark.parametrize(("loss", "missed"), [(0.1, 0.1), (0.3, 0.02), (0.0, 0.2)])
+def test_a_tap_that_misses_packets_loses_estimates_and_never_invents_one(loss, missed):
+    """A repetition heard without its first transmission comes after the next holder's baton."""
+    problem = synthetic_problem()
+    law = LinkLaw(UniformDelay(0.01, 0.03), loss=loss, reliable=True)
+    some = 0
+    for seed in range(12):
+        run = Simulation(
+            problem,
+            topology.ring(5),
+            Recal(step=0.5, activations=100),
+            law,
+            adversaries=(Adversary(capture_loss=missed),),
+            seed=seed,
+            measure=False,
+        ).run()
+        score = score_gradients(infer(run.views[0]), run.truth)
+        some += score.estimated
+        assert not score.errors.size or score.worst < 1e-9
+    assert 20 < some < 12 * 100
+
+
+def test_the_baseline_is_the_error_of_who_knows_the_ridge_alone():
+    problem = synthetic_problem()
+    run = tapped_ring(problem, Recal(step=0.5, activations=40)).run()
+    score = score_gradients(infer(run.views[0]), run.truth)
+    errors = [
+        np.linalg.norm(0.5 * q.point - q.gradient) / max(1, np.linalg.norm(q.gradient))
+        for queries in run.truth.queries
+        for q in queries
+    ]
+    assert score.baseline == pytest.approx(np.median(errors))
+    assert 0.01 < score.baseline < 1

@@ -137,7 +137,10 @@ def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -
         "epsilon_audited": audited,
         "white_box": _game(audited, 9_998 if audited > 1 else 6_020),
         "black_box": _game(audited * 0.7, 9_998 if audited > 1 else 5_400),
-        "growth": [[k, level * math.sqrt(k / 50)] for k in range(1, 51)],
+        "growth": [
+            {"activation": k, "estimate": level * math.sqrt(k / 50), "lower": 0.9 * level * math.sqrt(k / 50)}
+            for k in range(1, 51)
+        ],
         "checks": {"mean_exp_minus_loss": [0.9987, 1.0021], "noise_law_p": [0.41, 0.083]},
     } | more
 

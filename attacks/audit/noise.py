@@ -1,0 +1,100 @@
+"""Does the noise that a replay recovers follow the law it was declared to have?
+
+Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as
+normal scores w_t they are independent standard normal vectors, whatever the law. Four properties are looked at:
+the coordinates themselves; the component along the difference Δ_t that the two worlds make (all that a loss
+with Gaussian noise depends on, and fixed before the noise is drawn); the length, ‖w_t‖² ~ χ²; the component
+along the noise of the release before. Noise that repeats, cancels, or is shared among coordinates, releases or
+transcripts fails one of them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+from attacks.replay import Release
+from netsim.arrays import Array, Mask
+
+ALPHA = 1e-4
+"""Probability that noise that follows its law fails the check."""
+SAMPLE = 20_000
+"""Coordinates looked at per sample, spread over the releases."""
+_FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
+
+
+class NoiseScores(NamedTuple):
+    """Each flat and uniform on (0, 1) if the noise follows its law."""
+
+    coordinates: Array
+    along_difference: Array
+    length: Array
+    along_previous: Array
+
+
+@dataclass(frozen=True)
+class NoiseCheck:
+    """Kolmogorov-Smirnov p-values of the four properties, and Bonferroni's of all."""
+
+    p_values: tuple[float, ...]
+
+    @property
+    def p(self) -> float:
+        """The smallest, times their number; 1 where there was no noise to look at."""
+        return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else 1.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the law is not refuted at `ALPHA`."""
+        return self.p >= ALPHA
+
+
+def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScores:
+    """Of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
+    parts: list[NoiseScores] = []
+    previous: Array | None = None
+    rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
+    for release, difference in zip(releases, differences, strict=True):
+        scores, noisy = _normal_scores(release)
+        parts.append(
+            NoiseScores(
+                np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
+                _along(scores, np.where(noisy, difference, 0.0)),
+                _length(scores, noisy),
+                np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
+            )
+        )
+        previous = scores
+    return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
+
+def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
+    """Pool the samples; a property that nothing was seen of has no p-value."""
+    pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
+    return NoiseCheck(tuple(float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size))
+
+
+def _normal_scores(release: Release) -> tuple[Array, Mask]:
+    """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some."""
+    noisy = np.broadcast_to(np.greater(release.mechanism.variance(), 0), release.value.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quantiles = release.mechanism.quantiles(release.observed, release.value)
+    scores = np.clip(special.ndtri(np.where(noisy, quantiles, 0.5)), -_FARTHEST, _FARTHEST)
+    noisy = np.logical_and(noisy, release.judged[:, None])
+    return np.where(noisy, scores, 0.0), noisy
+
+
+def _along(scores: Array, direction: Array) -> Array:
+    size = np.linalg.norm(direction, axis=-1)
+    seen = size > 0
+    return np.asarray(special.ndtr(np.sum(scores * direction, axis=-1)[seen] / size[seen]), dtype=np.float64)
+
+
+def _length(scores: Array, noisy: Mask) -> Array:
+    freedom = noisy.sum(axis=-1)
+    seen = freedom > 0
+    return np.asarray(stats.chi2.cdf(np.sum(scores**2, axis=-1)[seen], freedom[seen]), dtype=np.float64)
+
+
+NOTHING = NoiseScores(np.empty(0), np.empty(0), np.empty(0), np.empty(0))

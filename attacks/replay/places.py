@@ -1,0 +1,66 @@
+"""Where releases go on the wire, read off the code itself.
+
+One pass of the public code on empty values follows each array that `privatize` returned to the place where it
+is sent. It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
+"""
+
+import numpy as np
+
+from attacks.replay.recorded import Recorded
+from netsim.adversary import PublicKnowledge
+from netsim.arrays import Array
+from netsim.mechanisms import Mechanism
+from netsim.messages import Values
+from netsim.transcript import Record
+
+Slot = tuple[str, int, str]
+"""Where a release went: kind and number of the message, name of the field."""
+
+
+def find_releases(
+    public: PublicKnowledge, agent: int, rows: tuple[Record, ...], replicas: int, coins: np.random.Generator
+) -> dict[int, Slot]:
+    """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
+    node = _Tracer(public, agent, rows, replicas, coins)
+    with np.errstate(all="ignore"):
+        node.read()
+    return node.slots
+
+
+class _Tracer(Recorded):
+    """The pass on empty values."""
+
+    def __init__(
+        self,
+        public: PublicKnowledge,
+        agent: int,
+        rows: tuple[Record, ...],
+        replicas: int,
+        coins: np.random.Generator,
+    ) -> None:
+        super().__init__(public, agent, rows, replicas, coins)
+        self.slots: dict[int, Slot] = {}
+        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+        self._index: dict[int, int] = {}
+
+    async def gradient(self, x: Array) -> Array:
+        return np.full_like(x, np.nan)
+
+    async def proximal(self, v: Array, step: float) -> Array:  # noqa: ARG002
+        return np.full_like(v, np.nan)
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        empty = np.full_like(value, np.nan)
+        self._index[id(empty)] = len(self._made)
+        self._made.append(empty)
+        return empty
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            if (index := self._index.get(id(value))) is not None:
+                self.slots.setdefault(index, (row.kind, row.number, name))

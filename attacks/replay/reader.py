@@ -1,0 +1,157 @@
+"""Rerun one agent's public code on what was observed, under a hypothesis about its data.
+
+`gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would
+explain it; incoming messages are those observed; every other value that is sent is compared with the one
+observed, and so is which messages there are. Two replays of the same record, one per hypothesis, give the exact
+privacy loss of every release and the messages that no noise covers.
+
+The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never
+goes on the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an
+adversary who knows it, an upper bound for one who sees the wire.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from attacks.replay.places import Slot, find_releases
+from attacks.replay.recorded import EndOfRecord, Recorded
+from attacks.replay.replayed import ULPS, Comparison, Release, Replayed
+from netsim.adversary import AdversaryView, PublicKnowledge
+from netsim.arrays import Array
+from netsim.errors import TranscriptError
+from netsim.mechanisms import Mechanism
+from netsim.messages import Values
+from netsim.transcript import Record
+
+ROUNDING = 1e-10
+"""A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
+
+
+class Hypothesis(Protocol):
+    """What an agent's private objective might be. The caller brings it; an attack has no other."""
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), (replicas, dimension)."""
+        ...
+
+    def proximal(self, v: Array, step: float) -> Array:
+        """argmin f + ‖· − v‖²/(2·step), (replicas, dimension)."""
+        ...
+
+
+def replay(
+    view: AdversaryView,
+    agent: int,
+    hypothesis: Hypothesis,
+    coins: np.random.Generator,
+    releases: Sequence[Array] | None = None,
+) -> Replayed:
+    """Rerun `agent` on what a tap at its door recorded.
+
+    `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
+    are the outputs of its `privatize` calls, needed only where one is not sent verbatim. Under another
+    hypothesis than the true one (or with other coins) the agent may send other messages than were sent:
+    `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent or a release is neither on the
+    wire nor granted.
+    """
+    rows = view.at_node(agent)
+    slots = {} if releases is not None else find_releases(view.public, agent, rows, view.replicas, _clone(coins))
+    node = _Reader(view.public, agent, rows, view.replicas, coins, hypothesis, slots, releases)
+    node.read()
+    return node.finish()
+
+
+def _clone(coins: np.random.Generator) -> np.random.Generator:
+    twin = np.random.Generator(type(coins.bit_generator)())
+    twin.bit_generator.state = coins.bit_generator.state
+    return twin
+
+
+class _Reader(Recorded):
+    """The hypothesis's gradients, the observed releases, the comparisons."""
+
+    def __init__(
+        self,
+        public: PublicKnowledge,
+        agent: int,
+        rows: tuple[Record, ...],
+        replicas: int,
+        coins: np.random.Generator,
+        hypothesis: Hypothesis,
+        slots: dict[int, Slot],
+        granted: Sequence[Array] | None,
+    ) -> None:
+        super().__init__(public, agent, rows, replicas, coins)
+        self._found = Replayed()
+        self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
+        self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
+        self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._judged = np.ones(replicas, dtype=bool)
+
+    def finish(self) -> Replayed:
+        """What was found, with how the replay ended."""
+        self._found.departure, self._found.taken = self.departure, self.taken
+        self._found.overran = self.overran
+        return self._found
+
+    async def gradient(self, x: Array) -> Array:
+        return self._carried(self._hypothesis.gradient(x))
+
+    async def proximal(self, v: Array, step: float) -> Array:
+        return self._carried(self._hypothesis.proximal(v, step))
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        observed = self._carried(self._observed(len(self._found.releases)))
+        self._judge(mechanism, observed)
+        release = Release(self.activation, mechanism, observed, value, self._judged)
+        self._found.releases.append(release)
+        self._given[id(observed)] = release
+        return observed
+
+    def _observed(self, index: int) -> Array:
+        if self._granted is not None:
+            if index >= len(self._granted):
+                raise EndOfRecord
+            return self._granted[index]
+        if index not in self._slots:
+            raise TranscriptError(
+                f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
+                "released: grant the replay its value (the loss is then an upper bound)"
+            )
+        kind, number, name = self._slots[index]
+        return self._outgoing[kind, number].values[name]
+
+    def _judge(self, mechanism: Mechanism, observed: Array) -> None:
+        """A function of what was observed alone: the loss stays that of a transcript stopped at some time."""
+        stddev = np.broadcast_to(np.sqrt(mechanism.variance()), observed.shape)
+        drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
+        if np.any(drowned & self._judged):
+            self._judged = self._judged & ~drowned
+            if self._found.unreliable_from is None:
+                self._found.unreliable_from = self.activation
+
+    def _seen(self, row: Record) -> None:
+        for value in row.values.values():
+            self._carried(value)
+
+    def _carried(self, value: Array) -> Array:
+        np.fmax(self._largest, np.abs(value), out=self._largest)
+        return value
+
+    def _sent(self, row: Record, values: Values) -> None:
+        self._found.activations = self.activation
+        for name, value in values.items():
+            observed = row.values[name]
+            identical = np.array_equal(value, observed)
+            release = self._given.get(id(value))
+            if release is not None and identical:
+                release.on_wire = True
+                continue
+            rounding = None if identical else ULPS * np.finfo(float).eps * self._largest
+            self._found.comparisons.append(
+                Comparison(self.activation, name, row.receiver, observed, value, rounding, self._judged)
+            )

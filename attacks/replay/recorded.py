@@ -1,0 +1,154 @@
+"""A `Node` fed from a record: what every pass over a record shares."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+
+import numpy as np
+
+from attacks.replay.replayed import Departure
+from netsim.adversary import PublicKnowledge
+from netsim.arrays import Array
+from netsim.errors import ProtocolError
+from netsim.mechanisms import Mechanism
+from netsim.messages import Message, Values
+from netsim.node import Heard
+from netsim.regularizers import Regularizer
+from netsim.transcript import EVERYBODY, Record
+
+
+class EndOfRecord(Exception):  # noqa: N818
+    """Nothing further can be replayed."""
+
+
+class Recorded(ABC):
+    """One agent's port, fed with the rows of a tap at its door. Subclasses say what is private."""
+
+    def __init__(
+        self,
+        public: PublicKnowledge,
+        agent: int,
+        rows: tuple[Record, ...],
+        replicas: int,
+        coins: np.random.Generator,
+    ) -> None:
+        self.id, self.agents = agent, public.agents
+        self.neighbors = public.neighbors[agent]
+        self.weights: Array = np.array([public.weights[agent, j] for j in (agent, *self.neighbors)])
+        self.replicas, self.dimension = replicas, public.dimension
+        self.regularizer: Regularizer = public.regularizer
+        self.coins = coins
+        self.activation = 1
+        self.departure: Departure | None = None
+        self.taken: list[int] = []
+        self.overran = False
+        self._algorithm = public.algorithm
+        self._exchanged: dict[int, dict[int, Record]] = {}
+        self._direct: deque[Record] = deque()
+        self._outgoing: dict[tuple[str, int], Record] = {}
+        for row in rows:
+            if row.event == "sent":
+                self._outgoing[row.kind, row.number] = row
+            elif row.kind == "exchange":
+                self._exchanged.setdefault(row.number, {})[row.sender] = row
+            else:
+                self._direct.append(row)
+        self._unsent = len(self._outgoing)
+        self._counts = {"exchange": 0, "direct": 0}
+        self._received = 0
+
+    def read(self) -> None:
+        """Run the agent's code to the end of the record."""
+        coroutine = self._algorithm.run(self)
+        try:
+            coroutine.send(None)
+        except (StopIteration, EndOfRecord):
+            if self._unsent and self.departure is None:
+                self._depart(f"does not send {self._unsent} of the messages that were sent")
+            return
+        finally:
+            coroutine.close()
+        raise ProtocolError(
+            f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
+            "its node only, or it cannot be replayed"
+        )
+
+    def zeros(self) -> Array:
+        return np.zeros((self.replicas, self.dimension))
+
+    async def exchange(self, **values: Array) -> Heard:
+        number = self._counts["exchange"]
+        told = self._tell("exchange", values, EVERYBODY)
+        heard = self._exchanged.get(number, {})
+        if len(heard) < len(self.neighbors):
+            raise EndOfRecord
+        return Heard(self, told, {j: self._take(row) for j, row in heard.items()})
+
+    def send(self, to: int, **values: Array) -> None:
+        self._tell("direct", values, to)
+
+    def broadcast(self, **values: Array) -> None:
+        self._tell("direct", values, EVERYBODY)
+
+    async def receive(self) -> Message:
+        if not self._direct:
+            raise EndOfRecord
+        return self._take(self._direct.popleft())
+
+    def estimate(self, x: Array) -> None:  # noqa: ARG002
+        self.activation += 1
+
+    def _take(self, row: Record) -> Message:
+        self._received += 1
+        self._seen(row)
+        return _message(row)
+
+    def _tell(self, kind: str, values: Values, to: int) -> Message:
+        number = self._counts[kind]
+        row = self._outgoing.get((kind, number))
+        if row is None:
+            self.overran = not self._unsent
+            raise EndOfRecord
+        if to != row.receiver:
+            self._depart(f"sends {kind} message {number} to {_whom(to)}, not to {_whom(row.receiver)}")
+            raise EndOfRecord
+        if values.keys() != row.values.keys():
+            self._depart(f"sends {_fields(values)} in {kind} message {number}, not {_fields(row.values)}")
+            raise EndOfRecord
+        self._counts[kind] += 1
+        self._unsent -= 1
+        self.taken.append(self._received)
+        self._seen(row)
+        self._sent(row, values)
+        return _message(row)
+
+    def _depart(self, what: str) -> None:
+        self.departure = Departure(self.activation, what)
+
+    @abstractmethod
+    def _seen(self, row: Record) -> None:
+        """A message of the record, before the code goes on with it."""
+
+    @abstractmethod
+    async def gradient(self, x: Array) -> Array: ...
+
+    @abstractmethod
+    async def proximal(self, v: Array, step: float) -> Array: ...
+
+    @abstractmethod
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array: ...
+
+    @abstractmethod
+    def _sent(self, row: Record, values: Values) -> None:
+        """Values leave the agent in the message that was recorded as `row`."""
+
+
+def _message(row: Record) -> Message:
+    return Message(row.sender, row.kind, row.number, row.values)
+
+
+def _whom(receiver: int) -> str:
+    return "its neighbors" if receiver == EVERYBODY else f"agent {receiver}"
+
+
+def _fields(values: Values) -> str:
+    return ", ".join(map(repr, values)) or "no value"

@@ -1,0 +1,41 @@
+"""Audits of small worlds, for several tests."""
+
+import numpy as np
+
+from attacks.audit.audit import Audit, Pair, audit
+from attacks.gradients import infer
+from netsim.claims import Adjacency, Claim
+from netsim.problems import LeastSquares, Problem
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from scenarios.runner import worlds
+
+RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
+"""Of the digits split among eight agents, ‖a‖₂ ≤ 4."""
+
+
+def judged(simulation, pair, claim, trials=400, attack=infer, seed=0) -> Audit:
+    """Audited in two chunks at 95 % confidence."""
+    return audit(
+        worlds(simulation, pair.agent, pair.hypotheses[1], trials // 2),
+        pair,
+        claim,
+        trials=trials,
+        chunk=trials // 2,
+        confidence=0.95,
+        rng=np.random.default_rng(seed),
+        infer=attack,
+    )
+
+
+def quadratic_world(algorithm, agents=3):
+    """Every agent pulls towards its own point; the adjacent agent 1 pulls elsewhere: Δ∇f is constant."""
+    eye = np.eye(4)
+    objectives = [LeastSquares(eye, np.full(4, float(i)), 0.5) for i in range(agents)]
+    other = LeastSquares(eye, np.full(4, 1.0) + np.array([0.5, -0.5, 0.5, 0.5]), 0.5)
+    simulation = Simulation(Problem(tuple(objectives)), ring(agents), algorithm)
+    return simulation, Pair(1, (objectives[1], other), "another target")
+
+
+def claim_of(epsilon, delta):
+    return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "any")
