@@ -139,6 +139,16 @@ class Tally:
         self.received_bytes: int = 0
 
 
+class Broadcasts:
+    """Packets and bytes that each of an agent's wires sent because the agent told all its neighbors at once."""
+
+    __slots__ = ("sent", "sent_bytes")
+
+    def __init__(self) -> None:
+        self.sent: int = 0
+        self.sent_bytes: int = 0
+
+
 class Wire(Tally):
     """One direction of a link, from `source` to `target`; counts what it carried.
 
@@ -148,8 +158,9 @@ class Wire(Tally):
     """
 
     __slots__ = (
-        "_delay", "_environment", "_fifo", "_free_at", "_last_arrival", "_loss", "_rate", "_rng", "arrive",
-        "constant", "deliver", "lost", "lost_bytes", "plain", "sent", "sent_bytes", "source", "taps", "target",
+        "_delay", "_environment", "_fifo", "_free_at", "_last_arrival", "_loss", "_rate", "_rng", "_sent",
+        "_sent_bytes", "arrive", "broadcasts", "constant", "deliver", "lost", "lost_bytes", "plain", "source", "taps",
+        "target",
     )  # fmt: skip
 
     def __init__(
@@ -158,8 +169,9 @@ class Wire(Tally):
         super().__init__()
         self.source, self.target = source, target
         self.taps: list[Callable[[Heard], object]] = []
-        self.sent = self.lost = 0
-        self.sent_bytes = self.lost_bytes = 0
+        self.broadcasts: list[Broadcasts] = []
+        self._sent = self.lost = 0
+        self._sent_bytes = self.lost_bytes = 0
         self.deliver: Callable[[Any], None] = _nowhere
         self.arrive: Callable[[Any], None] = self._arrive
         self.constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
@@ -174,8 +186,8 @@ class Wire(Tally):
         environment = self._environment
         start = environment.now
         size = packet.size
-        self.sent += 1
-        self.sent_bytes += size
+        self._sent += 1
+        self._sent_bytes += size
         done = start
         if self._rate is not None:
             start = max(start, self._free_at)
@@ -197,6 +209,16 @@ class Wire(Tally):
         self.deliver(packet)
 
     @property
+    def sent(self) -> int:
+        """Packets put on the air, alone or in a broadcast."""
+        return self._sent + sum(told.sent for told in self.broadcasts)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Their bytes."""
+        return self._sent_bytes + sum(told.sent_bytes for told in self.broadcasts)
+
+    @property
     def in_flight_bytes(self) -> int:
         """Bytes on the way: sent, not yet arrived, not lost."""
         return self.sent_bytes - self.received_bytes - self.lost_bytes
@@ -209,15 +231,13 @@ def _nowhere(packet: Packet) -> None:
 def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order.
 
-    Where every channel is a plain wire (constant delay, no loss, no queue) the loop below is `Wire.send`
-    without its call: broadcasting is the innermost loop of a synchronous run.
+    Where every channel is a plain wire (constant delay, no loss, no queue) `at_once` is `Wire.send` of them all,
+    what they have in common done once: broadcasting is the innermost loop of a synchronous run. The wires are
+    taken as they are now, so connect and tap them first.
     """
-    wires = [
-        (channel, channel.constant)
-        for channel in channels
-        if isinstance(channel, Wire) and channel.plain and channel.constant is not None
-    ]
-    if len(wires) < len(channels):
+    wires = [channel for channel in channels if isinstance(channel, Wire)]
+    delays = [wire.constant for wire in wires if wire.plain and wire.constant is not None]
+    if len(delays) < len(channels):
         sends = [channel.send for channel in channels]
 
         def one_by_one(message: Message) -> None:
@@ -227,15 +247,20 @@ def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Cal
         return one_by_one
 
     queue, numbers = environment.heap()
+    arrivals = [wire.arrive for wire in wires]
+    taps = [(tap, wire.source, wire.target) for wire in wires for tap in wire.taps]
+    told = Broadcasts()
+    for wire in wires:
+        wire.broadcasts.append(told)
 
     def at_once(message: Message) -> None:
-        now, size = environment.now, message.size
-        for wire, delay in wires:
-            wire.sent += 1
-            wire.sent_bytes += size
-            for tap in wire.taps:
-                tap((now, wire.source, wire.target, message))
-            heappush(queue, (now + delay, DELIVERY, next(numbers), wire.arrive, message))
+        now = environment.now
+        told.sent += 1
+        told.sent_bytes += message.size
+        for tap, source, target in taps:
+            tap((now, source, target, message))
+        for delay, arrive, number in zip(delays, arrivals, numbers, strict=False):  # the numbers never end
+            heappush(queue, (now + delay, DELIVERY, number, arrive, message))
 
     return at_once
 

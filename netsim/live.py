@@ -100,6 +100,7 @@ class LiveNode:
         if mechanism.noiseless:
             return value
         released = mechanism.release(value, self._noise)
+        released.setflags(write=False)
         if self._releases is not None:
             self._releases.append(released)
         return released

@@ -25,7 +25,7 @@ UNUSED = random.Random(0)
 class Inbox:
     """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
 
-    __slots__ = ("_degree", "_direct", "_exchanges", "_future", "_wanted", "neighbors", "owner")
+    __slots__ = ("_degree", "_direct", "_exchanges", "_future", "_loop", "_wanted", "neighbors", "owner")
 
     def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
         self.owner, self.neighbors = owner, neighbors
@@ -33,6 +33,7 @@ class Inbox:
         self._exchanges: dict[int, dict[int, Message]] = {}
         self._direct: deque[Message] = deque()
         self._future: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._wanted: int | None = None
 
     def entrance(self, tally: Tally) -> Callable[[Message], None]:
@@ -66,28 +67,31 @@ class Inbox:
         """Wait until every neighbor's message of exchange `number` is here."""
         slot = self._exchanges.get(number)
         if slot is None or len(slot) < self._degree:
-            await self._wait(number)
+            await self._woken(number)
         return self._exchanges.pop(number)
 
     async def take(self) -> Message:
         """Wait for the next direct message."""
         if not self._direct:
-            await self._wait(None)
+            await self._woken(None)
         return self._direct.popleft()
 
-    async def _wait(self, wanted: int | None) -> None:
-        if self._future is not None:
+    def _woken(self, wanted: int | None) -> asyncio.Future[None]:
+        """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
+        if self._waits():
             raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
         self._wanted = wanted
-        self._future = asyncio.get_running_loop().create_future()
-        try:
-            await self._future
-        finally:
-            self._future = self._wanted = None
+        self._future = self._loop.create_future()
+        return self._future
+
+    def _waits(self) -> bool:
+        return self._future is not None and not self._future.done()
 
     def waits_for(self) -> str | None:
         """A sentence for a deadlock's message, or None if the agent does not wait here."""
-        if self._future is None:
+        if not self._waits():
             return None
         if self._wanted is None:
             return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
@@ -122,7 +126,7 @@ class Network:
             self._connect(edge, wire)
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
-        """Sends a message to all neighbors of an agent, in ascending order."""
+        """Sends a message to all neighbors of an agent, in ascending order; tap its wires before asking for it."""
         return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors])
 
     def waiting(self) -> str:

@@ -41,12 +41,17 @@ class Heard:
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
-        stacked = np.array([self._told.values[name], *self.values(name)])
-        return (self._node.weights @ stacked.reshape(len(stacked), -1)).reshape(stacked.shape[1:])
+        return self._node.weights @ _stacked([self._told.values[name], *self.values(name)])
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""
-        return np.sum(np.array(self.values(name)), axis=0)
+        return np.sum(_stacked(self.values(name)), axis=1)
+
+
+def _stacked(values: list[Array]) -> Array:
+    """Shape (replicas, values, dimension): one product or sum per replica, so no replica's bits depend on another."""
+    replicas, dimension = values[0].shape
+    return np.concatenate(values, axis=1).reshape(replicas, len(values), dimension)
 
 
 class Node(Protocol):

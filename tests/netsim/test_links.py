@@ -261,6 +261,19 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
     assert outcome(0.0) == outcome(1e-300)  # a loss that never happens takes the slow way
 
 
+def test_a_wire_counts_what_it_sends_alone_and_in_every_broadcast():
+    environment = VirtualEnvironment()
+    left, right = (Wire(environment, 0, j, LinkLaw(ConstantDelay(1.0)), random.Random(j)) for j in (1, 2))
+    left.deliver = right.deliver = lambda _: None
+    for wires in ([left, right], [left]):
+        fan_out(environment, wires)(message(0))
+    left.send(message(1))
+    assert [(w.sent, w.sent_bytes) for w in (left, right)] == [(3, 3 * SIZE), (1, SIZE)]
+    assert [w.in_flight_bytes for w in (left, right)] == [3 * SIZE, SIZE]
+    environment.run()
+    assert [(w.received, w.in_flight_bytes) for w in (left, right)] == [(3, 0), (1, 0)]
+
+
 # ── the reliable transport ──────────────────────────────────────────────────────────────────────────────
 
 
