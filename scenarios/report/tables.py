@@ -1,5 +1,6 @@
 """The numbers of the page in rows."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -135,7 +136,11 @@ def _method(audit: Result) -> str:
         return MISSING
     if number(exact.get("lower")) == float("inf"):
         return "the transcripts of the two worlds tell them apart with certainty"
-    how = "priced by a formula from the releases" if exact.get("by_formula") else "estimated from sampled losses"
+    if exact.get("by_formula"):
+        how = "priced by a formula from the releases"
+    else:
+        closed = math.isfinite(number(exact.get("upper")))
+        how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
     return how + (more if exact.get("upper_bound_only") else "")
 

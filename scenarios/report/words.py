@@ -58,6 +58,8 @@ def _subject(algorithm: Result, asked: bool, last: bool) -> dict[str, Any]:
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
     skills = [number(one.get("skill")) for one in items(parts["images"], "agents")]
     shown["median_skill"] = median(skills) if skills else math.nan
+    inferred = part(shown, "gradients")
+    shown["learned_nothing"] = number(inferred.get("median")) >= number(inferred.get("baseline"))
     sentence = sentence[:1].upper() + sentence[1:]
     return shown | {"word": word, "sentence": sentence, "mark": kind, "symbol": _SYMBOLS[kind]}
 

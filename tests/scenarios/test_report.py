@@ -60,6 +60,7 @@ def _gradients(error: float, rng: np.random.Generator) -> dict[str, Any]:
         "hidden": [1] * AGENTS,
         "worst": max(curve),
         "median": float(np.median(curve)),
+        "baseline": 0.19,
         "curve": curve,
     }
 
@@ -513,3 +514,12 @@ def test_the_scale_keeps_order_from_zero_to_infinity():
     assert labels[scale.zero] == "0"
     assert labels[scale.infinity] == "∞"
     assert all(math.isclose(scale.at(number(t)), p, abs_tol=1e-9) for p, t in scale.ticks() if t not in "0∞")
+
+
+@pytest.mark.parametrize(("baseline", "times"), [(0.19, 1), (1e-20, 4), (1e9, 0)])
+def test_an_estimate_worse_than_none_is_called_so(read, baseline, times):
+    """Of the four algorithms with estimates one has a median error above 0.19."""
+    given = sample()
+    for algorithm in given["algorithms"][:4]:
+        algorithm["gradients"]["baseline"] = baseline
+    assert read(given).text.count("no better than knowing nothing") == times
