@@ -6,8 +6,7 @@ is sent. It needs no private value: a branch on one would not be replayed faithf
 
 import numpy as np
 
-from attacks.replay.recorded import Recorded
-from netsim.adversary import PublicKnowledge
+from attacks.replay.recorded import Recorded, Recording
 from netsim.arrays import Array
 from netsim.mechanisms import Mechanism
 from netsim.messages import Values
@@ -17,11 +16,9 @@ Slot = tuple[str, int, str]
 """Where a release went: kind and number of the message, name of the field."""
 
 
-def find_releases(
-    public: PublicKnowledge, agent: int, rows: tuple[Record, ...], replicas: int, coins: np.random.Generator
-) -> dict[int, Slot]:
+def find_releases(recording: Recording) -> dict[int, Slot]:
     """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
-    node = _Tracer(public, agent, rows, replicas, coins)
+    node = _Tracer(recording)
     with np.errstate(all="ignore"):
         node.read()
     return node.slots
@@ -30,15 +27,8 @@ def find_releases(
 class _Tracer(Recorded):
     """The pass on empty values."""
 
-    def __init__(
-        self,
-        public: PublicKnowledge,
-        agent: int,
-        rows: tuple[Record, ...],
-        replicas: int,
-        coins: np.random.Generator,
-    ) -> None:
-        super().__init__(public, agent, rows, replicas, coins)
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording)
         self.slots: dict[int, Slot] = {}
         self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
         self._index: dict[int, int] = {}

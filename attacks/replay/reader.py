@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 
 from attacks.replay.places import Slot, find_releases
-from attacks.replay.recorded import EndOfRecord, Recorded
+from attacks.replay.recorded import EndOfRecord, Recorded, Recording
 from attacks.replay.replayed import ULPS, Comparison, Release, Replayed
-from netsim.adversary import AdversaryView, PublicKnowledge
+from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
 from netsim.mechanisms import Mechanism
@@ -56,9 +56,9 @@ def replay(
     `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent or a release is neither on the
     wire nor granted.
     """
-    rows = view.at_node(agent)
-    slots = {} if releases is not None else find_releases(view.public, agent, rows, view.replicas, _clone(coins))
-    node = _Reader(view.public, agent, rows, view.replicas, coins, hypothesis, slots, releases)
+    recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins)
+    slots = {} if releases is not None else find_releases(recording._replace(coins=_clone(coins)))
+    node = _Reader(recording, hypothesis, slots, releases)
     node.read()
     return node.finish()
 
@@ -74,21 +74,17 @@ class _Reader(Recorded):
 
     def __init__(
         self,
-        public: PublicKnowledge,
-        agent: int,
-        rows: tuple[Record, ...],
-        replicas: int,
-        coins: np.random.Generator,
+        recording: Recording,
         hypothesis: Hypothesis,
         slots: dict[int, Slot],
         granted: Sequence[Array] | None,
     ) -> None:
-        super().__init__(public, agent, rows, replicas, coins)
+        super().__init__(recording)
         self._found = Replayed()
         self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
-        self._judged = np.ones(replicas, dtype=bool)
+        self._judged = np.ones(self.replicas, dtype=bool)
 
     def finish(self) -> Replayed:
         """What was found, with how the replay ended."""

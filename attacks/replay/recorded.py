@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,17 +21,21 @@ class EndOfRecord(Exception):  # noqa: N818
     """Nothing further can be replayed."""
 
 
-class Recorded(ABC):
-    """One agent's port, fed with the rows of a tap at its door. Subclasses say what is private."""
+class Recording(NamedTuple):
+    """What a tap at an agent's door recorded, and what is known besides: the protocol and the agent's coins."""
 
-    def __init__(
-        self,
-        public: PublicKnowledge,
-        agent: int,
-        rows: tuple[Record, ...],
-        replicas: int,
-        coins: np.random.Generator,
-    ) -> None:
+    public: PublicKnowledge
+    agent: int
+    rows: tuple[Record, ...]
+    replicas: int
+    coins: np.random.Generator
+
+
+class Recorded(ABC):
+    """One agent's port, fed with a recording. Subclasses say what is private."""
+
+    def __init__(self, recording: Recording) -> None:
+        public, agent, rows, replicas, coins = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
         self.weights: Array = np.array([public.weights[agent, j] for j in (agent, *self.neighbors)])
