@@ -4,7 +4,9 @@ Everybody knows the protocol (Kerckhoffs): the algorithm with its parameters, th
 part of the objective. Nobody's view holds an objective or a datum: those stay in `netsim.truth`.
 """
 
+import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +16,7 @@ from netsim.links import Heard
 from netsim.messages import Message
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
+from netsim.wiretaps import Wiretaps
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
@@ -24,17 +27,22 @@ if TYPE_CHECKING:
 class Adversary:
     """An eavesdropper outside the network.
 
-    `links`: "all" or undirected pairs (i, j), both directions of which are heard as packets go on the air.
-    `nodes`: agents at whose door every message is seen, in order, as it leaves and as it is delivered.
-    `capture_loss`: the share of packets that a link tap misses, independently (a node tap misses nothing).
+    `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.wiretaps`); both directions of a
+    link are heard as packets go on the air. `nodes`: agents at whose door every message is seen, in order, as it
+    leaves and as it is delivered. `capture_loss`: the share of packets that a link tap misses, independently (a
+    node tap misses nothing). `clock_error`: standard deviation, in seconds, of the constant error of each link
+    tap's clock; the transcript is in order of what the clocks said.
     """
 
     name: str = "eavesdropper"
-    links: Literal["all"] | tuple[tuple[int, int], ...] = "all"
+    links: Literal["all"] | tuple[tuple[int, int], ...] | Wiretaps = "all"
     nodes: tuple[int, ...] = ()
     capture_loss: float = 0.0
+    clock_error: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.clock_error < math.inf:
+            raise ScenarioError("clock_error", self.clock_error, "a standard deviation in seconds", ">= 0")
         if not 0 <= self.capture_loss < 1:
             raise ScenarioError("capture_loss", self.capture_loss, "a share of packets", "0 <= capture_loss < 1")
 
@@ -46,6 +54,8 @@ class Adversary:
                 raise ScenarioError(f"nodes[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
         if self.links == "all":
             chosen = edges
+        elif not isinstance(self.links, str | tuple):
+            chosen = self._picked(self.links, topology)
         elif isinstance(self.links, str):
             raise ScenarioError("links", self.links, "neither 'all' nor pairs of agents", "all, or pairs")
         else:
@@ -56,6 +66,12 @@ class Adversary:
                     raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown + more)
             chosen = set(self.links)
         return frozenset(chosen) | frozenset((j, i) for i, j in chosen)
+
+    def _picked(self, rule: Wiretaps, topology: "Topology") -> set[tuple[int, int]]:
+        try:
+            return set(rule.pick(topology))
+        except ScenarioError as error:
+            raise error.under("links") from None
 
 
 @dataclass(frozen=True)
@@ -105,12 +121,21 @@ class Tap:
         self._rng = rng
         self._heard: list[Heard] = []
         self._doors: list[Door] = []
-        self.hear = self._heard.append if not adversary.capture_loss else self._hear_some
-        """Called when a packet goes on the air of a tapped link."""
 
-    def _hear_some(self, heard: Heard) -> None:
-        if self._rng.random() >= self.adversary.capture_loss:
-            self._heard.append(heard)
+    def ear(self) -> Callable[[Heard], object]:
+        """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
+        loss = self.adversary.capture_loss
+        late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
+        keep, draw = self._heard.append, self._rng.random
+        if not loss and not late:
+            return keep
+
+        def hear(heard: Heard) -> None:
+            if not loss or draw() >= loss:
+                when, sender, receiver, packet = heard
+                keep((when + late, sender, receiver, packet))
+
+        return hear
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""

@@ -140,8 +140,10 @@ class _Execution:
         )
         self.loop.on_idle = self.network.waiting
         for tap in self.taps:
-            for edge in tap.adversary.tapped(topology):
-                self.network.wires[edge].taps.append(tap.hear)
+            for i, j in sorted(edge for edge in tap.adversary.tapped(topology) if edge[0] < edge[1]):
+                ear = tap.ear()
+                self.network.wires[i, j].taps.append(ear)
+                self.network.wires[j, i].taps.append(ear)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
         self.truth = None

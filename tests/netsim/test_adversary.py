@@ -1,22 +1,24 @@
 """What an adversary hears: exactly its taps, minus what it misses, and never anything private."""
 
 import gc
+import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Tap
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import ScenarioError
 from netsim.links import ConstantDelay, LinkLaw, UniformDelay
 from netsim.problems import LeastSquares, Problem, least_squares, load
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.topology import path, ring
+from netsim.topology import from_edges, path, ring
 from netsim.transcript import EVERYBODY
 from netsim.truth import Truth
+from netsim.wiretaps import Around, Cut, RandomShare
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6
@@ -104,6 +106,81 @@ def test_a_walk_passes_doors_in_turns():
     events = [r.event for r in run.views[0].transcript.at_node(1)]
     assert len(events) > 10
     assert events == (["received", "sent"] * len(events))[: len(events)]
+
+
+GRID = from_edges(6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)])
+"""Two rows of three."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "links"),
+    [
+        (Around((4,)), {(3, 4), (4, 5), (1, 4)}),
+        (Around((0, 1)), {(0, 1), (0, 3), (1, 2), (1, 4)}),
+        (Cut((0, 3)), {(0, 1), (3, 4)}),
+        (Cut((0, 1, 2, 3, 4)), {(4, 5), (2, 5)}),
+        (RandomShare(1.0), set(GRID.edges)),
+        (RandomShare(0.0), set()),
+    ],
+)
+def test_rules_pick_links(rule, links):
+    assert Adversary(links=rule).tapped(GRID) == links | {(j, i) for i, j in links}
+
+
+def test_a_random_share_is_drawn_by_its_seed_and_every_link_gets_its_turn():
+    picks = [RandomShare(3 / 7, seed).pick(GRID) for seed in range(300)]
+    assert all(len(pick) == 3 for pick in picks)
+    assert picks[5] == RandomShare(3 / 7, 5).pick(GRID)
+    counts = [sum(edge in pick for pick in picks) for edge in GRID.edges]
+    assert stats.chisquare(counts).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        (lambda: Around((1, 6)), "links.around[1]"),
+        (lambda: Cut((-1,)), "links.cut[0]"),
+        (lambda: Cut(tuple(range(6))), "links.cut"),
+        (lambda: RandomShare(1.5), "share"),
+    ],
+)
+def test_a_rule_that_picks_nothing_sensible_is_refused(rule, field):
+    with pytest.raises(ScenarioError) as caught:
+        Adversary(links=rule()).tapped(GRID)
+    assert caught.value.field == field
+
+
+class TestClocks:
+    def test_each_link_is_off_by_a_constant_of_its_own(self):
+        exact, off = Adversary("exact"), Adversary("off", clock_error=0.25)
+        run = simulation(exact, off, rounds=40).run()
+        true, told = (view.transcript for view in run.views)
+        assert len(true) == len(told)
+        when = {(r.sender, r.receiver, r.number): r.time for r in true}
+        errors = {}
+        for r in told:
+            edge = (min(r.sender, r.receiver), max(r.sender, r.receiver))
+            errors.setdefault(edge, []).append(r.time - when[r.sender, r.receiver, r.number])
+        assert len(errors) == 5
+        assert all(np.ptp(each) < 1e-9 for each in errors.values())
+        assert len({round(each[0], 6) for each in errors.values()}) == 5
+
+    def test_the_errors_have_the_standard_deviation_that_was_asked_for(self):
+        tap = Tap(Adversary(clock_error=0.5), random.Random(1))
+        for _ in range(2000):
+            tap.ear()((0.0, 0, 1, None))
+        errors = [heard[0] for heard in tap._heard]
+        assert stats.kstest(errors, stats.norm(scale=0.5).cdf).pvalue > FALSE_ALARM
+        assert np.std(errors) == pytest.approx(0.5, rel=0.1)
+
+    def test_rows_are_in_the_order_of_the_clocks(self):
+        run = simulation(Adversary(clock_error=3.0), rounds=20).run()
+        times = [r.time for r in run.views[0].transcript]
+        assert times == sorted(times)
+
+    def test_a_negative_one_is_refused(self):
+        with pytest.raises(ScenarioError, match="clock_error"):
+            Adversary(clock_error=-1.0)
 
 
 # ── what it misses ──────────────────────────────────────────────────────────────────────────────────────
