@@ -79,7 +79,8 @@ class PublicKnowledge:
     """What everybody knows before the first message, the adversary too.
 
     `loss` names the kind of the private objectives ("logistic", "least_squares", …) and `ridge` its public
-    quadratic term ridge/2·‖x‖²; `value_range` is the declared range of a feature, if any.
+    quadratic term ridge/2·‖x‖²; `value_range` is the declared range of a feature, if any. `queries_take_time`:
+    whether a private query delays what the agent sends next.
     """
 
     algorithm: "Algorithm"
@@ -91,6 +92,7 @@ class PublicKnowledge:
     loss: str
     ridge: float
     value_range: tuple[float, float] | None = None
+    queries_take_time: bool = False
 
 
 @dataclass(frozen=True)

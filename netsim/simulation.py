@@ -99,6 +99,7 @@ class Simulation:
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
+            queries_take_time=self.compute is not None,
         )
 
     def run(self, watch: Watch | None = None) -> "Run":

@@ -164,8 +164,7 @@ def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Inter
     """
     _check_delta(delta)
     half, flat = error_rate(confidence) / 2, _checked_losses(losses)
-    finite = flat[np.isfinite(flat)]
-    top = max(float(finite.max()), 0.0) if finite.size else 0.0
+    top = _top(flat)
 
     def above(epsilon: float) -> bool:
         return exceeds(_excess(flat, epsilon), delta, half)
@@ -173,10 +172,19 @@ def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Inter
     def below(epsilon: float) -> bool:
         return falls_short(_excess(flat, epsilon), delta, half)
 
-    def enough(epsilon: float) -> bool:
-        return float(_excess(flat, epsilon).mean()) <= delta
+    return Interval(_last(above, top), epsilon_estimate(flat, delta), _first(below, top), confidence)
 
-    return Interval(_last(above, top), _first(enough, top), _first(below, top), confidence)
+
+def epsilon_estimate(losses: Array, delta: float) -> float:
+    """The ε of the losses themselves: inf{ε ≥ 0: mean (1 − e^{ε−L})₊ ≤ δ}; ∞ if too many are infinite."""
+    flat = _checked_losses(losses)
+    return _first(lambda epsilon: float(_excess(flat, epsilon).mean()) <= delta, _top(flat))
+
+
+def _top(losses: Array) -> float:
+    """The largest finite loss, at least 0."""
+    finite = losses[np.isfinite(losses)]
+    return max(float(finite.max()), 0.0) if finite.size else 0.0
 
 
 def _last(proven: Callable[[float], bool], top: float) -> float:

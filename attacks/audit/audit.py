@@ -6,11 +6,12 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.exact import ExactLoss, combine
+from attacks.audit.exact import ExactLoss, combine, granted_from
 from attacks.audit.explain import Explained, Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import error_rate
@@ -113,14 +114,18 @@ def audit(
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
     the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict.
     """
+    for name, value in (("trials", trials), ("chunk", chunk)):
+        if value < 1:
+            raise PrivacyError(f"{name} = {value!r}: must be at least 1")
     tasks = [(world, index) for index in range(-(-trials // chunk)) for world in (0, 1)]
     evidence = _Evidence(infer is not None)
     for (world, _), one in zip(tasks, spread(_Look(simulate, pair, infer), tasks, jobs), strict=True):
         evidence.add(world, one)
         if progress is not None:
-            progress(one.explained.losses.size)
+            progress(one.explained.replicas)
     share = error_rate(confidence) / (3 if evidence.attacked else 2)
-    first, second = (combine(parts, claim.delta, 1 - share / 2) for parts in evidence.explained)
+    granted = granted_from(chain(*evidence.explained))
+    first, second = (combine(parts, claim.delta, 1 - share / 2, granted) for parts in evidence.explained)
     exact = (first, second)
     if not all(direction.passed for direction in exact):
         raise PrivacyError(_failed_check(exact))
@@ -129,6 +134,7 @@ def audit(
     if evidence.attacked:
         zero, one = (np.concatenate(guesses) for guesses in evidence.guesses)
         black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=rng)
+    _check_agreement(exact, white, black)
     uncovered = _first_uncovered(exact)
     judgement = decide(
         epsilon_claimed=claim.epsilon,
@@ -189,9 +195,19 @@ class _Evidence:
             self.attacked, self.refused = False, seen.refused
 
 
+def _check_agreement(exact: tuple[ExactLoss, ExactLoss], white: GameResult, black: GameResult | None) -> None:
+    upper = max(e.epsilon.upper for e in exact)
+    game = _best(white, black)
+    if game.epsilon_audited > upper * (1 + ROUNDING):
+        raise PrivacyError(
+            f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
+            "them is wrong, or a rare event of the stated error rate happened"
+        )
+
+
 def _first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:
     found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
-    return min(found, key=lambda u: u.activation, default=None)
+    return min(found, key=lambda u: u.message, default=None)
 
 
 def _best(white: GameResult, black: GameResult | None) -> GameResult:
@@ -201,6 +217,8 @@ def _best(white: GameResult, black: GameResult | None) -> GameResult:
 def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> str | None:
     """Why nothing may be called consistent, if something was not looked at, or only as an upper bound."""
     for e in exact:
+        if e.silent:
+            return "the agent sent nothing"
         if e.unreliable_from is not None:
             return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
         if e.faint is not None:
@@ -208,7 +226,7 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> st
         if math.isfinite(e.granted_from) and not (claimed is not None and e.epsilon.upper <= claimed):
             return (
                 f"from activation {e.granted_from:.0f} on releases are not on the wire as they were released, and "
-                "only the upper end of the exact ε speaks of these"
+                "only the upper end of the exact ε speaks of these (send the very array that `privatize` returns)"
             )
     return None
 

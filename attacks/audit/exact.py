@@ -1,16 +1,28 @@
 """The exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample of it."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.audit.accounting import SelfCheck, epsilon_from_losses, gaussian_epsilon, loss_self_check
+from attacks.audit.accounting import (
+    SelfCheck,
+    epsilon_estimate,
+    epsilon_from_losses,
+    gaussian_epsilon,
+    loss_self_check,
+)
 from attacks.audit.explain import Explained, Uncovered
 from attacks.audit.intervals import Interval, clopper_pearson, error_rate
 from attacks.audit.noise import ALPHA, NoiseCheck, check_noise
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
+
+CONSTANT = 1e-6
+"""Relative: costs that differ by less are called the same."""
+SLACK = 1e-5
+"""What rounding may do to √cost: noise is judged down to 1e-10 of the values it covers."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +41,21 @@ class Level:
 class ExactLoss:
     """What all samples of one direction (transcripts under D, compared with D') say.
 
-    `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. `by_formula`: the losses'
-    law is known and the cost was the same in all transcripts (Gaussian releases whose differences do not depend
-    on the noise), so there is no sampling error. At δ = 0 the lower end is the largest loss seen: one transcript
-    refutes.
-
-    The upper end for Gaussian releases whose differences do depend on the noise: let M be the largest cost
-    Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence a transcript costs more than M with probability at
-    most p (Clopper–Pearson for 0 of N), and the same mechanism stopped before its cost exceeds M is √M-GDP
-    (a privacy filter). So δ(ε) ≤ δ_√M(ε) + p, and ε is at most the Gaussian ε at δ − p.
+    `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
+    where releases are Gaussian (δ > 0) or Laplace (δ = 0) and cost the same in all transcripts; else the
+    sample's. Its ends, at δ > 0, come from the sampled losses and, for Gaussian releases, from their cost: let m
+    and M be the smallest and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one
+    costs less than m, or more than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
+    mechanism stopped before it costs more than M is √M-GDP (a privacy filter), so δ(ε) ≤ δ_√M(ε) + p; continued
+    until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. At δ = 0 the lower end is the
+    largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
+    seen may cost more.
 
     `leaks` is the share of transcripts with an infinite loss and `uncovered` the first message that made one.
-    A release that is not on the wire verbatim had to be granted (`granted_from` that activation, else ∞): the
-    upper end is that of an adversary who knows it; `losses`, the lower end and what was just named look at
-    earlier activations only. Where in some transcript the noise drowned in rounding (`unreliable_from`), what
-    came after was not looked at: the upper end is ∞.
+    From activation `granted_from` on (∞: never) some release is not on the wire verbatim, and had to be granted:
+    the upper end is that of an adversary who knows it; `losses`, the lower end and what was just named look at
+    earlier messages only. Where in some transcript the noise drowned in rounding (`unreliable_from`), what came
+    after was not looked at: the upper end is ∞. `silent`: the agent sent nothing.
     """
 
     epsilon: Interval
@@ -57,11 +69,12 @@ class ExactLoss:
     noise: NoiseCheck
     growth: tuple[Level, ...]
     unreliable_from: int | None
+    silent: bool
 
     @property
     def unprotected(self) -> bool:
-        """Whether more than δ of the transcripts are proven to have an infinite loss: ε = ∞."""
-        return math.isinf(self.epsilon.lower)
+        """Whether more than δ of the transcripts are proven to hold an uncovered message: ε = ∞."""
+        return self.uncovered is not None and math.isinf(self.epsilon.lower)
 
     @property
     def passed(self) -> bool:
@@ -69,124 +82,186 @@ class ExactLoss:
         return self.self_check.passed and self.noise.passed
 
 
-def combine(parts: list[Explained], delta: float, confidence: float) -> ExactLoss:
-    """Pool the samples of one direction; all come from the same scenario, so releases match one to one.
+def granted_from(parts: Iterable[Explained]) -> float:
+    """The first message, of any sample, from which on something had to be granted."""
+    return min(part.granted_from for part in parts)
 
-    Everything that is said of the direction holds at `confidence` together.
+
+def combine(parts: list[Explained], delta: float, confidence: float, granted: float | None = None) -> ExactLoss:
+    """Pool the samples of one direction.
+
+    `granted` is the first message that is not looked at from below, the same for both directions (None: these
+    samples' own). Everything that is said of the direction holds at `confidence` together.
     """
-    granted_from = min(part.granted_from for part in parts)
-    unreliable = min((p.unreliable_from for p in parts if p.unreliable_from is not None), default=None)
+    cut = granted_from(parts) if granted is None else granted
     everything = _Pool.of(parts, delta, confidence)
-    wire = everything.before(granted_from)
+    wire = everything.before(cut)
+    unreliable = min((p.unreliable_from for p in parts if p.unreliable_from is not None), default=None)
     epsilon, by_formula = everything.enclosed()
     lower = wire.enclosed()[0].lower
-    upper = max(epsilon.upper if unreliable is None else math.inf, lower)
-    witnesses = [p.uncovered for p in parts if p.uncovered is not None and p.uncovered.activation < granted_from]
+    closed = unreliable is None and all(part.complete for part in parts)
+    upper = max(epsilon.upper if closed else math.inf, lower)
+    witnesses = [p.uncovered for p in parts if p.uncovered is not None and p.uncovered.message < cut]
     return ExactLoss(
         epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
-        by_formula=by_formula and wire is everything and unreliable is None,
+        by_formula=by_formula and math.isinf(cut) and closed,
         losses=wire.losses,
         leaks=float(np.mean(np.isinf(wire.losses))),
-        uncovered=min(witnesses, key=lambda u: u.activation, default=None),
+        uncovered=min(witnesses, key=lambda u: u.message, default=None),
         faint=next((part.faint for part in parts if part.faint is not None), None),
-        granted_from=granted_from,
+        granted_from=everything.date(cut),
         self_check=loss_self_check(everything.losses, 1 - ALPHA),
         noise=check_noise([part.noise for part in parts]),
-        growth=wire.growth(),
+        growth=wire.growth(lower),
         unreliable_from=unreliable,
+        silent=not everything.dates,
     )
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """All transcripts of a direction side by side: steps and cost (releases, transcripts)."""
+    """All transcripts of a direction side by side: steps and cost (releases, transcripts).
+
+    A transcript with fewer releases than another has steps and costs of 0 for the rest.
+    """
 
     steps: Array
     cost: Array
     leaked: Array
-    activations: tuple[int, ...]
-    laws: frozenset[type]
+    laws: tuple[type, ...]
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
     delta: float
     confidence: float
 
     @classmethod
     def of(cls, parts: list[Explained], delta: float, confidence: float) -> "_Pool":
-        shortest = min((part.activations for part in parts), key=len)
-        length = len(shortest)  # all the same, unless messages differ, and then the losses are infinite
+        longest = max(parts, key=lambda part: len(part.laws))
+        length = len(longest.laws)
+        alike = all(part.laws == longest.laws[: len(part.laws)] for part in parts)
         return cls(
-            np.concatenate([part.steps[:length] for part in parts], axis=1),
-            np.concatenate([part.cost[:length] for part in parts], axis=1),
+            np.concatenate([_padded(part.steps, length) for part in parts], axis=1),
+            np.concatenate([_padded(part.cost, length) for part in parts], axis=1),
             np.concatenate([part.leaked for part in parts]),
-            shortest,
-            frozenset[type]().union(*(part.laws for part in parts)),
+            longest.laws if alike else (object,) * length,
+            longest.sent_in,
+            max((part.dates for part in parts), key=len),
             delta,
             confidence,
         )
 
-    def before(self, activation: float) -> "_Pool":
-        """What had been sent before an activation."""
-        if math.isinf(activation):
+    def date(self, message: float) -> float:
+        """The activation of a message; ∞ for a message that is none."""
+        if math.isinf(message):
+            return math.inf
+        return self.dates[min(int(message), len(self.dates) - 1)] if self.dates else 1
+
+    def before(self, message: float) -> "_Pool":
+        """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
+        if math.isinf(message):
             return self
-        length = sum(a < activation for a in self.activations)
+        length = next((t for t, sent in enumerate(self.sent_in) if sent >= message), len(self.sent_in))
+        return self._part(length, message - 1)
+
+    def _part(self, releases: int, message: float) -> "_Pool":
+        """The first `releases`, and what uncovered messages told up to `message`."""
         return replace(
             self,
-            steps=self.steps[:length],
-            cost=self.cost[:length],
-            leaked=np.where(self.leaked < activation, self.leaked, math.inf),
-            activations=self.activations[:length],
+            steps=self.steps[:releases],
+            cost=self.cost[:releases],
+            leaked=np.where(self.leaked <= message, self.leaked, math.inf),
+            laws=self.laws[:releases],
+            sent_in=self.sent_in[:releases],
         )
 
     @property
     def losses(self) -> Array:
-        return self.losses_until(len(self.activations), math.inf)
+        """L of each transcript, ∞ where an uncovered message told."""
+        return np.where(np.isfinite(self.leaked), math.inf, self.steps.sum(axis=0))
 
-    def losses_until(self, releases: int, activation: float) -> Array:
-        """Of the first `releases`, infinite where an uncovered message told by `activation`."""
-        told = np.isfinite(self.leaked) & (self.leaked <= activation)
-        return np.where(told, math.inf, self.steps[:releases].sum(axis=0))
+    @property
+    def total(self) -> Array:
+        """The cost of each transcript, ∞ where an uncovered message told."""
+        return np.where(np.isfinite(self.leaked), math.inf, self.cost.sum(axis=0))
 
     def enclosed(self) -> tuple[Interval, bool]:
-        """ε(δ), and whether by formula."""
-        return self._enclosed(self.losses, self.cost.sum(axis=0))
+        """ε(δ), and whether its estimate is by formula."""
+        estimate, by_formula = self._estimate()
+        if self.delta == 0:
+            return Interval(self._witnessed(), estimate, math.inf, self.confidence), by_formula
+        sampled = epsilon_from_losses(self.losses, self.delta, 1 - self._side)
+        lower, upper = sampled.lower, sampled.upper
+        if self._gaussian:
+            lower = max(lower, self._cheapest())
+            if self._unseen < self.delta:
+                dearest = math.sqrt(float(np.max(self.total))) + SLACK
+                upper = max(gaussian_epsilon(dearest, self.delta - self._unseen), lower)
+        return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
-    def growth(self) -> tuple[Level, ...]:
-        """The level after each release; the estimates do not fall, for ε of more is at least ε of less."""
+    def growth(self, final: float) -> tuple[Level, ...]:
+        """The level after each release, the last one's lower end being `final`.
+
+        The estimates do not fall, for ε of more is at least ε of less.
+        """
         levels: list[Level] = []
-        running = np.cumsum(self.cost, axis=0)
-        reached = 0.0
-        for t, activation in enumerate(self.activations):
-            level, _ = self._enclosed(self.losses_until(t + 1, activation), running[t])
-            reached = max(reached, level.estimate)
-            levels.append(Level(activation, level.lower, reached))
+        reached, message = 0.0, 0.0
+        for t, sent in enumerate(self.sent_in):
+            message = max(message, sent)
+            if math.isinf(message):
+                break
+            part = self._part(t + 1, message)
+            estimate, _ = part._estimate()
+            reached = max(reached, estimate)
+            levels.append(Level(int(self.date(message)), part._proven(), reached))
+        if levels:
+            levels[-1] = replace(levels[-1], lower=final)
         return tuple(levels)
 
-    def _enclosed(self, losses: Array, cost: Array) -> tuple[Interval, bool]:
-        covered = not np.any(np.isinf(losses))
-        largest = float(np.max(cost))
-        constant = math.isfinite(largest) and largest - float(np.min(cost)) <= 1e-6 * largest
-        if covered and constant and (formula := self._formula(largest)) is not None:
-            return Interval(formula, formula, formula, self.confidence), True
+    def _estimate(self) -> tuple[float, bool]:
+        """The formula's ε where every transcript costs the same; else the sample's."""
+        largest = float(np.max(self.total))
+        if math.isfinite(largest) and largest - float(np.min(self.total)) <= CONSTANT * largest:
+            if largest == 0:
+                return 0.0, True
+            if set(self.laws) == {Gaussian}:
+                return gaussian_epsilon(math.sqrt(largest), self.delta), True
+            if set(self.laws) == {Laplace} and self.delta == 0:
+                return largest, True
+        return (epsilon_estimate(self.losses, self.delta) if self.delta > 0 else self._witnessed()), False
+
+    def _proven(self) -> float:
+        """A quick lower end."""
         if self.delta == 0:
-            seen = max(0.0, float(np.max(losses)))
-            return Interval(seen, seen, math.inf, self.confidence), False
-        sampled = epsilon_from_losses(losses, self.delta, self.confidence)
-        if not covered or not self.laws <= {Gaussian}:
-            return sampled, False
-        return self._filtered(sampled, cost), False
+            return self._witnessed()
+        if self._gaussian:
+            return self._cheapest()
+        return math.inf if bool(np.all(np.isinf(self.losses))) else 0.0
 
-    def _formula(self, cost: float) -> float | None:
-        """ε(δ) where every transcript has this cost; None where there is no formula for it."""
-        if cost == 0:
-            return 0.0
-        if self.delta > 0 and self.laws <= {Gaussian}:
-            return gaussian_epsilon(math.sqrt(cost), self.delta)
-        return cost if self.delta == 0 and self.laws <= {Laplace} else None
+    @property
+    def _gaussian(self) -> bool:
+        return set(self.laws) <= {Gaussian} and bool(np.all(np.isfinite(self.total)))
 
-    def _filtered(self, sampled: Interval, cost: Array) -> Interval:
-        one_sided = 1 - error_rate(self.confidence) / 2
-        dearer = clopper_pearson(0, cost.size, one_sided, "upper").upper
-        largest = float(np.max(cost))
-        if dearer >= self.delta or not math.isfinite(largest):
-            return sampled
-        upper = max(gaussian_epsilon(math.sqrt(largest), self.delta - dearer), sampled.lower)
-        return Interval(sampled.lower, min(sampled.estimate, upper), upper, self.confidence)
+    @property
+    def _side(self) -> float:
+        """The error rate of each end, half of it for the sampled losses and half for the cost."""
+        return error_rate(self.confidence) / 2
+
+    @property
+    def _unseen(self) -> float:
+        """The share of transcripts, at most, that cost more than all that were seen; or less."""
+        return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
+
+    def _cheapest(self) -> float:
+        root = max(math.sqrt(float(np.min(self.total))) - SLACK, 0.0)
+        return gaussian_epsilon(root, self.delta + self._unseen) if self.delta + self._unseen < 1 else 0.0
+
+    def _witnessed(self) -> float:
+        """Pure ε: the largest loss seen, and ∞ if Gaussian noise was seen to cover a difference."""
+        covers = any(
+            law is Gaussian and float(np.max(cost)) > SLACK**2 for law, cost in zip(self.laws, self.cost, strict=True)
+        )
+        return math.inf if covers else max(0.0, float(np.max(self.losses)))
+
+
+def _padded(rows: Array, length: int) -> Array:
+    return np.pad(rows, ((0, length - len(rows)), (0, 0)))

@@ -9,16 +9,16 @@ message that D' would not have sent, or not to the same agent, or with other fie
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from attacks.audit.noise import NoiseScores, noise_scores
-from attacks.replay import Comparison, Departure, Hypothesis, Release, Replayed, replay
+from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
-from netsim.errors import PrivacyError
+from netsim.errors import NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 
 
@@ -37,16 +37,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Uncovered:
-    """What tells the two worlds apart at an agent's `activation` and no noise covers.
+    """What tells the two worlds apart in an agent's `message`-th message, from 0, and no noise covers.
 
-    `name` is the field, or "" where the worlds send different messages; `difference` the largest absolute one.
+    `name` is the field, or "" where the worlds send different messages; `activation` when that is, from 1.
     """
 
     agent: int
+    message: int
     activation: int
     name: str
     sentence: str
-    difference: float
 
     def __str__(self) -> str:
         return self.sentence
@@ -54,97 +54,127 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Explained:
-    """One sample under both hypotheses.
+    """One sample under both hypotheses. Messages are the agent's own, counted from 0.
 
     `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted:
-    ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace, ∞ where neither is meant; `activations[t]` is when.
-    `leaked` (replicas,) is the activation of the first uncovered message that tells in that transcript, ∞ if
-    none; `uncovered` is the first of all. `faint` is a difference that no noise covers and that may be
-    rounding. `granted_from` is the activation of the first release that is not on the wire verbatim, ∞ if none:
-    from there on everything here holds for an adversary who is granted it, an upper bound for one who sees the
-    wire.
+    ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace, ∞ where neither is meant; `laws[t]` is its mechanism's type
+    and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
+    uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
+    difference that no noise covers and that may be rounding. From message `granted_from` on (∞ if from none)
+    everything here holds for an adversary who is granted a release that is not on the wire verbatim, or that
+    the other world makes at another point: an upper bound for one who sees the wire. `complete` is false where the
+    other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
+    message k.
     """
 
     steps: Array
     cost: Array
-    activations: tuple[int, ...]
-    laws: frozenset[type]
+    laws: tuple[type, ...]
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
     leaked: Array
     uncovered: Uncovered | None
     faint: Uncovered | None
     granted_from: float
+    complete: bool
     noise: NoiseScores
     unreliable_from: int | None
 
     @property
-    def losses(self) -> Array:
-        """L, (replicas,)."""
-        return np.where(np.isfinite(self.leaked), math.inf, self.steps.sum(axis=0))
+    def replicas(self) -> int:
+        """Transcripts in this sample."""
+        return self.leaked.size
 
 
 def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
-    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit.
+    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
+    agent's code fails under the other one.
     """
-    told = replay(sample.view, agent, true, sample.coins(), sample.releases)
-    foil = replay(sample.view, agent, other, sample.coins(), sample.releases)
+    told = _replayed(sample, agent, true, "the hypothesis that was simulated")
+    foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
-    same_number = len(told.releases) == len(foil.releases)
-    leaks = _Leaks(agent, replicas)
+    leaks = _Leaks(agent, replicas, told.sendings)
     for a, b in pairs:
         leaks.release(a, b)
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
-    departure = foil.departure or _other_pace(told, foil)
-    if departure is not None:
+    departure = foil.departure or _other_pace(told, foil, timed=sample.view.public.queries_take_time)
+    if departure is not None and not foil.out_of_releases:
         leaks.departure(departure)
     return Explained(
         steps=np.array([_step(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
-        cost=np.array([_cost(a, b, same_number) for a, b in pairs]).reshape(len(pairs), replicas),
-        activations=tuple(a.activation for a, _ in pairs),
-        laws=frozenset(type(a.mechanism) for a, _ in pairs),
+        cost=np.array([_cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
+        laws=tuple(type(a.mechanism) for a, _ in pairs),
+        sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
+        dates=tuple(sending.activation for sending in told.sendings),
         leaked=leaks.first,
         uncovered=leaks.uncovered,
         faint=leaks.faint,
-        granted_from=min((r.activation for r in told.releases if not r.on_wire), default=math.inf),
+        granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
+        complete=not foil.out_of_releases,
         noise=noise_scores([a for a, _ in pairs], [a.value - b.value for a, b in pairs]),
         unreliable_from=told.unreliable_from,
     )
 
 
+def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
+    try:
+        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases)
+    except NetsimError:
+        raise
+    except Exception as error:
+        raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
+
+
 def _check_reproduced(agent: int, told: Replayed) -> None:
+    wrong = None
     if told.departure is not None:
-        when, what = told.departure
-        raise PrivacyError(
-            f"agent {agent}, at its activation {when} under the hypothesis that was simulated, {what}: the replay "
-            "is not of this run"
-        )
+        wrong = f"at its message {told.departure.message} {told.departure.what}"
     for comparison in told.comparisons:
-        if not comparison.identical:
-            raise PrivacyError(
-                f"agent {agent}'s {comparison.name!r} of activation {comparison.activation} is not what the "
-                "hypothesis that was simulated gives: the replay is not of this run"
+        if wrong is None and not comparison.identical:
+            wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
+    if wrong is not None:
+        raise PrivacyError(
+            f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
+            "code draws randomness that does not come through its node"
+        )
+
+
+def _granted_from(told: Replayed) -> float:
+    return min((r.made_before for r in told.releases if r.sent_in is None), default=math.inf)
+
+
+def _misaligned_from(told: Replayed, foil: Replayed) -> float:
+    """The first message by which the two worlds have made different numbers of releases."""
+    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+        if a.releases != b.releases:
+            return k
+    return math.inf
+
+
+def _other_pace(told: Replayed, foil: Replayed, *, timed: bool) -> Departure | None:
+    """The same messages, but one earlier or later, or another one where the record ends."""
+    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+        if a.arrived != b.arrived:
+            return Departure(k, f"waits for what arrives at {b.arrived:g} s, not at {a.arrived:g} s")
+        if timed and a.queries != b.queries:
+            return Departure(
+                k, f"makes {b.queries} private queries before, not {a.queries}, each of which takes time"
             )
-
-
-def _other_pace(told: Replayed, foil: Replayed) -> Departure | None:
-    """The same messages, but one after more or fewer incoming ones; or another one where the record ends."""
-    for k, (a, b) in enumerate(zip(told.taken, foil.taken, strict=True)):
-        if a != b:
-            return Departure(foil.activations, f"sends its message {k} after {b} incoming messages, not {a}")
     if foil.overran and not told.overran:
-        return Departure(foil.activations, "goes on to send where it fell silent")
+        return Departure(len(foil.sendings), "goes on to send where it fell silent")
     return None
 
 
 class _Leaks:
-    """Collects what no noise covers, the earliest activation first."""
+    """Collects what no noise covers, the earliest message first."""
 
-    def __init__(self, agent: int, replicas: int) -> None:
-        self.agent = agent
+    def __init__(self, agent: int, replicas: int, sendings: Sequence[Sending]) -> None:
+        self.agent, self._sendings = agent, sendings
         self.first = np.full(replicas, math.inf)
         self.uncovered: Uncovered | None = None
         self.faint: Uncovered | None = None
@@ -153,62 +183,76 @@ class _Leaks:
         if c.identical:
             return
         to = "its neighbors" if c.receiver < 0 else f"agent {c.receiver}"
+        when = self._date(c.message)
         found = Uncovered(
             self.agent,
-            c.activation,
+            c.message,
+            when,
             c.name,
-            f"agent {self.agent} sends {c.name!r} to {to} at its activation {c.activation}, a deterministic "
+            f"agent {self.agent} sends {c.name!r} to {to} at its activation {when}, a deterministic "
             f"function of its private gradients (the two worlds differ by {c.difference:.1e})",
-            c.difference,
         )
-        visible = c.visible
-        if np.any(visible):
-            self._note(found, visible)
-        elif c.difference > 0 and self.faint is None:
-            self.faint = found
+        self._note(found, c.visible, c.differs)
 
     def release(self, a: Release, b: Release) -> None:
         """A release without noise in some coordinate, where the worlds differ."""
-        impossible = np.logical_and(np.isneginf(b.log_density()), a.judged)
-        if np.any(impossible):
-            far = float(np.max(np.abs(a.value - b.value)[impossible]))
-            sentence = (
-                f"agent {self.agent} releases a value at its activation {a.activation} without noise in a "
-                f"coordinate where the two worlds differ (by up to {far:.1e})"
-            )
-            self._note(Uncovered(self.agent, a.activation, "", sentence, far), impossible)
+        silent = np.broadcast_to(np.equal(a.mechanism.variance(), 0), a.value.shape)
+        difference = np.where(silent, np.abs(a.value - b.value), 0.0)
+        rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
+        message = a.made_before if a.sent_in is None else a.sent_in
+        when = self._date(message)
+        found = Uncovered(
+            self.agent,
+            message,
+            when,
+            "",
+            f"agent {self.agent} releases a value at its activation {when} without noise in a coordinate where the "
+            f"two worlds differ (by up to {np.max(difference):.1e})",
+        )
+        self._note(
+            found,
+            np.logical_and(np.any(difference > rounding, axis=-1), a.judged),
+            np.logical_and(np.any(difference > 0, axis=-1), a.judged),
+        )
 
     def departure(self, departure: Departure) -> None:
-        when, what = departure
+        message, what = departure
+        when = self._date(message)
         sentence = (
-            f"which messages agent {self.agent} sends depends on its private data: at its activation {when} the "
-            f"other world {what}"
+            f"which messages agent {self.agent} sends, or when, depends on its private data: at its message "
+            f"{message} (activation {when}) the other world {what}"
         )
-        self._note(Uncovered(self.agent, when, "", sentence, math.inf), np.ones(len(self.first), dtype=bool))
+        everywhere = np.ones(len(self.first), dtype=bool)
+        self._note(Uncovered(self.agent, message, when, "", sentence), everywhere, everywhere)
 
-    def _note(self, found: Uncovered, replicas: Mask) -> None:
-        self.first = np.where(replicas, np.minimum(self.first, found.activation), self.first)
-        if self.uncovered is None or found.activation < self.uncovered.activation:
+    def _date(self, message: int) -> int:
+        return self._sendings[min(message, len(self._sendings) - 1)].activation if self._sendings else 1
+
+    def _note(self, found: Uncovered, visible: Mask, differs: Mask) -> None:
+        self.first = np.where(visible, np.minimum(self.first, found.message), self.first)
+        if np.any(visible) and (self.uncovered is None or found.message < self.uncovered.message):
             self.uncovered = found
+        if self.faint is None and np.any(differs & ~visible):
+            self.faint = found
 
 
 def _step(a: Release, b: Release) -> Array:
     with np.errstate(invalid="ignore"):
         step = a.log_density() - b.log_density()
-    return np.where(a.judged & np.isfinite(step), step, 0.0)  # an impossible release is counted as uncovered
+    return np.where(a.judged & ~np.isneginf(b.log_density()), step, 0.0)  # the impossible is an uncovered message
 
 
-def _cost(a: Release, b: Release, comparable: bool) -> Array:
+def _cost(a: Release, b: Release) -> Array:
     difference = np.abs(a.value - b.value)
     mechanism, other = a.mechanism, b.mechanism
-    if comparable and type(mechanism) is Laplace and type(other) is Laplace:
+    if type(mechanism) is Laplace and type(other) is Laplace:
         same, scale, power = np.array_equal(mechanism.scale, other.scale), mechanism.scale, 1
-    elif comparable and type(mechanism) is Gaussian and type(other) is Gaussian:
+    elif type(mechanism) is Gaussian and type(other) is Gaussian:
         same, scale, power = np.array_equal(mechanism.stddev, other.stddev), mechanism.stddev, 2
     else:
         same, scale, power = False, 1.0, 1
     if not same:
         return np.full(len(difference), math.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(difference == 0, 0.0, difference / scale)
+        ratio = np.where(np.equal(scale, 0), 0.0, difference / scale)
     return np.where(a.judged, np.sum(ratio**power, axis=-1), 0.0)

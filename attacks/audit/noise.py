@@ -1,11 +1,11 @@
 """Does the noise that a replay recovers follow the law it was declared to have?
 
 Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as
-normal scores w_t they are independent standard normal vectors, whatever the law. Four properties are looked at:
+normal scores w_t they are independent standard normal vectors, whatever the law. Five properties are looked at:
 the coordinates themselves; the component along the difference Δ_t that the two worlds make (all that a loss
 with Gaussian noise depends on, and fixed before the noise is drawn); the length, ‖w_t‖² ~ χ²; the component
-along the noise of the release before. Noise that repeats, cancels, or is shared among coordinates, releases or
-transcripts fails one of them.
+along the noise of the release before, and along a sum with random signs of that of all releases before. Noise
+that repeats, cancels, or is shared among coordinates, releases or transcripts fails one of them.
 """
 
 from dataclasses import dataclass
@@ -31,11 +31,12 @@ class NoiseScores(NamedTuple):
     along_difference: Array
     length: Array
     along_previous: Array
+    along_earlier: Array
 
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """Kolmogorov-Smirnov p-values of the four properties, and Bonferroni's of all."""
+    """Kolmogorov-Smirnov p-values of the five properties, and Bonferroni's of all."""
 
     p_values: tuple[float, ...]
 
@@ -54,6 +55,8 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     """Of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
     parts: list[NoiseScores] = []
     previous: Array | None = None
+    earlier: Array | None = None
+    signs = np.random.default_rng(0)
     rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
     for release, difference in zip(releases, differences, strict=True):
         scores, noisy = _normal_scores(release)
@@ -63,8 +66,11 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
                 _along(scores, np.where(noisy, difference, 0.0)),
                 _length(scores, noisy),
                 np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
+                np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
             )
         )
+        signed = signs.choice((-1.0, 1.0)) * scores
+        earlier = signed if earlier is None else earlier + signed
         previous = scores
     return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
 
@@ -97,4 +103,4 @@ def _length(scores: Array, noisy: Mask) -> Array:
     return np.asarray(stats.chi2.cdf(np.sum(scores**2, axis=-1)[seen], freedom[seen]), dtype=np.float64)
 
 
-NOTHING = NoiseScores(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
+NOTHING = NoiseScores(*(np.empty(0) for _ in NoiseScores._fields))

@@ -9,6 +9,8 @@ from netsim.errors import PrivacyError
 
 ROUNDING = 1e-9
 """Relative: an exact value equal to the claim but for rounding does not refute it."""
+RESOLUTION = 1e-5
+"""Absolute: an ε so much above the claim cannot be told from rounding."""
 
 
 class Verdict(StrEnum):
@@ -71,7 +73,7 @@ def decide(
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
     found = max(exact_lower or 0.0, audited.epsilon_audited if audited else 0.0)
     tightness = _ratio(found, epsilon_claimed)
-    if found > epsilon_claimed * (1 + ROUNDING):
+    if found > epsilon_claimed * (1 + ROUNDING) + RESOLUTION:
         reason = f"ε is at least {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)
     if epsilon_claimed > vacuous_above:

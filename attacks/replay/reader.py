@@ -17,7 +17,7 @@ import numpy as np
 
 from attacks.replay.places import Slot, find_releases
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
-from attacks.replay.replayed import ULPS, Comparison, Release, Replayed
+from attacks.replay.replayed import ULPS, Comparison, Release, Replayed, Sending
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
@@ -84,18 +84,20 @@ class _Reader(Recorded):
         self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._queries = 0
         self._judged = np.ones(self.replicas, dtype=bool)
 
     def finish(self) -> Replayed:
         """What was found, with how the replay ended."""
-        self._found.departure, self._found.taken = self.departure, self.taken
-        self._found.overran = self.overran
+        self._found.departure, self._found.overran = self.departure, self.overran
         return self._found
 
     async def gradient(self, x: Array) -> Array:
+        self._queries += 1
         return self._carried(self._hypothesis.gradient(x))
 
     async def proximal(self, v: Array, step: float) -> Array:
+        self._queries += 1
         return self._carried(self._hypothesis.proximal(v, step))
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
@@ -103,7 +105,7 @@ class _Reader(Recorded):
             return value
         observed = self._carried(self._observed(len(self._found.releases)))
         self._judge(mechanism, observed)
-        release = Release(self.activation, mechanism, observed, value, self._judged)
+        release = Release(self.sent, mechanism, observed, value.copy(), self._judged)
         self._found.releases.append(release)
         self._given[id(observed)] = release
         return observed
@@ -111,6 +113,7 @@ class _Reader(Recorded):
     def _observed(self, index: int) -> Array:
         if self._granted is not None:
             if index >= len(self._granted):
+                self._found.out_of_releases = True
                 raise EndOfRecord
             return self._granted[index]
         if index not in self._slots:
@@ -139,15 +142,17 @@ class _Reader(Recorded):
         return value
 
     def _sent(self, row: Record, values: Values) -> None:
-        self._found.activations = self.activation
+        made = len(self._found.releases)
+        self._found.sendings.append(Sending(self.activation, self.arrived, self._queries, made))
         for name, value in values.items():
             observed = row.values[name]
-            identical = np.array_equal(value, observed)
+            identical = np.array_equal(value, observed, equal_nan=True)
             release = self._given.get(id(value))
             if release is not None and identical:
-                release.on_wire = True
+                release.sent_in = self.sent if release.sent_in is None else release.sent_in
                 continue
             rounding = None if identical else ULPS * np.finfo(float).eps * self._largest
+            predicted = observed if identical else value.copy()
             self._found.comparisons.append(
-                Comparison(self.activation, name, row.receiver, observed, value, rounding, self._judged)
+                Comparison(self.sent, name, row.receiver, observed, predicted, rounding, self._judged)
             )

@@ -1,5 +1,6 @@
 """A `Node` fed from a record: what every pass over a record shares."""
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import NamedTuple
@@ -44,7 +45,8 @@ class Recorded(ABC):
         self.coins = coins
         self.activation = 1
         self.departure: Departure | None = None
-        self.taken: list[int] = []
+        self.sent = 0
+        self.arrived = -math.inf
         self.overran = False
         self._algorithm = public.algorithm
         self._exchanged: dict[int, dict[int, Record]] = {}
@@ -59,7 +61,6 @@ class Recorded(ABC):
                 self._direct.append(row)
         self._unsent = len(self._outgoing)
         self._counts = {"exchange": 0, "direct": 0}
-        self._received = 0
 
     def read(self) -> None:
         """Run the agent's code to the end of the record."""
@@ -103,7 +104,7 @@ class Recorded(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        self._received += 1
+        self.arrived = max(self.arrived, row.time)
         self._seen(row)
         return _message(row)
 
@@ -121,13 +122,13 @@ class Recorded(ABC):
             raise EndOfRecord
         self._counts[kind] += 1
         self._unsent -= 1
-        self.taken.append(self._received)
         self._seen(row)
         self._sent(row, values)
+        self.sent += 1
         return _message(row)
 
     def _depart(self, what: str) -> None:
-        self.departure = Departure(self.activation, what)
+        self.departure = Departure(self.sent, what)
 
     @abstractmethod
     def _seen(self, row: Record) -> None:

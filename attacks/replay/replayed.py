@@ -8,7 +8,7 @@ import numpy as np
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import Mechanism
 
-ULPS = 64
+ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""
 
 
@@ -16,17 +16,17 @@ ULPS = 64
 class Release:
     """One `privatize` as this hypothesis explains it: `observed` = `value` + noise, both (replicas, dimension).
 
-    `activation` counts the agent's rounds or activations from 1; `on_wire` is whether the release was sent
-    verbatim; `judged` (replicas,) is false where the noise is below the rounding of what was observed, now or
-    earlier in the same replica.
+    `made_before` is the number of messages that the agent had sent when it was made; `sent_in` the first one,
+    from 0, that carries it verbatim, None if none does. `judged` (replicas,) is false where the noise is below
+    the rounding of what was observed, now or earlier in the same replica.
     """
 
-    activation: int
+    made_before: int
     mechanism: Mechanism
     observed: Array
     value: Array
     judged: Mask
-    on_wire: bool = False
+    sent_in: int | None = None
 
     def log_density(self) -> Array:
         """log p(observed | hypothesis), (replicas,)."""
@@ -36,11 +36,12 @@ class Release:
 class Comparison(NamedTuple):
     """A value on the wire that is no release, as observed and as the hypothesis would have sent it.
 
-    `rounding` (replicas, dimension) is the largest difference that could be rounding: `ULPS` units in the last
-    place of the largest number that this coordinate of the agent has carried; None where nothing differs.
+    It is a field of the agent's `message`-th message, from 0. `rounding` (replicas, dimension) is the largest
+    difference that could be rounding: `ULPS` units in the last place of the largest number that this coordinate
+    of the agent has carried; None where nothing differs.
     """
 
-    activation: int
+    message: int
     name: str
     receiver: int
     observed: Array
@@ -54,24 +55,45 @@ class Comparison(NamedTuple):
         return self.rounding is None
 
     @property
+    def differs(self) -> Mask:
+        """Whether the two differ at all, (replicas,)."""
+        same = (self.observed == self.predicted) | (np.isnan(self.observed) & np.isnan(self.predicted))
+        return np.logical_and(np.logical_not(np.all(same, axis=-1)), self.judged)
+
+    @property
     def visible(self) -> Mask:
-        """Whether the two differ by more than rounding, (replicas,) of bool; NaN differs from everything."""
+        """Whether the two differ by more than rounding, (replicas,)."""
         if self.rounding is None:
             return np.zeros(len(self.observed), dtype=bool)
-        within = np.abs(self.observed - self.predicted) <= self.rounding
-        return np.logical_not(np.all(within, axis=-1)) & self.judged
+        same = (self.observed == self.predicted) | (np.isnan(self.observed) & np.isnan(self.predicted))
+        with np.errstate(invalid="ignore"):
+            same |= np.abs(self.observed - self.predicted) <= self.rounding
+        return np.logical_and(np.logical_not(np.all(same, axis=-1)), self.judged)
 
     @property
     def difference(self) -> float:
-        """The largest |observed − predicted| of the judged replicas; infinite for NaN."""
-        difference = np.max(np.abs(self.observed - self.predicted), axis=-1)[self.judged]
-        return float(np.max(np.nan_to_num(difference, nan=np.inf), initial=0.0))
+        """The largest |observed − predicted| of the judged replicas; infinite where one is not a number."""
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(self.observed - self.predicted)[self.judged]
+        same = (self.observed == self.predicted)[self.judged]
+        return float(np.max(np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf)), initial=0.0))
+
+
+class Sending(NamedTuple):
+    """One message that the agent sent: in which activation (from 1), at which time the last incoming message
+    that it had taken by then had arrived (seconds, −∞ if none), and how many private queries and releases it
+    had made."""
+
+    activation: int
+    arrived: float
+    queries: int
+    releases: int
 
 
 class Departure(NamedTuple):
-    """Where the code, under this hypothesis, sends another message than was sent: `what` it does instead."""
+    """Where the code, under this hypothesis, sends another `message` than was sent: `what` it does instead."""
 
-    activation: int
+    message: int
     what: str
 
 
@@ -80,17 +102,17 @@ class Replayed:
     """What one hypothesis says of everything the agent sent.
 
     `departure`: the first difference in which messages there are (number, receiver, fields); what comes after
-    it is not replayed. `taken[k]` counts the messages it had received when it sent its k-th; `overran`:
-    whether it wanted to send another one where the record ends. `unreliable_from` is the activation from which
-    in some replica the noise is below the rounding of the values; nothing after it is judged there.
+    it is not replayed. `overran`: whether it wanted to send another message where the record ends, and
+    `out_of_releases` whether it wanted another release than were granted. `unreliable_from` is the activation
+    from which in some replica the noise is below the rounding of the values; nothing after it is judged there.
     """
 
     releases: list[Release] = field(default_factory=list[Release])
     comparisons: list[Comparison] = field(default_factory=list[Comparison])
-    activations: int = 0
+    sendings: list[Sending] = field(default_factory=list[Sending])
     departure: Departure | None = None
-    taken: list[int] = field(default_factory=list[int])
     overran: bool = False
+    out_of_releases: bool = False
     unreliable_from: int | None = None
 
     @property

@@ -31,10 +31,10 @@ def test_truth_reproduces_every_value_to_the_last_bit(reading, law):
     run = tapped_ring(problem, dp_recal(problem, reading, 40), links=law, replicas=7, seed=3).run()
     found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
     assert found.identical
-    assert found.activations == run.activations[1] > 3
+    assert found.sendings[-1].activation == run.activations[1] > 3
     sent = [row for row in run.views[0].transcript.at_node(1) if row.event == "sent"]
     values = sum(len(row.values) for row in sent)
-    on_wire = sum(release.on_wire for release in found.releases)
+    on_wire = sum(release.sent_in is not None for release in found.releases)
     assert len(found.comparisons) + on_wire == values
     for release, made in zip(found.releases, run.truth.releases[1], strict=True):
         np.testing.assert_array_equal(release.observed, made)
@@ -56,7 +56,7 @@ def test_a_wrong_hypothesis_shows_where_nothing_covers():
     found = replay(run.views[0], 1, adjacent(problem, 1), coins(run, 1))
     telling = [c for c in found.comparisons if c.visible.any()]
     assert {c.name for c in telling} == {"x"}
-    assert telling[0].activation == 2
+    assert found.sendings[telling[0].message].activation == 2
     assert not found.identical
 
 
@@ -79,7 +79,7 @@ def test_a_release_off_the_wire_has_to_be_granted():
         replay(run.views[0], 1, sparse.objectives[1], coins(run, 1))
     found = replay(run.views[0], 1, sparse.objectives[1], coins(run, 1), run.truth.releases[1])
     assert found.identical
-    assert [r.on_wire for r in found.releases[:4]] == [False, True, False, True]
+    assert [r.sent_in for r in found.releases[:4]] == [None, 0, None, 1]
 
 
 def test_it_needs_a_tap_at_the_agent():
@@ -127,7 +127,7 @@ def test_releases_are_followed_to_where_they_are_sent():
     found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
     assert found.identical
     assert [type(r.mechanism).__name__ for r in found.releases] == ["Laplace", "Gaussian"] * 6
-    assert [r.on_wire for r in found.releases] == [True] * 10 + [False, True]
+    assert [r.sent_in for r in found.releases] == [1, 0, 2, 1, 3, 2, 4, 3, 5, 4, None, 5]
 
 
 def test_recovered_noise_is_the_noise_that_was_added():
