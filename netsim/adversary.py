@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.links import Heard
-from netsim.messages import Message
+from netsim.messages import Heard, Message
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
 from netsim.wiretaps import Wiretaps
@@ -78,16 +77,17 @@ class Adversary:
 class PublicKnowledge:
     """What everybody knows before the first message, the adversary too.
 
-    `loss` names the kind of the private objectives ("logistic", "least_squares", …) and `ridge` its public
-    quadratic term ridge/2·‖x‖²; `value_range` is the declared range of a feature, if any. `queries_take_time`:
-    whether a private query delays what the agent sends next.
+    `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
+    the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
+    `value_range` is the declared range of a feature, if any. `queries_take_time`: whether a private query delays
+    what the agent sends next.
     """
 
     algorithm: "Algorithm"
     agents: int
     dimension: int
     neighbors: tuple[tuple[int, ...], ...]
-    weights: Array
+    weights: tuple[Array, ...]
     regularizer: Regularizer
     loss: str
     ridge: float

@@ -12,7 +12,7 @@ HEADER_BYTES = 20
 ACK_BYTES = 20
 FLOAT_BYTES = 8
 
-Kind = Literal["exchange", "direct", "ack"]
+Kind = Literal["exchange", "direct", "ack", "sealed"]
 Values = dict[str, Array]
 
 
@@ -50,4 +50,15 @@ class Segment:
         self.size = ACK_BYTES if message is None else message.size
 
 
+class Ciphertext:
+    """What a tap makes of a packet on an encrypted link: its size in bytes, and that it passed."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
 Packet = Message | Segment
+Heard = tuple[float, int, int, Packet | Ciphertext]
+"""What a tap hears: when the packet went on the air (seconds), from whom, for whom, and the packet."""

@@ -18,8 +18,7 @@ import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
-from netsim.links import Heard
-from netsim.messages import Kind, Message, Packet, Values
+from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Values
 
 Place = Literal["link", "node"]
 Event = Literal["air", "sent", "received"]
@@ -30,8 +29,8 @@ COLUMNS = {
     "event": "'air' on a link; 'sent' or 'received' at a node",
     "sender": "agent that sent the packet",
     "receiver": "agent it is for; -1 is every neighbor (an exchange seen at its sender's door)",
-    "kind": "'exchange', 'direct' or 'ack'",
-    "number": "the sender's count of messages of that kind, from 0; -1 for an acknowledgement",
+    "kind": "'exchange', 'direct' or 'ack'; 'sealed' on an encrypted link",
+    "number": "the sender's count of messages of that kind, from 0; -1 for an acknowledgement, and where sealed",
     "sequence": "sequence number on a reliable link; -1 on a datagram link or at a node",
     "attempt": "0 for the first transmission, 1 for the first retransmission, …",
     "size": "bytes on the wire",
@@ -98,10 +97,10 @@ class Transcript:
         return tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
 
     def on_links(self) -> tuple[Record, ...]:
-        """Each message heard on a link once, in order of its first attempt that was heard."""
+        """Each message heard in the clear on a link once, in order of its first attempt that was heard."""
         heard: dict[tuple[int, int, str, int], Record] = {}
         for r in self.records:
-            if r.place == "link" and r.kind != "ack":
+            if r.place == "link" and r.kind in ("exchange", "direct"):
                 heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)
         return tuple(heard.values())
 
@@ -171,7 +170,9 @@ def _at_door(time: float, event: Literal["sent", "received"], receiver: int, mes
     return _record(time, "node", event, message.sender, receiver, message, -1, 0)
 
 
-def _on_air(time: float, sender: int, receiver: int, packet: Packet) -> Record:
+def _on_air(time: float, sender: int, receiver: int, packet: Packet | Ciphertext) -> Record:
+    if isinstance(packet, Ciphertext):
+        return Record(time, "link", "air", sender, receiver, "sealed", -1, -1, 0, packet.size, {})
     if isinstance(packet, Message):
         return _record(time, "link", "air", sender, receiver, packet, -1, 0)
     sequence, attempt = packet.sequence, packet.attempt

@@ -13,14 +13,17 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Stopping
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, ProtocolError
-from netsim.links import ConstantDelay, LinkLaw, ReliableChannel, Tally, UniformDelay, Wire
+from netsim.laws import ConstantDelay, UniformDelay
+from netsim.links import LinkLaw
 from netsim.messages import Message
 from netsim.network import Inbox, Network
 from netsim.node import Node
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
+from netsim.reliable import ReliableChannel
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring, star
+from netsim.wires import Tally, Wire
 
 PERFECT = LinkLaw()
 

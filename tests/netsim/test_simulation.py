@@ -14,7 +14,8 @@ import pytest
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError, SimulationError
-from netsim.links import ConstantDelay, LinkLaw, LognormalDelay
+from netsim.laws import ConstantDelay, LognormalDelay
+from netsim.links import LinkLaw
 from netsim.node import Node
 from netsim.problems import L1, Problem, least_squares, load, logistic
 from netsim.schedules import Constant, Geometric
@@ -143,7 +144,8 @@ TRANSCRIPT_HASH = """
 import hashlib
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
-from netsim.links import LinkLaw, LognormalDelay
+from netsim.laws import LognormalDelay
+from netsim.links import LinkLaw
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.simulation import Simulation

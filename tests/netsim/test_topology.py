@@ -7,18 +7,34 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from netsim.errors import ScenarioError
 from netsim.topology import (
     BUILDERS,
+    DENSE_AGENTS,
+    RULES,
     Topology,
+    balanced_tree,
+    barabasi_albert,
     complete,
+    distances,
     erdos_renyi,
     from_edges,
+    from_file,
+    from_graph,
+    grid,
+    hypercube,
+    metropolis,
     path,
     random_geometric,
+    random_regular,
+    random_tree,
     ring,
+    spectra,
     star,
+    torus,
+    watts_strogatz,
 )
 
 
@@ -101,8 +117,11 @@ def test_random_builders_depend_on_their_seed_only():
 
 def test_every_builder_is_listed_under_its_name():
     assert {name: f.__name__ for name, f in BUILDERS.items()} == {
-        "ring": "ring", "complete": "complete", "path": "path", "star": "star", "erdos_renyi": "erdos_renyi",
-        "random_geometric": "random_geometric", "edges": "from_edges",
+        **{name: name for name in (
+            "ring", "complete", "path", "star", "grid", "torus", "hypercube", "balanced_tree", "random_tree",
+            "random_regular", "erdos_renyi", "watts_strogatz", "barabasi_albert", "random_geometric",
+        )},
+        "edges": "from_edges", "file": "from_file",
     }  # fmt: skip
 
 
@@ -111,6 +130,319 @@ def test_numpy_integers_make_the_same_graph_as_ints():
     topology = from_edges(3, np.array([[0, 1], [1, 2]]))
     numbers = [i for edge in topology.edges for i in edge] + [j for i in range(3) for j in topology.neighbors(i)]
     assert {type(i) for i in numbers} == {int}
+
+
+FAMILIES = [
+    (grid(3, 4), nx.grid_2d_graph(3, 4)),
+    (grid(1, 5), nx.path_graph(5)),
+    (torus(3, 5), nx.grid_2d_graph(3, 5, periodic=True)),
+    (hypercube(4), nx.hypercube_graph(4)),
+    (balanced_tree(3, 2), nx.balanced_tree(3, 2)),
+    (balanced_tree(1, 4), nx.path_graph(5)),
+    (random_tree(30, seed=2), nx.random_labeled_tree(30, seed=2)),
+    (random_regular(20, 3, seed=5), nx.random_regular_graph(3, 20, seed=5)),
+    (erdos_renyi(30, 0.3, seed=1), nx.gnp_random_graph(30, 0.3, seed=1)),
+    (watts_strogatz(30, 4, 0.2, seed=1), nx.watts_strogatz_graph(30, 4, 0.2, seed=1)),
+    (barabasi_albert(40, 2, seed=3), nx.barabasi_albert_graph(40, 2, seed=3)),
+    (random_geometric(40, 0.4, seed=3), nx.random_geometric_graph(40, 0.4, seed=3)),
+]
+
+
+@pytest.mark.parametrize(("topology", "graph"), FAMILIES, ids=lambda x: getattr(x, "name", None) or "")
+def test_families_are_those_of_networkx(topology, graph):
+    assert topology.agents == graph.number_of_nodes()
+    assert len(topology.edges) == graph.number_of_edges()
+    assert sorted(topology.degrees) == sorted(degree for _, degree in graph.degree)
+    assert topology.diameter == nx.diameter(graph)
+    assert nx.is_isomorphic(topology.graph, graph)
+    assert all(topology.has_edge(i, j) and topology.has_edge(j, i) for i, j in topology.edges)
+    assert sum(topology.has_edge(i, j) for i in range(topology.agents) for j in range(topology.agents)) == sum(
+        topology.degrees
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "links", "diameter"),
+    [
+        (ring(9), 9, 4), (complete(7), 21, 1), (path(8), 7, 7), (star(6), 5, 2), (grid(3, 4), 17, 5),
+        (torus(4, 6), 48, 5), (hypercube(5), 80, 5), (balanced_tree(2, 3), 14, 6), (random_tree(17), 16, None),
+        (random_regular(12, 5), 30, None), (watts_strogatz(20, 6, 0.3), 60, None),
+        (barabasi_albert(20, 3), 3 + 3 * 16, None),
+    ],
+)  # fmt: skip
+def test_families_have_the_links_and_the_diameter_of_the_textbook(topology, links, diameter):
+    assert len(topology.edges) == links
+    assert diameter is None or topology.diameter == diameter
+
+
+def test_agents_are_numbered_as_documented():
+    assert grid(2, 3).edges == ((0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5))
+    assert all(bin(i ^ j).count("1") == 1 for i, j in hypercube(4).edges)
+    assert balanced_tree(2, 2).neighbors(0) == (1, 2)
+    assert not ring(4).has_edge(0, 4)
+    assert not ring(4).has_edge(-1, 0)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: random_tree(30, seed),
+        lambda seed: random_regular(30, 4, seed),
+        lambda seed: watts_strogatz(30, 4, 0.5, seed),
+        lambda seed: barabasi_albert(30, 2, seed),
+        lambda seed: erdos_renyi(5_000, 0.004, seed),
+    ],
+)
+def test_a_seed_is_a_graph(draw):
+    assert draw(1).edges == draw(1).edges
+    assert draw(1).edges != draw(2).edges
+
+
+@pytest.mark.parametrize(
+    ("draw", "remedy"),
+    [
+        (lambda: erdos_renyi(100, 0.001), r"ln\(n\)/n = 0.0461"),
+        (lambda: random_geometric(100, 0.01), r"radius well above .* = 0.121"),
+        (lambda: random_regular(20, 1), "degree of 3 or more"),
+        (lambda: watts_strogatz(200, 2, 1.0), "more nearest"),
+    ],
+)
+def test_a_disconnected_draw_lists_its_parts_and_says_what_helps(draw, remedy):
+    with pytest.raises(ScenarioError, match=rf"components, \{{0.*allowed: another seed, or .*{remedy}") as caught:
+        draw()
+    assert caught.value.field == "topology"
+
+
+@given(connected_graphs())
+def test_the_diameter_is_exact_and_its_bounds_hold(graph):
+    topology = Topology(graph)
+    low, high = distances.diameter_bounds(topology.adjacency, searches=1)
+    assert low <= topology.diameter == nx.diameter(graph) <= high
+    assert topology.diameter_bounds[0] <= topology.diameter <= topology.diameter_bounds[1]
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(connected_graphs())
+def test_graphs_survive_files(tmp_path_factory, graph):
+    folder = tmp_path_factory.mktemp("graphs")
+    nx.write_graphml(graph, folder / "a.graphml")
+    nx.write_edgelist(graph, folder / "a.edges")  # with a column of attributes
+    for name in ("a.graphml", "a.edges"):
+        again = from_file(folder / name)
+        assert again.edges == Topology(graph).edges
+        assert again.labels == tuple(map(str, range(len(graph))))
+
+
+def test_names_stay_as_labels(tmp_path):
+    graph = nx.Graph([("Zoë", "Ada"), ("Ada", "Bob"), ("Bob", "Zoë"), ("Bob", "Cy")])
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    (tmp_path / "g.links").write_text("# friends\nZoë Ada 3.5\n\nAda\tBob # old\nBob Zoë\nZoë Bob\nBob Cy\n", "utf-8")
+    for topology in (
+        from_file(tmp_path / "g.graphml"),
+        from_file(tmp_path / "g.links", "edges"),
+        from_graph(nx.MultiGraph([*graph.edges, ("Ada", "Zoë")])),
+    ):
+        assert topology.labels == ("Zoë", "Ada", "Bob", "Cy")
+        assert topology.edges == ((0, 1), (0, 2), (1, 2), (2, 3))
+        assert topology.weights[2, 3] == 1 / 4
+
+
+def test_a_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "two.txt").write_text("1 0\n")
+    monkeypatch.chdir(tmp_path)
+    assert from_file("two.txt", weights="lazy_metropolis").edges == ((0, 1),)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "said"),
+    [
+        ("g.edges", "a b\nc\n", "path", "line 2: 'c' is no link"),
+        ("g.edges", "a b\nc d\n", "topology", "2 components, {a, b} | {c, d}"),
+        ("g.edges", "a b\nb b\n", "graph", "['b']: self-loop"),
+        ("g.edges", "", "agents", "at least two agents"),
+        ("g.graph", "a b\n", "format", "does not say what it is"),
+        ("g.graphml", "<graphml", "path", "not valid GraphML"),
+        ("g.graphml", "<graphml></graphml>", "path", "not valid GraphML"),
+        ("g.graphml", "\n".join(nx.generate_graphml(nx.DiGraph([(0, 1)]))), "path", "directed"),
+        ("g.graphml", None, "path", "no readable file"),
+    ],
+)
+def test_files_that_are_no_network(tmp_path, name, text, field, said):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        from_file(tmp_path / name)
+    assert caught.value.field == field
+    assert said in str(caught.value)
+
+
+# ── weights ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def laplacian(graph) -> np.ndarray:
+    return nx.laplacian_matrix(graph, nodelist=range(len(graph))).toarray().astype(float)
+
+
+def modulus(W) -> float:
+    """‖W − 11ᵀ/n‖₂ for symmetric W with W1 = 1: the second largest |eigenvalue|."""
+    return float(np.linalg.norm(W - 1 / len(W), 2))
+
+
+@given(connected_graphs(), st.sampled_from(sorted(RULES)))
+def test_every_rule_keeps_the_mean_and_settles_or_is_refused(graph, rule):
+    regular = len({d for _, d in graph.degree}) == 1
+    if (rule == "uniform" and not regular) or (rule == "max_degree" and regular and nx.is_bipartite(graph)):
+        with pytest.raises(ScenarioError, match=rule):
+            Topology(graph, weights=rule)
+        return
+    topology = Topology(graph, weights=rule)
+    W = topology.weights
+    assert topology.weighting == rule
+    assert np.allclose(W.sum(axis=0), 1, atol=1e-14)
+    assert np.allclose(W.sum(axis=1), 1, atol=1e-14)
+    assert (W == W.T).all()
+    assert topology.is_nonnegative == (W.min() >= 0)
+    assert topology.is_nonnegative or (rule == "best_constant" and (W - np.diag(np.diag(W))).min() >= 0)
+    assert topology.second_eigenvalue_modulus == pytest.approx(modulus(W), abs=1e-12)
+    assert modulus(W) < 1 - 1e-9
+    d, edges = dict(graph.degree), topology.edges
+    formula = {
+        "metropolis": lambda i, j: 1 / (1 + max(d[i], d[j])),
+        "lazy_metropolis": lambda i, j: 1 / (2 * max(d[i], d[j])),
+        "uniform": lambda i, j: 1 / (1 + d[i]),
+        "max_degree": lambda i, j: 1 / max(d.values()),
+        "best_constant": lambda i, j: 2 / np.linalg.eigvalsh(laplacian(graph))[[1, -1]].sum(),
+    }[rule]
+    assert all(W[i, j] == pytest.approx(formula(i, j), rel=1e-12) for i, j in edges)
+    assert np.count_nonzero(W - np.diag(np.diag(W))) == 2 * len(edges)
+    if rule == "lazy_metropolis":
+        assert np.diag(W).min() >= 0.5 - 1e-15
+        assert np.linalg.eigvalsh(W).min() >= -1e-12
+
+
+@given(connected_graphs())
+def test_the_best_constant_is_the_best_of_a_scan(graph):
+    best = Topology(graph, weights="best_constant")
+    L = laplacian(graph)
+    scan = [modulus(np.eye(len(L)) - constant * L) for constant in np.linspace(0.01, 1.2, 120)]
+    assert best.second_eigenvalue_modulus <= min(scan) + 1e-12
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_the_best_constant_of_known_spectra(n):
+    """Complete: all λ = n, so 1/n. Star: λ = 1 and n, so 2/(n + 1), and the middle keeps (3 − n)/(n + 1) < 0."""
+    assert np.allclose(complete(n, weights="best_constant").weights, 1 / n)
+    middle = star(n, weights="best_constant")
+    assert middle.weights[0, 1] == pytest.approx(2 / (n + 1))
+    assert middle.weights[0, 0] == pytest.approx((3 - n) / (n + 1))
+    assert not middle.is_nonnegative
+    assert middle.spectral_gap == pytest.approx(2 / (n + 1))
+
+
+def test_uniform_weights_are_one_nth_on_a_complete_graph_and_refused_where_degrees_differ():
+    assert np.allclose(complete(5, weights="uniform").weights, 1 / 5)
+    assert np.allclose(torus(3, 4, weights="uniform").weights, torus(3, 4).weights)
+    with pytest.raises(ScenarioError, match=r"degrees are 1 … 3, and column 0 of .* sums to 1.75") as caught:
+        star(4, weights="uniform")
+    assert caught.value.field == "weights"
+
+
+def test_maximum_degree_weights_that_would_swing_for_ever_are_refused():
+    for swinging in (lambda w: ring(6, weights=w), lambda w: hypercube(3, weights=w), lambda w: path(2, weights=w)):
+        with pytest.raises(ScenarioError, match="eigenvalue −1"):
+            swinging("max_degree")
+    n = 7
+    assert ring(n, weights="max_degree").spectral_gap == pytest.approx(1 - math.cos(math.pi / n))
+
+
+def test_a_rule_that_is_misspelt():
+    with pytest.raises(ScenarioError, match=r"did you mean 'metropolis'.*lazy_metropolis, uniform"):
+        ring(4, weights="metropolys")
+
+
+@given(connected_graphs(), st.sampled_from(["metropolis", "lazy_metropolis"]))
+def test_rows_are_the_dense_matrix_to_the_last_bit(graph, rule):
+    topology = Topology(graph, weights=rule)
+    for i in range(topology.agents):
+        assert (topology.row(i) == topology.weights[i, [i, *topology.neighbors(i)]]).all()
+    assert rule != "metropolis" or (metropolis(graph) == topology.weights).all()
+
+
+@given(connected_graphs(), st.randoms())
+def test_weights_do_not_depend_on_how_agents_are_numbered(graph, random):
+    order = list(range(len(graph)))
+    random.shuffle(order)
+    other = Topology(nx.relabel_nodes(graph, dict(enumerate(order))))
+    assert (other.weights[np.ix_(order, order)] == Topology(graph).weights).all()
+
+
+def test_given_weights_are_kept_dense_or_sparse():
+    W = np.array([[0.7, 0.3, 0.0, 0.0], [0.3, 0.5, 0.2, 0.0], [0.0, 0.2, 0.8, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    for form in (np.array, csr_array):
+        topology = Topology(nx.path_graph(4), weights=form(W))
+        assert topology.weighting == "given"
+        assert (topology.weights == W).all()
+        assert topology.row(2).tolist() == [0.8, 0.2, 0.0]  # a link of weight 0 is still a link
+        assert topology.spectral_gap == pytest.approx(0, abs=1e-15)
+
+
+def test_sparse_weights_cannot_be_changed_either():
+    with pytest.raises(ValueError, match="read-only"):
+        ring(3).mixing.data[0] = 2.0
+
+
+# ── large graphs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_large_graph_has_no_dense_matrix_but_all_else():
+    topology = random_regular(DENSE_AGENTS, 4, seed=1)
+    with pytest.raises(ScenarioError, match=r"0\.8 GB.*Topology\.row"):
+        _ = topology.weights
+    assert topology.row(7).tolist() == pytest.approx([0.2] * 5)
+    assert len(topology.neighbors(7)) == 4
+    # Friedman 2008: λ_2 of the adjacency matrix is close to 2√3, and no random graph is much better
+    assert topology.algebraic_connectivity == pytest.approx(4 - 2 * math.sqrt(3), abs=0.02)
+    assert topology.spectral_gap == pytest.approx(topology.algebraic_connectivity / 5, rel=1e-9)
+    low, high = topology.diameter_bounds
+    assert 9 <= low <= high <= 20
+
+
+@pytest.mark.parametrize(
+    ("topology", "gap", "connectivity"),
+    [
+        (ring(20_000), 4 / 3 * math.sin(math.pi / 20_000) ** 2, 4 * math.sin(math.pi / 20_000) ** 2),
+        (grid(100, 120), None, 4 * math.sin(math.pi / 240) ** 2),
+        (star(3_000), 1 / 3_000, 1.0),
+        (hypercube(11), 2 / 12, 2.0),
+        (torus(40, 40), 4 / 5 * math.sin(math.pi / 40) ** 2, 4 * math.sin(math.pi / 40) ** 2),
+        (complete(600), 1.0, 600.0),
+    ],
+)
+def test_sparse_spectra_against_closed_forms(topology, gap, connectivity):
+    """20,000 agents on a ring: a gap of 3·10⁻⁸, to seven digits, where 1/(1 + 2) has sixteen."""
+    assert gap is None or topology.spectral_gap == pytest.approx(gap, rel=1e-7)
+    assert topology.algebraic_connectivity == pytest.approx(connectivity, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        barabasi_albert(600, 2), random_tree(700), watts_strogatz(800, 4, 0.05), star(600, weights="best_constant"),
+        ring(601, weights="max_degree"), ring(600, weights="best_constant"), grid(20, 40, weights="best_constant"),
+        random_tree(600, weights="max_degree"), path(513, weights="lazy_metropolis"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("restarts", [60, 1])
+def test_sparse_spectra_against_dense_ones(topology, restarts, monkeypatch):
+    monkeypatch.setattr(spectra, "RESTARTS", restarts)
+    fresh = Topology(topology.graph, weights=topology.weighting)
+    assert fresh.spectral_gap == pytest.approx(1 - modulus(topology.weights), rel=1e-6, abs=1e-12)
+    L = laplacian(topology.graph)
+    assert fresh.algebraic_connectivity == pytest.approx(np.linalg.eigvalsh(L)[1], rel=1e-7, abs=1e-11)
+    largest = spectra.largest_laplacian_eigenvalue(fresh.adjacency)
+    assert largest == pytest.approx(np.linalg.eigvalsh(L)[-1], rel=1e-10)
 
 
 # ── spectra ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +504,38 @@ def test_long_components_are_cut_short():
         (lambda: from_edges(3, [(0, 1), (1, -1)]), "edges[1]"),
         (lambda: from_edges(2, [(0, 1), (1, 1)]), "graph"),
         (lambda: Topology(nx.Graph([(1, 2)])), "graph"),
+        (lambda: Topology(nx.Graph([("a", "b")])), "graph"),
+        (lambda: Topology(nx.DiGraph([(0, 1)])), "graph"),
+        (lambda: Topology(nx.MultiGraph([(0, 1), (0, 1)])), "graph"),
+        (lambda: from_graph(nx.DiGraph([(0, 1)])), "graph"),
+        (lambda: from_graph(nx.Graph([(1, "1")])), "labels"),
+        (lambda: Topology(nx.path_graph(2), labels=["a"]), "labels"),
+        (lambda: Topology(nx.path_graph(2), labels=["a", "a"]), "labels"),
+        (lambda: ring(5, weights="metropolitan"), "weights"),
+        (lambda: grid(0, 3), "rows"),
+        (lambda: grid(1, 1), "columns"),
+        (lambda: torus(2, 3), "rows"),
+        (lambda: torus(3, 2), "columns"),
+        (lambda: hypercube(0), "dimension"),
+        (lambda: hypercube(40), "dimension"),
+        (lambda: balanced_tree(0, 2), "branching"),
+        (lambda: balanced_tree(2, 0), "height"),
+        (lambda: balanced_tree(10, 9), "height"),
+        (lambda: random_tree(1), "agents"),
+        (lambda: random_tree(4, seed=-1), "seed"),
+        (lambda: random_regular(5, 3), "degree"),
+        (lambda: random_regular(5, 0), "degree"),
+        (lambda: random_regular(4, 4), "degree"),
+        (lambda: watts_strogatz(6, 3, 0.1), "nearest"),
+        (lambda: watts_strogatz(6, 0, 0.1), "nearest"),
+        (lambda: watts_strogatz(6, 6, 0.1), "nearest"),
+        (lambda: watts_strogatz(6, 2, 1.1), "probability"),
+        (lambda: barabasi_albert(5, 0), "attach"),
+        (lambda: barabasi_albert(5, 5), "attach"),
+        (lambda: complete(4000), "agents"),
+        (lambda: erdos_renyi(10**6, 0.5), "probability"),
+        (lambda: random_geometric(10**6, 1.0), "radius"),
+        (lambda: random_geometric(5, math.nan), "radius"),
         (lambda: Topology(nx.empty_graph(1)), "agents"),
     ],
 )
@@ -182,25 +546,36 @@ def test_what_is_no_network_is_a_scenario_error(make, field):
 
 
 @pytest.mark.parametrize(
-    ("weights", "problem"),
+    ("weights", "field", "value", "problem"),
     [
-        (np.full((2, 2), 0.5), "wrong shape"),
-        ([[0.5, 0.25, 0.25], [0.25, 0.75, 0], [0.25, 0, 0.75]], "no edge"),
-        ([[0.5, 0.4, 0], [0.4, 0.3, 0.3], [0, 0.3, 0.7]], "not doubly stochastic"),
-        ([[1.5, -0.5, 0], [-0.5, 1.0, 0.5], [0, 0.5, 0.5]], "not doubly stochastic"),
-        ([[math.nan, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], "not doubly stochastic"),
+        (np.full((2, 2), 0.5), "weights", (2, 2), "wrong shape"),
+        ([[0.5, 0.25, 0.25], [0.25, 0.75, 0], [0.25, 0, 0.75]], "weights[0][2]", [0, 2], "no edge"),
+        ([[0.5, 0.4, 0], [0.4, 0.3, 0.3], [0, 0.3, 0.7]], "weights[0]", 0.9, "doubly stochastic: row 0 sums to 0.9"),
+        ([[0.6, 0.4, 0], [0.6, 0.1, 0.3], [0, 0.3, 0.7]], "weights", 1.2, "doubly stochastic: column 0 sums to 1.2"),
+        ([[1.5, -0.5, 0], [-0.5, 1.0, 0.5], [0, 0.5, 0.5]], "weights[0][1]", -0.5, "not doubly stochastic: neg"),
+        (
+            [[math.nan, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]],
+            "weights[0][0]",
+            None,
+            "not doubly stochastic: not a num",
+        ),
+        ([[math.inf, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], "weights[0]", math.inf, "row 0 sums to inf"),
+        ([[0.5, 0.5 - 1e-6, 0], [0.5 - 1e-6, 0.3, 0.2], [0, 0.2, 0.8]], "weights[0]", 1 - 1e-6, "sums to 0.999999"),
     ],
 )
-def test_weights_that_are_not_a_mixing_on_the_graph_are_rejected(weights, problem):
+@pytest.mark.parametrize("form", [np.array, csr_array])
+def test_weights_that_are_not_a_mixing_on_the_graph_are_rejected(weights, field, value, problem, form):
     with pytest.raises(ScenarioError, match=problem) as caught:
-        Topology(nx.path_graph(3), weights=np.array(weights))
-    assert caught.value.field == "weights"
+        Topology(nx.path_graph(3), weights=form(weights))
+    assert caught.value.field == field
+    assert value is None or caught.value.value == pytest.approx(value, rel=1e-12)
 
 
 def test_weights_that_are_not_symmetric_are_rejected():
     around = 0.5 * np.eye(3) + 0.5 * np.roll(np.eye(3), 1, axis=1)
-    with pytest.raises(ScenarioError, match="not symmetric"):
+    with pytest.raises(ScenarioError, match="not symmetric") as caught:
         Topology(nx.complete_graph(3), weights=around)
+    assert caught.value.field == "weights[0][1]"
 
 
 def test_weights_cannot_be_changed_afterwards():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import TranscriptError
-from netsim.links import LinkLaw, UniformDelay
+from netsim.laws import UniformDelay
+from netsim.links import LinkLaw
 from netsim.messages import ACK_BYTES, Message, Segment
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant

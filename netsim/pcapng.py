@@ -1,0 +1,163 @@
+"""A transcript as a pcapng file, for Wireshark and tshark: what was on the air, packet for packet.
+
+Each row becomes a raw IPv4 packet with a UDP datagram. Agent n has the address 10.x.y.z made of the bytes of n,
+everybody 10.255.255.255; the port is the one of the packet's kind in `PORTS`, at both ends. Timestamps are
+nanoseconds. The payload is as long as the recorded size, all of it little endian:
+
+- sender, receiver (-1: everybody), kind (0 exchange, 1 direct, 2 acknowledgement), number (of an acknowledgement:
+  the sequence number it acknowledges) and how many bytes follow, each an int32;
+- the float64 values of one replica, field after field in order of their names.
+
+A sealed packet's payload is zeros: that it passed, and its size, is all that was heard. A packet of more than
+`MOST` bytes fits in no datagram: it carries as many whole values as do, its original length says the rest.
+A packet's comment gives kind, number, sequence number, attempt and fields.
+
+Source: draft-ietf-opsawg-pcapng (blocks), RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksums).
+"""
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+from netsim.errors import TranscriptError
+from netsim.messages import ACK_BYTES, FLOAT_BYTES, HEADER_BYTES, Kind
+from netsim.transcript import EVERYBODY, Place, Record
+
+PORTS: dict[Kind, int] = {"exchange": 61001, "direct": 61002, "ack": 61003, "sealed": 61004}
+CODES: dict[Kind, int] = {"exchange": 0, "direct": 1, "ack": 2}
+BROADCAST = 0x0AFFFFFF
+MOST = 65_500
+"""Bytes of payload: the header and the whole values that fit in 65,507."""
+
+SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
+RAW = 101
+"""LINKTYPE_RAW: a packet begins with its IP header."""
+COMMENT, APPLICATION, NAME, RESOLUTION = 1, 4, 2, 9
+IP_BYTES, UDP_BYTES, UDP = 20, 8, 17
+
+
+def export(
+    rows: Iterable[Record],
+    path: Path,
+    *,
+    replica: int = 0,
+    place: Place = "link",
+    epoch: int = 0,
+    comments: bool = True,
+) -> int:
+    """Write the rows heard at this place, one at a time; returns how many. The file is overwritten.
+
+    `rows` is a `Transcript` or, without loading it, a `SpooledTranscript`. `epoch` is what virtual time 0 is called,
+    in seconds since 1970. Who may see the file: whoever placed the taps. You get a `TranscriptError` for a replica
+    or an address that there is not, a time that no timestamp can say, and a size that is not the packet's.
+    """
+    count = 0
+    with path.open("wb") as file:
+        file.write(_section())
+        file.write(_interface(place))
+        for row in rows:
+            if row.place == place:
+                file.write(_packet(row, replica, epoch, comments))
+                count += 1
+    return count
+
+
+def address(agent: int) -> int:
+    """An agent's IPv4 address. You get a `TranscriptError` for a number of more than three bytes."""
+    if agent == EVERYBODY:
+        return BROADCAST
+    if not 0 <= agent < 0xFFFFFF:
+        raise TranscriptError(f"agent {agent} has no address in 10.0.0.0/8; agents 0 … {0xFFFFFF - 1} have")
+    return 0x0A000000 | agent
+
+
+# ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _section() -> bytes:
+    body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)  # byte order, version 1.0, length of the section not said
+    return _block(SECTION, body + _option(APPLICATION, b"netsim") + _option(0, b""))
+
+
+def _interface(place: Place) -> bytes:
+    body = struct.pack("<HHI", RAW, 0, 0)
+    options = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09") + _option(0, b"")
+    return _block(INTERFACE, body + options)
+
+
+def _packet(row: Record, replica: int, epoch: int, comments: bool) -> bytes:
+    payload = _payload(row, replica)
+    datagram = _datagram(row, payload)
+    when = round(row.time * 1e9) + epoch * 10**9
+    if not 0 <= when < 2**64:
+        raise TranscriptError(
+            f"a packet at {row.time:g} s with epoch {epoch} s has no timestamp; choose another `epoch`"
+        )
+    original = len(datagram) + row.size - len(payload)
+    body = struct.pack("<IIIII", 0, when >> 32, when & 0xFFFFFFFF, len(datagram), original) + _padded(datagram)
+    if comments:
+        body += _option(COMMENT, _comment(row).encode()) + _option(0, b"")
+    return _block(PACKET, body)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = 12 + len(body)
+    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + _padded(value)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _comment(row: Record) -> str:
+    if row.kind == "sealed":
+        return "sealed"
+    parts = [row.kind] if row.kind == "ack" else [f"{row.kind} {row.number}"]
+    if row.sequence >= 0:
+        parts.append(f"sequence {row.sequence}, attempt {row.attempt}")
+    if row.values:
+        parts.append(", ".join(f"{name}[{row.values[name].shape[-1]}]" for name in sorted(row.values)))
+    return "; ".join(parts)[:1000]
+
+
+# ── the packet itself ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _payload(row: Record, replica: int) -> bytes:
+    if row.kind == "sealed":
+        return bytes(min(row.size, MOST))
+    numbers = b"".join(_numbers(row, name, replica) for name in sorted(row.values))
+    if row.size != (ACK_BYTES if row.kind == "ack" else HEADER_BYTES) + len(numbers):
+        raise TranscriptError(
+            f"{row.kind} {row.number} of agent {row.sender} at {row.time:g} s: recorded with {row.size} bytes, but a "
+            f"header of {HEADER_BYTES} and {len(numbers) // FLOAT_BYTES} values of {FLOAT_BYTES} bytes each"
+        )
+    number = row.sequence if row.kind == "ack" else row.number
+    return (struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers)) + numbers)[:MOST]
+
+
+def _numbers(row: Record, name: str, replica: int) -> bytes:
+    value = row.values[name]
+    if not 0 <= replica < len(value):
+        raise TranscriptError(f"replica {replica} was asked for; the transcript has 0 … {len(value) - 1}")
+    return value[replica].astype("<f8", copy=False).tobytes()
+
+
+def _datagram(row: Record, payload: bytes) -> bytes:
+    source, target, length = address(row.sender), address(row.receiver), UDP_BYTES + len(payload)
+    # version 4 and five words; length; identification; don't fragment; time to live
+    first = struct.pack(">BBHHHBB", 0x45, 0, IP_BYTES + length, 0, 0x4000, 64, UDP)
+    ends, port = struct.pack(">II", source, target), PORTS[row.kind]
+    header = first + struct.pack(">H", _checksum(first + ends)) + ends
+    ports = struct.pack(">HHH", port, port, length)
+    covered = ends + struct.pack(">HH", UDP, length) + ports + payload
+    return header + ports + struct.pack(">H", _checksum(covered) or 0xFFFF) + payload  # 0 would mean: none
+
+
+def _checksum(data: bytes) -> int:
+    """Complement of the one's complement sum of 16-bit words, which is the number they spell modulo 2^16 − 1."""
+    return 0xFFFF - (int.from_bytes(data + bytes(len(data) % 2)) % 0xFFFF or 0xFFFF)

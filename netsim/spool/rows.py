@@ -1,0 +1,117 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Rows as columns: cut, merged in order of time, turned into records and tables."""
+
+from collections.abc import Collection, Iterator
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from netsim.errors import TranscriptError
+from netsim.messages import Values
+from netsim.spool.layout import GROUP, MEMORY, Column, Rows
+from netsim.transcript import COLUMNS, Record
+
+
+def value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
+    """Least and greatest of one column of a row group, where the file says so."""
+    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
+    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
+
+
+def asked(given: int | Collection[int] | None) -> tuple[int, ...] | None:
+    return (given,) if isinstance(given, int) else None if given is None else tuple(given)
+
+
+def values_of(maps: Any, replicas: int) -> Column:
+    """One mapping of field to array per entry of a `values` column."""
+    names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
+    flat = read_only(maps.items.values)
+    arrays = [flat[a:b].reshape(replicas, -1) for a, b in pairwise(ends)]
+    return objects([dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)])
+
+
+def read_only(numbers: Any) -> Column:
+    flat: Column = numbers.to_numpy()
+    flat.flags.writeable = False
+    return flat
+
+
+def objects(items: list[Values]) -> Column:
+    column = np.empty(len(items), object)
+    column[:] = items
+    return column
+
+
+def records_of(rows: Rows) -> tuple[Record, ...]:
+    return tuple(map(Record._make, zip(*(rows[name].tolist() for name in Record._fields), strict=True)))
+
+
+def cut(rows: Rows, first: int, last: int | None) -> Rows:
+    return {name: column[first:last] for name, column in rows.items()}
+
+
+def in_order(parts: list[Rows]) -> Rows:
+    """One after the other, then stably by time."""
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(rows["time"], kind="stable")
+    return {name: column[order] for name, column in rows.items()}
+
+
+def merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
+    """Two sequences in order of time as one; at one time what was on the air comes first."""
+    a, d = next(air, None), next(doors, None)
+    while a is not None and d is not None:
+        if a["time"][-1] <= d["time"][-1]:  # doors at the last time on the air wait: there may be more on the air
+            ready = int(np.searchsorted(d["time"], a["time"][-1], side="left"))
+            yield in_order([a, cut(d, 0, ready)])
+            a, d = next(air, None), cut(d, ready, None)
+        else:
+            ready = int(np.searchsorted(a["time"], d["time"][-1], side="right"))
+            yield in_order([cut(a, 0, ready), d])
+            a, d = cut(a, ready, None), next(doors, None)
+    yield from (rows for rows in (a, d) if rows is not None)
+    yield from chain(air, doors)
+
+
+def pieces(rows: Rows, replicas: int) -> Iterator[Rows]:
+    """Pieces whose values, written out in every row, weigh about `MEMORY` bytes at most."""
+    before = np.cumsum(rows["size"]) * replicas // MEMORY
+    for first, last in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(before)]):
+        yield cut(rows, first, last)
+
+
+def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
+    values: list[Values] = rows["values"].tolist()
+    columns = [pa.array(rows[name], type=schema.field(name).type) for name in COLUMNS]
+    for field in fields:
+        arrays = [value.get(field) for value in values]
+        present = [array for array in arrays if array is not None]
+        counts = np.array([0, *(0 if array is None else array.size for array in arrays)], np.int64)
+        flat = np.concatenate(present, axis=None) if present else np.zeros(0)
+        absent = np.array([array is None for array in arrays], np.bool_)
+        columns.append(pa.ListArray.from_arrays(offsets(counts), pa.array(flat), mask=pa.array(absent)))
+    return pa.table(columns, schema=schema)
+
+
+def row_groups(tables: Iterator[Any]) -> Iterator[Any]:
+    """Tables put together while they are at most `GROUP` rows and weigh at most `MEMORY`."""
+    held: list[Any] = []
+    rows = weight = 0
+    for table in tables:
+        if held and (rows + table.num_rows > GROUP or weight + table.nbytes > MEMORY):
+            yield pa.concat_tables(held)
+            held, rows, weight = [], 0, 0
+        held.append(table)
+        rows, weight = rows + table.num_rows, weight + table.nbytes
+    if held:
+        yield pa.concat_tables(held)
+
+
+def offsets(counts: Column) -> Any:
+    ends = np.cumsum(counts)
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise TranscriptError(f"{ends[-1]:,} numbers in one batch; give the spool less `memory`")
+    return pa.array(ends.astype(np.int32))

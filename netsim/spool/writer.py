@@ -1,0 +1,204 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""A transcript that is written while the run goes on, in bounded memory."""
+
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from netsim.errors import TranscriptError
+from netsim.messages import Ciphertext, Heard, Message, Packet
+from netsim.spool.layout import BATCH, GROWTH, KINDS, MEMORY, SCHEMA, TEXT, WORDS, Column
+from netsim.spool.reader import SpooledTranscript
+from netsim.spool.rows import offsets
+from netsim.transcript import EVERYBODY, Door
+
+
+class Spool:
+    """Writes what taps hear to one file, `batch` rows at a time, or about `memory` bytes of values if that is less.
+
+    `hear`, `sent` and `received` are a tap's. Batches start with one row and grow as the size of messages becomes
+    known. A file that is already there is overwritten. At any moment the file holds a prefix of what was heard, and
+    at most one batch is in memory. Who may see the file: whoever placed the taps. A context manager: leaving
+    closes it. You get a `TranscriptError` where the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        replicas: int,
+        batch: int = BATCH,
+        memory: int = MEMORY,
+        compression: Literal["zstd", "lz4"] | None = "lz4",
+    ) -> None:
+        if replicas < 1 or batch < 1 or memory < 1:
+            raise TranscriptError(f"replicas={replicas}, batch={batch}, memory={memory}: each must be at least 1")
+        self.path, self.replicas, self.rows = path, replicas, 0
+        self._batch, self._memory, self._limit, self._open = batch, memory, 1, True
+        self._heard: list[Heard] = []
+        self._doors: list[Door] = []
+        self._schema: Any = SCHEMA.with_metadata({"replicas": str(replicas)})
+        try:
+            self._file: Any = pa.OSFile(str(path), "wb")
+            options: Any = pa.ipc.IpcWriteOptions(compression=compression)
+            self._stream: Any = pa.ipc.new_stream(self._file, self._schema, options=options)
+            self._stream.write_batch(_batch([], [], self._schema)[0])  # writes the schema and the dictionaries
+        except OSError as error:
+            raise TranscriptError(f"{path}: cannot be written ({error})") from error
+        self.hear: Callable[[Heard], None] = self._ear()
+        """Called when a packet goes on the air of a tapped link."""
+
+    def _ear(self) -> Callable[[Heard], None]:
+        """A closure, for it runs once per packet and tap."""
+        heard, keep, flush, limit = self._heard, self._heard.append, self.flush, self._limit
+
+        def hear(row: Heard) -> None:
+            nonlocal limit
+            keep(row)
+            if len(heard) >= limit:
+                flush()
+                limit = self._limit
+
+        return hear
+
+    def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
+        """A message leaves a tapped agent."""
+        self._door((time, "sent", receiver, message))
+
+    def received(self, time: float, message: Message, receiver: int) -> None:
+        """A message is delivered to a tapped agent."""
+        self._door((time, "received", receiver, message))
+
+    def _door(self, door: Door) -> None:
+        self._doors.append(door)
+        if len(self._doors) >= self._limit:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is in memory. Interrupted (Ctrl-C), it has written all of it or nothing."""
+        heard, doors = self._heard, self._doors
+        if not heard and not doors:
+            return
+        if not self._open:
+            raise TranscriptError(f"{self.path}: closed after {self.rows:,} rows, and something was heard since")
+        batch, metadata = _batch(heard, doors, self._schema)
+        try:
+            self._stream.write_batch(batch, custom_metadata=metadata)
+        except OSError as error:
+            raise self._failed(error) from error
+        finally:
+            self.rows += len(heard) + len(doors) if self._open else 0
+            del heard[:], doors[:]
+        weight = max(1, batch["values"].nbytes // batch.num_rows)
+        self._limit = max(1, min(self._batch, self._memory // weight, GROWTH * self._limit))
+
+    def close(self) -> "SpooledTranscript":
+        """Write the rest and finish the file; a second time changes nothing. Returns what was written."""
+        if self._open:
+            self.flush()
+            try:
+                self._stream.close()
+                self._file.close()
+            except OSError as error:
+                raise self._failed(error) from error
+            self._open = False
+        return SpooledTranscript.open(self.path)
+
+    def _failed(self, error: OSError) -> TranscriptError:
+        self._open = False
+        self._file.close()
+        return TranscriptError(f"{self.path}: cannot be written after {self.rows:,} rows ({error})")
+
+    def to_parquet(self, path: Path) -> None:
+        """Close, and write the layout of `Transcript.write`, batch by batch."""
+        self.close().to_parquet(path)
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:
+            self.close()
+
+
+def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
+    """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
+    links, rows = len(heard), len(heard) + len(doors)
+    packets: list[Packet | Ciphertext] = [row[3] for row in heard]
+    packets += [row[3] for row in doors]
+    places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
+    which = np.fromiter(map(places.__getitem__, packets), np.intp, rows)
+    messages: dict[Message, int] = {}
+    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
+    kind, number, sequence, attempt, size, message, author = carried.T
+    place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
+    place[links:] = 1
+    event[links:] = [1 if row[1] == "sent" else 2 for row in doors]
+    sender[:links] = [row[1] for row in heard]
+    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)
+    at, owns = _first_rows(message[which], len(messages))
+    columns = {
+        "time": time,
+        "place": place,
+        "event": event,
+        "sender": sender,
+        "receiver": np.array([row[2] for row in heard] + [row[2] for row in doors], np.int64),
+        "kind": kind.astype(np.int8)[which],
+        "number": number[which],
+        "sequence": sequence[which],
+        "attempt": attempt[which],
+        "size": size[which],
+    }
+    arrays = [
+        pa.DictionaryArray.from_arrays(pa.array(column), WORDS[name]) if name in WORDS else pa.array(column)
+        for name, column in columns.items()
+    ]
+    values, fields = _maps(messages, owns)
+    facts = {"links": links, "air": _span(time[:links]), "doors": _span(time[links:]), "fields": fields}
+    batch: Any = pa.RecordBatch.from_arrays([*arrays, values, pa.array(at)], schema=schema)
+    return batch, {"netsim": json.dumps(facts)}
+
+
+def _carried(packet: Packet | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
+    """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
+    if isinstance(packet, Message):
+        message, sequence, attempt = packet, -1, 0
+    elif isinstance(packet, Ciphertext):
+        return KINDS.index("sealed"), -1, -1, 0, packet.size, -1, -1
+    else:
+        message, sequence, attempt = packet.message, packet.sequence, packet.attempt
+        if message is None:
+            return KINDS.index("ack"), -1, sequence, attempt, packet.size, -1, -1
+    known = messages.setdefault(message, len(messages))
+    return KINDS.index(message.kind), message.number, sequence, attempt, message.size, known, message.sender
+
+
+def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:
+    """For each row, the first row with its message (its own if it has none); and whether that is itself."""
+    rows = np.arange(len(message), dtype=np.int32)
+    first = np.empty(messages + 1, np.int32)
+    first[message[::-1]] = rows[::-1]  # of several assignments the last one stays
+    at = np.where(message < 0, rows, first[message])
+    return at, (at == rows) & (message >= 0)
+
+
+def _maps(messages: Collection[Message], owns: Column) -> tuple[Any, list[str]]:
+    """The `values` column: the messages in their order, each in the row that owns it. And which fields there are."""
+    counts = np.zeros(len(owns) + 1, np.int64)
+    counts[1:][owns] = [len(message.values) for message in messages]
+    names = [name for message in messages for name in message.values]
+    arrays = [value for message in messages for value in message.values.values()]
+    ends = np.zeros(len(arrays) + 1, np.int64)
+    ends[1:] = [value.size for value in arrays]
+    flat = np.concatenate(arrays, axis=None) if arrays else np.zeros(0)
+    items: Any = pa.ListArray.from_arrays(offsets(ends), pa.array(flat))
+    maps: Any = pa.MapArray.from_arrays(offsets(counts), pa.array(names, TEXT), items)
+    return maps, sorted(set(names))
+
+
+def _span(times: Column) -> list[float]:
+    return [float(times.min()), float(times.max())] if len(times) else []

@@ -1,0 +1,240 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (networkx ships no types)
+"""Graphs by name, from networkx. Each takes the rule or the matrix of its `weights`.
+
+Random graphs are drawn once from their seed. A draw that is disconnected is an error, never repaired or
+redrawn behind your back: it lists the parts and says from where on draws are connected.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import log, pi, sqrt
+
+import networkx as nx
+
+from netsim.errors import ScenarioError
+from netsim.topology.graph import Graph, Topology
+from netsim.topology.weights import Weights
+
+METROPOLIS = "metropolis"
+EVERY_PAIR = 5_000
+"""Below this many agents an Erdős–Rényi graph tosses a coin for every pair; from it on it skips to the links."""
+LINKS = 5_000_000
+"""More links than this (about 2 GB) are refused before they are drawn."""
+
+
+# ── regular shapes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def ring(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """Agent i talks to i − 1 and i + 1 (modulo n)."""
+    _at_least("agents", agents, 3)
+    return Topology(nx.cycle_graph(agents), f"ring of {agents}", weights)
+
+
+def complete(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """Everybody talks to everybody."""
+    _at_least("agents", agents, 2)
+    _affordable("agents", agents, agents * (agents - 1) / 2)
+    return Topology(nx.complete_graph(agents), f"complete graph of {agents}", weights)
+
+
+def path(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """A line: agent i talks to i ± 1."""
+    _at_least("agents", agents, 2)
+    return Topology(nx.path_graph(agents), f"path of {agents}", weights)
+
+
+def star(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """Agent 0 talks to all others, and they only to it."""
+    _at_least("agents", agents, 2)
+    return Topology(nx.star_graph(agents - 1), f"star of {agents}", weights)
+
+
+def grid(rows: int, columns: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """A sheet: agent r·columns + c sits in row r and column c and talks to those above, below and beside it."""
+    _at_least("rows", rows, 1)
+    _at_least("columns", columns, 1 if rows > 1 else 2)
+    return Topology(_numbered(nx.grid_2d_graph(rows, columns)), f"grid of {rows} × {columns}", weights)
+
+
+def torus(rows: int, columns: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """A grid whose opposite sides touch: every agent has four neighbors."""
+    _at_least("rows", rows, 3)
+    _at_least("columns", columns, 3)
+    graph = nx.grid_2d_graph(rows, columns, periodic=True)
+    return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights)
+
+
+def hypercube(dimension: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """2^dimension agents; two are neighbors where their numbers differ in one binary digit."""
+    _at_least("dimension", dimension, 1)
+    _affordable("dimension", dimension, dimension * 2.0 ** (min(dimension, 1000) - 1))
+    return Topology(_numbered(nx.hypercube_graph(dimension)), f"hypercube of dimension {dimension}", weights)
+
+
+def balanced_tree(branching: int, height: int, *, weights: Weights = METROPOLIS) -> Topology:
+    """Agent 0 is the root; every agent above the last of `height` levels has `branching` children."""
+    _at_least("branching", branching, 1)
+    _at_least("height", height, 1)
+    _affordable("height", height, float(branching) ** min(height, 64))
+    graph = nx.balanced_tree(branching, height)
+    return Topology(graph, f"tree of height {height}, {branching} children each", weights)
+
+
+# ── random graphs ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def random_tree(agents: int, seed: int = 0, *, weights: Weights = METROPOLIS) -> Topology:
+    """Each of the n^(n−2) trees on n numbered agents with the same probability."""
+    _at_least("agents", agents, 2)
+    graph = nx.random_labeled_tree(agents, seed=_seed(seed))
+    return Topology(graph, f"random tree of {agents}, seed {seed}", weights)
+
+
+def random_regular(agents: int, degree: int, seed: int = 0, *, weights: Weights = METROPOLIS) -> Topology:
+    """Every agent has `degree` neighbors; close to uniform among such graphs (Kim, Vu 2003)."""
+    _at_least("agents", agents, 2)
+    _at_least("degree", degree, 1)
+    if degree >= agents:
+        raise ScenarioError("degree", degree, "more neighbors than there are other agents", f"<= {agents - 1}")
+    if agents * degree % 2:
+        raise ScenarioError("degree", degree, f"{agents} × {degree} ends of links are odd", "an even product")
+    _affordable("degree", degree, agents * degree / 2)
+    graph = nx.random_regular_graph(degree, agents, seed=_seed(seed))
+    name = f"random {degree}-regular graph of {agents}, seed {seed}"
+    return _drawn(graph, name, weights, "a degree of 3 or more" if degree < 3 else "")
+
+
+def erdos_renyi(agents: int, probability: float, seed: int = 0, *, weights: Weights = METROPOLIS) -> Topology:
+    """Every edge independently with `probability`.
+
+    From 5,000 agents on the draw takes time in proportion to the links (Batagelj, Brandes 2005).
+    """
+    _at_least("agents", agents, 2)
+    if not 0 < probability <= 1:
+        raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
+    _affordable("probability", probability, probability * agents * (agents - 1) / 2)
+    draw = nx.gnp_random_graph if agents < EVERY_PAIR else nx.fast_gnp_random_graph
+    graph = draw(agents, probability, seed=_seed(seed))
+    name = f"Erdős–Rényi graph of {agents}, p = {probability:g}, seed {seed}"
+    return _drawn(graph, name, weights, f"a probability well above ln(n)/n = {log(agents) / agents:.3g}")
+
+
+def watts_strogatz(
+    agents: int, nearest: int, probability: float, seed: int = 0, *, weights: Weights = METROPOLIS
+) -> Topology:
+    """A ring where each agent talks to its `nearest` (even) closest, each link rewired with `probability`."""
+    _at_least("agents", agents, 3)
+    if nearest < 2 or nearest % 2 or nearest >= agents:
+        raise ScenarioError("nearest", nearest, "half of them sit on each side", f"even, 2 … {agents - 1}")
+    if not 0 <= probability <= 1:
+        raise ScenarioError("probability", probability, "a rewiring probability", "0 <= probability <= 1")
+    _affordable("nearest", nearest, agents * nearest / 2)
+    graph = nx.watts_strogatz_graph(agents, nearest, probability, seed=_seed(seed))
+    name = f"Watts–Strogatz graph of {agents}, k = {nearest}, p = {probability:g}, seed {seed}"
+    return _drawn(graph, name, weights, "more nearest, or a smaller probability")
+
+
+def barabasi_albert(agents: int, attach: int, seed: int = 0, *, weights: Weights = METROPOLIS) -> Topology:
+    """Grown from a star: each new agent talks to `attach` others, popular ones more likely. Always connected."""
+    _at_least("agents", agents, 2)
+    if not 1 <= attach < agents:
+        raise ScenarioError("attach", attach, "links of each new agent", f"1 … {agents - 1}")
+    _affordable("attach", attach, agents * attach)
+    graph = nx.barabasi_albert_graph(agents, attach, seed=_seed(seed))
+    return Topology(graph, f"Barabási–Albert graph of {agents}, m = {attach}, seed {seed}", weights)
+
+
+def random_geometric(agents: int, radius: float, seed: int = 0, *, weights: Weights = METROPOLIS) -> Topology:
+    """Agents uniform in the unit square, an edge up to distance `radius`."""
+    _at_least("agents", agents, 2)
+    if not radius > 0:
+        raise ScenarioError("radius", radius, "a distance in the unit square", "> 0")
+    _affordable("radius", radius, min(1.0, pi * radius**2) * agents * (agents - 1) / 2)
+    graph = nx.random_geometric_graph(agents, radius, seed=_seed(seed))
+    name = f"random geometric graph of {agents}, radius {radius:g}, seed {seed}"
+    threshold = sqrt(log(agents) / (pi * agents))
+    return _drawn(graph, name, weights, f"a radius well above √(ln(n)/πn) = {threshold:.3g}")
+
+
+# ── given graphs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def from_edges(agents: int, edges: Iterable[tuple[int, int]], *, weights: Weights = METROPOLIS) -> Topology:
+    """The graph with exactly these undirected edges."""
+    _at_least("agents", agents, 2)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(agents))
+    for index, (i, j) in enumerate(edges):
+        if not (0 <= i < agents and 0 <= j < agents):
+            raise ScenarioError(f"edges[{index}]", [i, j], "an agent that is not there", f"0 … {agents - 1}")
+        graph.add_edge(i, j)
+    return Topology(graph, f"graph of {agents} with {graph.number_of_edges()} edges", weights)
+
+
+def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = METROPOLIS) -> Topology:
+    """Any undirected networkx graph: its node names become the labels.
+
+    Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one.
+    """
+    if graph.is_directed():
+        raise ScenarioError("graph", type(graph).__name__, "it is directed", "an undirected graph")
+    names = [str(node) for node in graph]
+    by_number = set(names) == set(map(str, range(len(names))))
+    order = sorted(graph, key=lambda node: int(str(node))) if by_number else list(graph)
+    number = {node: i for i, node in enumerate(order)}
+    plain = nx.Graph()
+    plain.add_nodes_from(range(len(order)))
+    plain.add_edges_from((number[a], number[b]) for a, b in graph.edges())
+    return Topology(plain, name, weights, [str(node) for node in order])
+
+
+BUILDERS: dict[str, Callable[..., Topology]] = {
+    "ring": ring,
+    "complete": complete,
+    "path": path,
+    "star": star,
+    "grid": grid,
+    "torus": torus,
+    "hypercube": hypercube,
+    "balanced_tree": balanced_tree,
+    "random_tree": random_tree,
+    "random_regular": random_regular,
+    "erdos_renyi": erdos_renyi,
+    "watts_strogatz": watts_strogatz,
+    "barabasi_albert": barabasi_albert,
+    "random_geometric": random_geometric,
+    "edges": from_edges,
+}
+
+
+def _at_least(name: str, value: int, bound: int) -> None:
+    if value < bound:
+        raise ScenarioError(name, value, "too few", f">= {bound}")
+
+
+def _affordable(name: str, value: float, links: float) -> None:
+    if links > LINKS:
+        raise ScenarioError(name, value, f"about {links:,.0f} links", f"up to {LINKS:,} links")
+
+
+def _seed(seed: int) -> int:
+    if seed < 0:
+        raise ScenarioError("seed", seed, "no seed", ">= 0")
+    return seed
+
+
+def _numbered(graph: Graph) -> Graph:
+    """Nodes as 0 … n−1 in the order of their names (coordinates, bits)."""
+    return nx.convert_node_labels_to_integers(graph, ordering="sorted")
+
+
+def _drawn(graph: Graph, name: str, weights: Weights, remedy: str) -> Topology:
+    """A random graph; where it is disconnected the error says what would connect it."""
+    try:
+        return Topology(graph, name, weights)
+    except ScenarioError as error:
+        if error.field != "topology":
+            raise
+        raise replace(error, allowed="another seed" + (f", or {remedy}" if remedy else "")) from None

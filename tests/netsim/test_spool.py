@@ -1,0 +1,470 @@
+"""A transcript on disk while it is made: what a kill leaves, fields that come later, order, and equality with
+what is kept in memory."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netsim.adversary import Tap
+from netsim.algorithms import PrivateGradientDescent, Recal
+from netsim.errors import TranscriptError
+from netsim.laws import ConstantDelay, UniformDelay
+from netsim.links import LinkLaw
+from netsim.messages import Ciphertext, Message, Segment
+from netsim.schedules import Constant
+from netsim.spool import Spool, SpooledTranscript
+from netsim.spool import reader as reading
+from netsim.spool import rows as spooled_rows
+from netsim.transcript import COLUMNS, EVERYBODY, Transcript
+from tests.worlds import ROUGH, synthetic_problem, tapped_ring
+
+ROOT = Path(__file__).parents[2]
+DESCENT = PrivateGradientDescent(12, Constant(0.1), Constant(1.0))
+QUEUES = LinkLaw(UniformDelay(0.01, 0.4), loss=0.3, bandwidth=300.0, reliable=True, reordering=True)
+RUNS = {
+    "at one time": (DESCENT, LinkLaw(), 2),
+    "in steps": (DESCENT, LinkLaw(ConstantDelay(0.5)), 1),
+    "lossy": (DESCENT, ROUGH, 3),
+    "air times ahead of the clock": (DESCENT, QUEUES, 1),
+    "encrypted": (DESCENT, LinkLaw(UniformDelay(0.01, 0.4), reliable=True, encrypted=True), 1),
+    "a walk with two fields": (Recal(0.2, activations=60), ROUGH, 1),
+}
+
+
+def flat(rows) -> list[tuple]:
+    """Rows that compare by value, bit for bit."""
+    return [
+        (*row[:-1], *((name, v.shape, v.tobytes()) for name, v in sorted(row.values.items()))) for row in rows
+    ]  # fmt: skip
+
+
+def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
+    return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
+
+
+def spooled(path: Path, heard=(), doors=(), replicas=2, **options) -> SpooledTranscript:
+    """Rows given by hand; doors follow the links."""
+    with Spool(path, replicas, **options) as spool:
+        for row in heard:
+            spool.hear(row)
+        for time, event, receiver, told in doors:
+            (spool.sent if event == "sent" else spool.received)(time, told, receiver)
+    return SpooledTranscript.open(path)
+
+
+@contextmanager
+def listening(monkeypatch, spool: Spool):
+    """While it lasts, taps that miss nothing tell the spool too."""
+    ear, sent, received = Tap.ear, Tap.sent, Tap.received
+
+    def hears(self):
+        keep = ear(self)
+
+        def hear(heard):
+            keep(heard)
+            spool.hear(heard)
+
+        return hear
+
+    def leaves(self, time, told, receiver=EVERYBODY):
+        sent(self, time, told, receiver)
+        spool.sent(time, told, receiver)
+
+    def arrives(self, time, told, receiver):
+        received(self, time, told, receiver)
+        spool.received(time, told, receiver)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tap, "ear", hears)
+        patch.setattr(Tap, "sent", leaves)
+        patch.setattr(Tap, "received", arrives)
+        yield
+
+
+@pytest.fixture(params=RUNS)
+def both(request, monkeypatch, tmp_path):
+    """A run's transcript as it was kept in memory, and the spool of the same run."""
+    algorithm, links, replicas = RUNS[request.param]
+    simulation = tapped_ring(synthetic_problem(), algorithm, links=links, replicas=replicas, seed=5)
+    spool = Spool(tmp_path / "run.spool", replicas, batch=7)
+    with listening(monkeypatch, spool):
+        transcript = simulation.run().views[0].transcript
+    return transcript, spool.close()
+
+
+# ── equality with what is kept in memory ────────────────────────────────────────────────────────────────
+
+
+def test_a_spool_reads_as_the_transcript_in_memory(both):
+    transcript, spool = both
+    assert len(spool) == len(transcript) > 100
+    assert flat(spool) == flat(transcript)
+    assert [r for batch in spool.batches() for r in flat(batch)] == flat(transcript)
+    assert (spool.note, spool.dropped, spool.replicas) == ("", 0, transcript.replicas)
+
+
+def test_an_attack_gets_the_same_transcript(both):
+    transcript, spool = both
+    back = spool.transcript()
+    assert back.replicas == transcript.replicas
+    assert flat(back.at_node(1)) == flat(transcript.at_node(1))
+    assert flat(back.on_links()) == flat(transcript.on_links())
+    with pytest.raises(ValueError, match="read-only"):
+        next(r for r in back if r.values).values["x"][0, 0] = 1.0
+
+
+def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
+    transcript, spool = both
+    transcript.write(tmp_path / "a.parquet")
+    spool.to_parquet(tmp_path / "b.parquet")
+    a, b = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
+    assert a.schema.equals(b.schema, check_metadata=True)
+    assert a.equals(b)
+    assert flat(Transcript.read(tmp_path / "b.parquet")) == flat(transcript)
+
+
+def test_a_parquet_file_is_read_lazily_too(both, tmp_path):
+    transcript, _ = both
+    transcript.write(tmp_path / "a.parquet")
+    lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    assert len(lazy) == len(transcript)
+    assert flat(lazy) == flat(transcript)
+    lazy.to_parquet(tmp_path / "again.parquet")
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "again.parquet"))
+
+
+@pytest.mark.parametrize("form", ["spool", "parquet"])
+def test_what_is_selected(both, tmp_path, form):
+    transcript, lazy = both
+    if form == "parquet":
+        lazy.to_parquet(tmp_path / "a.parquet")
+        lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    times = [r.time for r in transcript]
+    since, until = times[len(times) // 3], times[2 * len(times) // 3]
+    cases = [
+        ({"since": since}, lambda r: r.time >= since),
+        ({"until": until}, lambda r: r.time < until),
+        ({"since": since, "until": until}, lambda r: since <= r.time < until),
+        ({"sender": 1}, lambda r: r.sender == 1),
+        ({"receiver": [0, 2]}, lambda r: r.receiver in (0, 2)),
+        ({"sender": (0, 1), "receiver": EVERYBODY}, lambda r: r.sender in (0, 1) and r.receiver == EVERYBODY),
+        ({"place": "node"}, lambda r: r.place == "node"),
+        ({"place": "link", "sender": 3}, lambda r: (r.place, r.sender) == ("link", 3)),
+        ({"sender": 99}, lambda r: False),
+    ]  # fmt: skip
+    for chosen, rule in cases:
+        expected = flat(r for r in transcript if rule(r))
+        some = lazy.select(**chosen)
+        assert flat(some) == expected, chosen
+        assert len(some) == len(expected)
+        assert flat(some.transcript()) == expected
+
+
+# ── any rows ────────────────────────────────────────────────────────────────────────────────────────────
+
+NAMES = st.dictionaries(st.sampled_from(["x", "u_noisy", "ζ"]), st.floats(width=64), max_size=3)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["plain", "segment", "ack", "sealed", "sent", "received"]),
+            st.integers(0, 4),  # few times: ties, across batches too
+            st.integers(0, 3),
+            NAMES,
+            st.integers(0, 2),
+        ),
+        max_size=30,
+    ),
+    batch=st.integers(1, 9),
+    compression=st.sampled_from([None, "zstd", "lz4"]),
+)
+def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compression, tmp_path):
+    told: list[Message] = []
+    heard, doors = [], []
+    with Spool(tmp_path / "any.spool", 2, batch=batch, compression=compression) as spool:
+        for what, time, sender, values, again in rows:
+            fresh = Message(sender, "direct", len(told), {n: np.full((2, 3), v) for n, v in values.items()})
+            told.append(told[-1] if again == 2 and told else fresh)
+            said = told[-1]
+            wrapped = Segment(4, again, None if what == "ack" else said)
+            packet = said if what == "plain" else Ciphertext(40 + again) if what == "sealed" else wrapped
+            if what in ("sent", "received"):
+                doors.append((float(time), what, EVERYBODY if what == "sent" else 3, said))
+                getattr(spool, what)(float(time), said, doors[-1][2])
+            else:
+                heard.append((float(time), sender, sender + 1, packet))
+                spool.hear(heard[-1])
+    back = SpooledTranscript.open(tmp_path / "any.spool")
+    expected = flat(Transcript.heard(heard, doors, 2))
+    assert flat(back) == expected
+    assert len(back) == len(rows)
+    since_two = [row for row in expected if row[0] >= 2]
+    assert flat(back.select(since=2)) == since_two
+
+
+def test_fields_that_nobody_knew_of_at_the_start(tmp_path):
+    heard = [
+        (float(k), 0, 1, message(0, k, **dict.fromkeys(names, k)))
+        for k, names in enumerate([("x",), ("x",), ("y", "x"), (), ("ζ",)])
+    ]
+    back = spooled(tmp_path / "grows.spool", heard, batch=2)
+    assert back.fields == ("x", "y", "ζ")
+    assert [sorted(r.values) for r in back] == [["x"], ["x"], ["x", "y"], [], ["ζ"]]
+    assert flat(back) == flat(Transcript.heard(heard, [], 2))
+    back.to_parquet(tmp_path / "grows.parquet")
+    Transcript.heard(heard, [], 2).write(tmp_path / "written.parquet")
+    assert pq.read_table(tmp_path / "grows.parquet").equals(pq.read_table(tmp_path / "written.parquet"))
+
+
+def test_a_message_is_written_once_per_batch_however_many_hear_it(tmp_path):
+    told = Message(0, "exchange", 0, {"x": np.arange(1000.0).reshape(1, 1000)})
+    heard = [(0.0, 0, j, told) for j in range(1, 101)]
+    spooled(tmp_path / "one.spool", [(0.0, 0, j, told) for j in range(1, 20)], replicas=1)
+    back = spooled(tmp_path / "many.spool", heard, replicas=1)
+    assert all((r.values["x"] == told.values["x"]).all() for r in back)
+    assert (tmp_path / "many.spool").stat().st_size < 10 * 8000
+
+
+def test_the_documented_columns_are_those_of_the_file(tmp_path):
+    told = message(0, 0, x=1)
+    spooled(tmp_path / "a.spool", [(1.0, 0, 1, told), (1.0, 0, 2, told)], [(1.0, "received", 1, told)], batch=3)
+    with pa.ipc.open_stream(str(tmp_path / "a.spool")) as stream:
+        assert stream.schema.names == [*COLUMNS, "values", "values_at"]
+        assert stream.schema.metadata == {b"replicas": b"2"}
+        table = stream.read_all()
+    assert table["place"].to_pylist() == ["link", "link", "node"]
+    assert table["receiver"].to_pylist() == [1, 2, 1]
+    assert table["values"].to_pylist()[0] == [("x", [1.0] * 4)]
+
+
+# ── bounded ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def held(spool: Spool) -> int:
+    return len(spool._heard) + len(spool._doors)
+
+
+def test_no_more_than_a_batch_is_in_memory(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 2, batch=10)
+    most = 0
+    for k in range(1000):
+        spool.hear((float(k), 0, 1, message(0, k, x=k)))
+        spool.received(float(k), message(0, k, x=k), 1)
+        most = max(most, held(spool))
+    assert most < 20
+    assert len(SpooledTranscript.open(spool.path)) == 2000 - held(spool)
+
+
+def test_heavy_messages_make_short_batches(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 100, memory=2**20)
+    most = 0
+    for k in range(100):
+        spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((100, 500))})))  # 400 kB each
+        most = max(most, held(spool))
+    assert most <= 3
+    assert len(spool.close()) == 100
+
+
+def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch):
+    for room in (spooled_rows, reading):
+        monkeypatch.setattr(room, "MEMORY", 10_000)
+    told = Message(0, "exchange", 0, {"x": np.arange(100.0).reshape(1, 100)})  # 820 bytes
+    back = spooled(tmp_path / "a.spool", [(0.0, 0, j, told) for j in range(1, 101)], replicas=1)
+    back.to_parquet(tmp_path / "a.parquet")
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        assert max(file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)) <= 13
+    lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    assert max(len(batch) for batch in lazy.batches()) <= 13
+    assert flat(lazy) == flat(back)
+
+
+def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
+    heard = [(float(k), 0, 1, message(0, k, x=k)) for k in range(100)]
+    back = spooled(tmp_path / "a.spool", heard, batch=10)
+    read, load = [], reading._SpoolFile._load
+    monkeypatch.setattr(reading._SpoolFile, "_load", lambda self, *a: read.append(a[1]) or load(self, *a))
+    assert len(back) == 100
+    assert read == []
+    assert [r.number for r in back.select(41, 43)] == [41, 42]
+    assert 1 <= len(read) <= 2
+
+
+# ── cut short ───────────────────────────────────────────────────────────────────────────────────────────
+
+CHILD = """
+import sys
+from pathlib import Path
+import numpy as np
+from netsim.messages import Message
+from netsim.spool import Spool
+spool = Spool(Path(sys.argv[1]), 2, batch=50)
+k = 0
+while True:
+    told = Message(k % 5, "exchange", k, {"x" if k < 500 else "y": np.full((2, 3), float(k))})
+    spool.sent(k / 8, told)
+    for j in range(4):
+        spool.hear((k / 8, k % 5, 5 + j, told))
+    k += 1
+    if k % 100 == 0:
+        print(spool.rows, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_process_killed_in_the_middle_leaves_what_it_wrote(tmp_path):
+    path = tmp_path / "killed.spool"
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    written = [int(child.stdout.readline()) for _ in range(30)]
+    child.send_signal(signal.SIGKILL)
+    last = [int(line) for line in child.stdout.read().split("\n")[:-1]]
+    assert child.wait() == -signal.SIGKILL
+    child.stdout.close()
+    back = SpooledTranscript.open(path)
+    assert "not closed" in back.note
+    assert back.fields == ("x", "y")
+    rows = list(back)
+    assert len(rows) == len(back) >= [*written, *last][-1] > 5000
+    per_message = 5
+    for index, row in enumerate(rows[: len(rows) // 5 * 5 - 5]):  # what two taps say of one moment is together
+        assert row.time * 8 == row.number
+        assert (row.values["x" if row.number < 500 else "y"] == row.number).all()
+        assert index // per_message == row.number
+
+
+def test_cut_anywhere_it_gives_the_whole_batches_before_the_cut(tmp_path):
+    heard = [(float(k), 0, 1, message(0, k, **{"x" if k < 5 else "y": k})) for k in range(12)]
+    whole = spooled(tmp_path / "whole.spool", heard, batch=4)
+    expected = flat(whole)
+    data, stops = whole.path.read_bytes(), [batch.stop for batch in whole._source.index]
+    rows = np.cumsum([0, *(batch.rows for batch in whole._source.index)]).tolist()
+    start = whole._source.index[0].start
+    cut = tmp_path / "cut.spool"
+    for length in range(0, len(data), 7):
+        cut.write_bytes(data[:length])
+        if length < start:
+            with pytest.raises(TranscriptError, match=r"cut\.spool: neither"):
+                SpooledTranscript.open(cut)
+            continue
+        back = SpooledTranscript.open(cut)
+        complete = sum(stop <= length for stop in stops)
+        assert len(back) == rows[complete]
+        assert flat(back) == expected[: rows[complete]]
+        assert back.dropped == length - [start, *stops][complete]
+        assert f"{back.dropped:,} bytes" in back.note
+    assert len(data) == stops[-1] + 8
+
+
+def test_a_spool_that_still_grows_is_read_as_it_was(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+    early = SpooledTranscript.open(spool.path)
+    spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+    assert [r.time for r in early] == [0.0]
+    assert "not closed" in early.note
+    assert [r.time for r in spool.close()] == [0.0, 1.0]
+
+
+def test_a_spool_of_nothing(tmp_path):
+    back = spooled(tmp_path / "a.spool", replicas=3)
+    assert (len(back), list(back), back.fields, back.note, back.replicas) == (0, [], (), "", 3)
+    back.to_parquet(tmp_path / "a.parquet")
+    assert len(Transcript.read(tmp_path / "a.parquet")) == 0
+    assert list(SpooledTranscript.open(tmp_path / "a.parquet")) == []
+
+
+def test_only_acknowledgements(tmp_path):
+    heard = [(0.0, 0, 1, Segment(k, 0, None)) for k in range(5)]
+    assert flat(spooled(tmp_path / "a.spool", heard)) == flat(Transcript.heard(heard, [], 2))
+
+
+# ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_interrupted_while_it_writes_it_writes_nothing_twice(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    write = spool._stream.write_batch
+
+    class Interrupted:
+        def write_batch(self, *batch, **metadata):
+            write(*batch, **metadata)
+            raise KeyboardInterrupt
+
+    stream, spool._stream = spool._stream, Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+    spool._stream = stream
+    spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+    assert [r.time for r in spool.close()] == [0.0, 1.0]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_an_error_with_the_file_and_the_rows():
+    with pytest.raises(TranscriptError, match=r"/dev/full: cannot be written"):
+        Spool(Path("/dev/full"), 1)
+
+
+def test_a_write_that_fails_says_what_is_on_disk(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+
+    class Full:
+        def write_batch(self, *_, **__):
+            raise OSError(28, "No space left on device")
+
+    spool._stream = Full()
+    with pytest.raises(TranscriptError, match=r"after 1 rows.*No space"):
+        spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+    with pytest.raises(TranscriptError, match="after 1 rows"):
+        spool.hear((2.0, 0, 1, message(0, 1, x=1)))
+    assert [r.time for r in spool.close()] == [0.0]
+
+
+def test_what_is_heard_after_the_end_is_an_error(tmp_path):
+    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    assert list(spool.close()) == list(spool.close()) == []
+    with pytest.raises(TranscriptError, match="closed after 0 rows"):
+        spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+
+
+@pytest.mark.parametrize("numbers", [{"replicas": 0}, {"batch": 0}, {"memory": 0}])
+def test_numbers_below_one_are_an_error(tmp_path, numbers):
+    with pytest.raises(TranscriptError, match="at least 1"):
+        Spool(tmp_path / "a.spool", **({"replicas": 1} | numbers))
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(TranscriptError, match=r"a\.spool: cannot be written"):
+        Spool(tmp_path / "none" / "a.spool", 1)
+    with pytest.raises(TranscriptError, match=r"a\.spool: neither"):
+        SpooledTranscript.open(tmp_path / "none" / "a.spool")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"hello, world, this is no transcript", b"\x00" * 100])
+def test_a_file_that_is_neither(tmp_path, content):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(TranscriptError, match="neither a spool nor a transcript"):
+        SpooledTranscript.open(tmp_path / "a")
+
+
+def test_a_parquet_file_that_is_no_transcript(tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(TranscriptError, match="neither"):
+        SpooledTranscript.open(tmp_path / "a.parquet")
+
+
+def test_time_never_falls_while_reading(both):
+    _, spool = both
+    assert all(a.time <= b.time for a, b in pairwise(spool))

@@ -1,0 +1,319 @@
+"""What a wire does besides delaying and losing: waiting rooms, copies, outages, ciphers, shared access lines."""
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from netsim.adversary import Adversary
+from netsim.algorithms import PrivateGradientDescent
+from netsim.clock import VirtualEnvironment
+from netsim.errors import ScenarioError
+from netsim.laws import Bernoulli, ConstantDelay, ExponentialDelay, GilbertElliott, UniformDelay
+from netsim.links import AccessLaw, LinkLaw
+from netsim.messages import Message
+from netsim.outages import RandomOutages, Scheduled, Switch
+from netsim.problems import least_squares, load
+from netsim.randomness import Streams
+from netsim.reliable import ReliableChannel
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import complete, ring
+from netsim.wires import Pipe, Wire
+
+FALSE_ALARM = 1e-8
+EVERYTHING = LinkLaw(
+    UniformDelay(0.0, 3.0),
+    loss=GilbertElliott(0.1, 0.3),
+    bandwidth=1e4,
+    buffer=500,
+    duplication=0.2,
+    outages=RandomOutages(2.0, 0.5),
+    reordering=True,
+)
+
+
+def message(number: int, floats: int = 10) -> Message:
+    return Message(0, "direct", number, {"x": np.zeros((1, floats))})
+
+
+SIZE = message(0).size
+
+
+class Line:
+    """One wire and what left it, when."""
+
+    def __init__(self, law: LinkLaw, seed: int = 0, **ends) -> None:
+        self.environment = ends.pop("environment", None) or VirtualEnvironment()
+        rng = random.Random(seed)
+        switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
+        self.wire = Wire(self.environment, 0, 1, law, rng, switch=switch, **ends)
+        self.heard, self.arrived = [], []
+        self.wire.tap(self.heard.append)
+        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number))
+
+    def send_at(self, times) -> "Line":
+        for number, time in enumerate(times):
+            self.environment.call_at(float(time), self.wire.send, message(number))
+        return self
+
+    def run(self, until=None) -> "Line":
+        self.environment.run(until)
+        return self
+
+
+def conserved(wire: Wire) -> bool:
+    packets = wire.received + wire.lost + wire.dropped + wire.in_flight
+    size = wire.received_bytes + wire.lost_bytes + wire.dropped_bytes + wire.in_flight_bytes
+    return wire.sent + wire.duplicated == packets and wire.sent_bytes + wire.duplicated_bytes == size
+
+
+def test_packets_and_bytes_are_conserved_whatever_happens():
+    line = Line(EVERYTHING).send_at(np.linspace(0, 20, 3000))
+    wire, moments = line.wire, 0
+    for moment in np.linspace(0.1, 30, 80):
+        line.run(float(moment))
+        flying = [entry for entry in line.environment._queue if len(entry) == 5 and entry[3] == wire.arrive]
+        assert wire.in_flight == len(flying)
+        assert wire.in_flight_bytes == sum(entry[4].size for entry in flying)
+        assert wire.received == len(line.arrived)
+        assert conserved(wire)
+        moments += min(len(flying), wire.lost, wire.dropped, wire.duplicated) > 0
+    assert moments > 20
+    assert wire.in_flight == 0
+
+
+class TestBuffer:
+    def test_what_finds_no_room_is_dropped_and_never_heard(self):
+        """A burst of ten into a wire that holds three waiting packets: one on the air, three wait, six drop."""
+        law = LinkLaw(bandwidth=SIZE / 1.0, buffer=4 * SIZE)
+        line = Line(law).send_at([0.0] * 10).run()
+        assert line.wire.dropped == 6
+        assert line.wire.dropped_bytes == 6 * SIZE
+        assert line.arrived == [(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3)]
+        assert len(line.heard) == 4
+
+    def test_a_packet_always_fits_into_an_idle_wire(self):
+        line = Line(LinkLaw(bandwidth=SIZE / 1.0, buffer=0)).send_at([0.0, 0.5, 1.0, 5.0]).run()
+        assert [number for _, number in line.arrived] == [0, 2, 3]
+
+    def test_the_blocking_probability_is_that_of_the_queue(self):
+        """M/D/1 with room for one waiting packet (K = 2), ρ = 0.8: P(blocked) = 1 − 1/(e^{−ρ} + ρ)."""
+        rate, arrivals = 0.8, 60_000
+        times = np.cumsum(np.random.default_rng(1).exponential(1 / rate, arrivals))
+        line = Line(LinkLaw(bandwidth=SIZE / 1.0, buffer=2 * SIZE)).send_at(times).run()
+        expected = 1 - 1 / (math.exp(-rate) + rate)
+        # 100 batches: blocked packets come in bunches
+        numbers = {number for _, number in line.arrived}
+        batches = np.array([k not in numbers for k in range(arrivals)]).reshape(100, -1).mean(axis=1)
+        assert stats.ttest_1samp(batches, expected).pvalue > FALSE_ALARM
+        assert abs(batches.mean() - expected) < 0.01
+
+
+class TestLoss:
+    def test_a_burst_law_loses_in_bursts_at_its_rate(self):
+        """Runs of lost packets are geometric with mean 1/p; their share of all packets is the law's."""
+        law = GilbertElliott(0.02, 0.25)
+        line = Line(LinkLaw(loss=law)).send_at(np.arange(80_000)).run()
+        arrived = np.zeros(80_000, dtype=bool)
+        arrived[[number for _, number in line.arrived]] = True
+        batches = 1 - arrived.reshape(200, -1).mean(axis=1)
+        assert stats.ttest_1samp(batches, law.rate()).pvalue > FALSE_ALARM
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], arrived, [True]]).astype(int)))
+        bursts = edges[1::2] - edges[::2]
+        assert bursts.sum() == line.wire.lost
+        assert np.mean(bursts) == pytest.approx(law.mean_burst(), rel=0.1)
+        observed = np.bincount(np.minimum(bursts, 10), minlength=11)[1:]
+        expected = len(bursts) * np.append(stats.geom(0.25).pmf(np.arange(1, 10)), stats.geom(0.25).sf(9))
+        assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+
+    def test_a_probability_and_its_law_lose_the_same_packets(self):
+        lines = [
+            Line(LinkLaw(UniformDelay(0, 1), loss=loss)).send_at(range(500)).run() for loss in (0.3, Bernoulli(0.3))
+        ]
+        assert lines[0].arrived == lines[1].arrived
+        assert 100 < lines[0].wire.lost < 200
+
+
+class TestDuplication:
+    def test_copies_travel_on_their_own(self):
+        line = Line(LinkLaw(ExponentialDelay(1.0), duplication=0.4, reordering=True)).send_at(range(5000)).run()
+        counts = np.bincount([number for _, number in line.arrived], minlength=5000)
+        assert set(counts) == {1, 2}
+        assert stats.binomtest(int((counts == 2).sum()), 5000, 0.4).pvalue > FALSE_ALARM
+        assert len(line.heard) == 5000  # one transmission each: the network made the copy
+        apart = [b - a for (a, n), (b, m) in pairwise(sorted(line.arrived, key=lambda x: (x[1], x[0]))) if n == m]
+        assert stats.kstest(apart, stats.expon().cdf).pvalue > FALSE_ALARM  # |X − Y| is exponential too
+
+    def test_without_reordering_they_keep_their_place(self):
+        line = Line(LinkLaw(UniformDelay(0, 5), duplication=0.4)).send_at(range(300)).run()
+        numbers = [number for _, number in line.arrived]
+        assert numbers == sorted(numbers)
+
+    def test_exchanges_are_not_disturbed(self):
+        perfect, doubled = (
+            descent(links=law) for law in (LinkLaw(), LinkLaw(ExponentialDelay(0.5), duplication=0.5))
+        )
+        assert doubled.traffic["packets_duplicated"] > 50
+        np.testing.assert_array_equal(last_estimates(perfect), last_estimates(doubled))
+
+
+class TestOutages:
+    def test_a_link_that_is_down_carries_nothing_and_cuts_what_is_on_its_way(self):
+        """Down in [2, 5): sent at 1.5 with 1 s to travel is cut, at 3 nobody hears it, at 5 all is well again."""
+        law = LinkLaw(ConstantDelay(1.0), outages=Scheduled(((2.0, 5.0),)))
+        line = Line(law).send_at([0.5, 1.5, 3.0, 4.5, 5.0]).run()
+        assert line.arrived == [(1.5, 0), (6.0, 4)]
+        assert [heard[0] for heard in line.heard] == [0.5, 1.5, 5.0]
+        assert line.wire.lost == 3
+
+    def test_what_waits_for_the_wire_is_judged_when_it_goes_on_the_air(self):
+        law = LinkLaw(bandwidth=SIZE / 1.0, outages=Scheduled(((1.5, 2.5),)))
+        line = Line(law).send_at([0.0, 0.0, 0.0, 0.0]).run()  # on the air at 0, 1, 2, 3
+        assert [number for _, number in line.arrived] == [0, 3]
+
+    def test_the_share_of_time_that_it_is_up(self):
+        law = LinkLaw(outages=RandomOutages(3.0, 1.0))
+        line = Line(law).send_at(np.linspace(0, 40_000, 100_000)).run()
+        share = len(line.arrived) / 100_000
+        assert share == pytest.approx(0.75, abs=0.02)  # 10,000 periods: one standard deviation is 0.003
+
+    def test_a_reliable_link_outlives_them(self):
+        law = LinkLaw(ConstantDelay(0.05), outages=RandomOutages(1.0, 1.0), reliable=True)
+        perfect, broken = descent(), descent(links=law)
+        assert broken.traffic["packets_lost"] > 0
+        np.testing.assert_array_equal(last_estimates(perfect), last_estimates(broken))
+
+    def test_both_directions_are_down_together(self):
+        law = LinkLaw(outages=RandomOutages(2.0, 2.0), reliable=True, delay=ConstantDelay(0.3))
+        run = descent(links=law, adversaries=(Adversary(),))
+        heard = {}
+        for row in run.views[0].transcript:
+            heard.setdefault((row.sender, row.receiver), []).append(row.time)
+        flips = {e: law.outages.changes(streams(run).plain("outage", *sorted(e))) for e in heard if e[0] < e[1]}
+        for (i, j), changes in flips.items():
+            switch = Switch(changes)
+            assert not any(switch.is_down(time) for time in sorted(heard[i, j] + heard[j, i]))
+
+
+class TestEncryption:
+    def test_a_tap_sees_time_size_and_endpoints_and_nothing_else(self):
+        links = {edge: LinkLaw(encrypted=True) for edge in ((0, 1), (1, 0))}
+        run = descent(link_laws=links, adversaries=(Adversary(),))
+        sealed = [r for r in run.views[0].transcript if {r.sender, r.receiver} == {0, 1}]
+        others = [r for r in run.views[0].transcript if {r.sender, r.receiver} != {0, 1}]
+        assert {(r.kind, r.number, r.sequence, r.attempt) for r in sealed} == {("sealed", -1, -1, 0)}
+        assert not any(r.values for r in sealed)
+        assert {r.size for r in sealed} == {r.size for r in others}
+        assert all(r.values for r in others)
+        assert not any({r.sender, r.receiver} == {0, 1} for r in run.views[0].transcript.on_links())
+
+    def test_it_changes_nothing_else(self):
+        plain, sealed = descent(), descent(links=LinkLaw(encrypted=True), adversaries=(Adversary(),))
+        np.testing.assert_array_equal(last_estimates(plain), last_estimates(sealed))
+
+    def test_acknowledgements_look_like_anything_else(self):
+        run = descent(links=LinkLaw(encrypted=True, reliable=True), adversaries=(Adversary(),))
+        assert {r.kind for r in run.views[0].transcript} == {"sealed"}
+        assert len({r.size for r in run.views[0].transcript}) == 2  # but for their size
+
+
+class TestAccessLines:
+    def test_wires_share_an_uplink(self):
+        environment, up = VirtualEnvironment(), Pipe(SIZE / 1.0)
+        lines = [Line(LinkLaw(), environment=environment, uplink=up).send_at([0.0, 0.0]) for _ in range(3)]
+        environment.run()
+        assert sorted(time for line in lines for time, _ in line.arrived) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+    def test_wires_share_a_downlink_in_order_of_arrival(self):
+        environment, down = VirtualEnvironment(), Pipe(SIZE / 1.0)
+        slow = Line(LinkLaw(ConstantDelay(5.0)), environment=environment, downlink=down).send_at([0.0])
+        fast = Line(LinkLaw(ConstantDelay(4.5)), environment=environment, downlink=down).send_at([0.0])
+        environment.run(4.9)
+        assert fast.wire.in_flight == 1  # it has arrived at the line, not at the agent
+        environment.run()
+        assert fast.arrived == [(5.5, 0)]
+        assert slow.arrived == [(6.5, 0)]
+
+    def test_a_saturated_uplink_carries_what_it_is_wide(self):
+        """Agent 0 of a star sends to four others: 50 rounds of four messages each leave at the line's rate."""
+        rounds = 50
+        run = descent(
+            topology=complete(5), agents=5, rounds=rounds, access_laws={0: AccessLaw(uplink=1000.0)},
+            adversaries=(Adversary(),),
+        )  # fmt: skip
+        sent = [r for r in run.views[0].transcript if r.sender == 0]
+        size = sum(r.size for r in sent)
+        assert run.time == pytest.approx(size / 1000.0)
+
+    @pytest.mark.parametrize("field", ["uplink", "downlink"])
+    def test_a_line_without_width_is_refused(self, field):
+        with pytest.raises(ScenarioError) as caught:
+            AccessLaw(**{field: 0.0})
+        assert caught.value.field == field
+
+    def test_an_agent_that_is_not_there_has_none(self):
+        with pytest.raises(ScenarioError, match="access_laws"):
+            descent(access_laws={9: AccessLaw(uplink=1.0)})
+
+
+class TestReliability:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_exactly_once_and_in_order_under_loss_copies_and_reordering(self, seed):
+        law = LinkLaw(ExponentialDelay(0.2), loss=0.5, duplication=0.3, reordering=True, reliable=True)
+        environment, rng = VirtualEnvironment(), random.Random(seed)
+        forward = Wire(environment, 0, 1, law, random.Random(rng.random()))
+        backward = Wire(environment, 1, 0, law, random.Random(rng.random()))
+        delivered = []
+        channel = ReliableChannel(environment, forward, backward, law, lambda m: delivered.append(m.number))
+        forward.deliver, backward.deliver = channel.on_data, channel.on_ack
+        for number, time in enumerate(np.linspace(0, 20, 400)):
+            environment.call_at(float(time), channel.send, message(number))
+        environment.run()
+        assert delivered == list(range(400))
+        assert min(forward.lost, forward.duplicated, backward.lost) > 100
+
+    def test_synchronous_iterates_are_those_of_a_perfect_network(self):
+        law = LinkLaw(
+            ExponentialDelay(0.05), loss=GilbertElliott(0.1, 0.2), bandwidth=2e4, buffer=400, duplication=0.2,
+            outages=RandomOutages(3.0, 0.3), reordering=True, reliable=True,
+        )  # fmt: skip
+        perfect, rough = descent(), descent(links=law, access=AccessLaw(uplink=5e4, downlink=5e4))
+        assert min(rough.traffic[f"packets_{what}"] for what in ("lost", "duplicated")) > 0
+        np.testing.assert_array_equal(last_estimates(perfect), last_estimates(rough))
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: LinkLaw(buffer=100), "buffer"),
+        (lambda: LinkLaw(bandwidth=1.0, buffer=-1), "buffer"),
+        (lambda: LinkLaw(duplication=1.0), "duplication"),
+        (lambda: LinkLaw(duplication=math.nan), "duplication"),
+    ],
+)
+def test_a_law_that_cannot_be_is_refused(make, field):
+    with pytest.raises(ScenarioError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+# ── whole runs ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def descent(agents=5, rounds=12, topology=None, **options):
+    data = load("synthetic", kind="regression", records=40, dimension=3)
+    problem = least_squares(data.split(agents), ridge=0.1)
+    algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
+    return Simulation(problem, topology or ring(agents), algorithm, seed=4, **options).run()
+
+
+def last_estimates(run):
+    return np.array([queries[-1].point for queries in run.truth.queries])
+
+
+def streams(run):
+    return Streams(run.simulation.seed)
