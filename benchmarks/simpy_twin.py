@@ -30,7 +30,7 @@ class Link:
         self.loss = loss
         self.bandwidth = bandwidth
         self.transmitter = None if bandwidth is None else simpy.Resource(env, capacity=1)
-        self.rng = random.Random(seed)
+        self.rng = random.Random(seed) if loss > 0 else None
 
     def deliver(self, mailbox: simpy.Store, sender: int, number: int, vector: Array) -> Generator:
         """Carry one message; a lost one takes as long and arrives as None, so that nobody waits forever."""
@@ -46,11 +46,11 @@ class Link:
 class Agent:
     """Sends, waits for all neighbors, mixes; keeps aside what arrives from neighbors an exchange ahead."""
 
-    def __init__(self, env: simpy.Environment, name: int, neighbors: list[int], weights: Array, start: Array):
+    def __init__(self, env: simpy.Environment, name: int, neighbors: list[int], row: Array, start: Array):
         self.env = env
         self.name = name
         self.neighbors = neighbors
-        self.row = weights[name, [name, *neighbors]]
+        self.row = row
         self.x = start
         self.mailbox = simpy.Store(env)
         self.ahead: dict[int, dict[int, Array | None]] = {}
@@ -80,7 +80,7 @@ class Agent:
 def run(
     edges: Sequence[Edge],
     delays: Sequence[float],
-    weights: Array,
+    weights: Array | Sequence[Array],
     rounds: int,
     dimension: int,
     exchanges: int = 2,
@@ -90,10 +90,11 @@ def run(
 ) -> tuple[int, Array]:
     """Simulate `rounds` rounds of `exchanges` exchanges; return messages delivered and the final states.
 
-    `delays[e]` is the delay of `edges[e]` in both directions, in virtual seconds; `weights` is W, (n, n);
-    `loss` is the probability that a message is lost, drawn from each direction's own generator;
-    `bandwidth` is in bytes per virtual second and direction, None: unlimited. `start` has shape
-    (n, dimension), by default 0, 1, 2, … row by row. The states have shape (n, dimension).
+    `delays[e]` is the delay of `edges[e]` in both directions, in virtual seconds; `weights` is W, (n, n), or
+    a list of its rows, where row i is w_ij for j = i first and then for i's neighbors in ascending order; `loss`
+    is the probability that a message is lost, drawn from each direction's own generator; `bandwidth` is in bytes
+    per virtual second and direction, None: unlimited. `start` has shape (n, dimension), by default 0, 1, 2, …
+    row by row. The states have shape (n, dimension).
     """
     agents = len(weights)
     if start is None:
@@ -106,7 +107,11 @@ def run(
         neighbors[j].append(i)
         links[i, j] = Link(env, delay, loss, bandwidth, seed=len(links))
         links[j, i] = Link(env, delay, loss, bandwidth, seed=len(links))
-    peers = [Agent(env, i, sorted(neighbors[i]), weights, start[i]) for i in range(agents)]
+    peers: list[Agent] = []
+    for i in range(agents):
+        near = sorted(neighbors[i])
+        row = weights[i, [i, *near]] if isinstance(weights, np.ndarray) else weights[i]
+        peers.append(Agent(env, i, near, row, start[i]))
     for agent in peers:
         env.process(agent.run(peers, links, rounds * exchanges))
     env.run()

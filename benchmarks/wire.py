@@ -20,7 +20,8 @@ import simpy_twin
 
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
-from netsim.links import ConstantDelay, LinkLaw
+from netsim.laws import ConstantDelay
+from netsim.links import LinkLaw
 from netsim.node import Node
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation

@@ -361,7 +361,7 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
     note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`.
     """
     own = loop if loop is not None else VirtualLoop()
-    with _outer_loop_hidden(), _rare_garbage_collection():
+    with _outer_loop_hidden(), rare_garbage_collection(), _old_objects_set_aside():
         runner = asyncio.Runner(loop_factory=lambda: own, debug=debug)
         try:
             result = runner.run(main)
@@ -413,7 +413,7 @@ def _outer_loop_hidden() -> Generator[None]:
 
 
 @contextmanager
-def _rare_garbage_collection() -> Generator[None]:
+def rare_garbage_collection() -> Generator[None]:
     """Messages are freed by reference counts; the collector only walks what lives long."""
     thresholds = gc.get_threshold()
     gc.set_threshold(100_000, 50, 100)
@@ -421,3 +421,16 @@ def _rare_garbage_collection() -> Generator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
+
+
+@contextmanager
+def _old_objects_set_aside() -> Generator[None]:
+    """The collector leaves what is there before the run alone, a large network say; nothing if others froze it."""
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -1,7 +1,6 @@
 """The live reader of the port: real gradients, fresh noise, messages through the simulated network."""
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,21 +9,23 @@ import numpy as np
 from netsim.adversary import Tap
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
-from netsim.links import Channel, DelayLaw
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values
-from netsim.network import Inbox
+from netsim.network import Edge, Inbox
 from netsim.node import Heard
 from netsim.problems import Objective
 from netsim.regularizers import Regularizer
 from netsim.truth import Query, Truth
+from netsim.wires import Channel
 
 FLOAT64 = np.dtype(np.float64)
+Stream = Callable[[int], np.random.Generator]
+"""The generator of an agent, by its number."""
 Closed = Callable[[int, Array], None]
 """Called at every `estimate` with the agent and its x."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where an agent sits: its number, the graph around it, and the shapes. Public."""
 
@@ -32,48 +33,60 @@ class Place:
     agents: int
     neighbors: tuple[int, ...]
     weights: Array
-    replicas: int
-    dimension: int
+    shape: tuple[int, int]
+    """(replicas, dimension)."""
     regularizer: Regularizer
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(replicas, dimension)."""
-        return self.replicas, self.dimension
 
 
 class LiveNode:
-    """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices."""
+    """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices.
+
+    `channels` are those of the whole network; `compute` draws how many seconds a private query takes.
+    """
+
+    __slots__ = (
+        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges", "_inbox",
+        "_noise", "_noise_stream", "_objective", "_queries", "_releases", "_shape", "_taps", "agents", "dimension",
+        "id", "neighbors", "regularizer", "replicas", "weights",
+    )  # fmt: skip
 
     def __init__(
         self,
         place: Place,
         objective: Objective,
         inbox: Inbox,
-        channels: Mapping[int, Channel],
+        channels: Mapping[Edge, Channel],
         broadcast: Callable[[Message], None],
         *,
-        noise: np.random.Generator,
-        coins: np.random.Generator,
+        noise: Stream,
+        coins: Stream,
         closed: Closed,
         truth: Truth | None = None,
         record_queries: bool = False,
         taps: Sequence[Tap] = (),
-        compute: DelayLaw | None = None,
-        compute_rng: random.Random | None = None,
+        compute: Callable[[], float] | None = None,
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
         self.replicas, self.dimension = place.shape
-        self.coins = coins
         self._shape = place.shape
-        self._objective, self._inbox, self._noise, self._closed = objective, inbox, noise, closed
+        self._objective, self._inbox, self._closed = objective, inbox, closed
+        self._noise_stream, self._coin_stream = noise, coins
+        self._noise: np.random.Generator | None = None
+        self._coins: np.random.Generator | None = None
         self._channels, self._broadcast = channels, broadcast
         self._taps = taps
         self._queries = None if truth is None or not record_queries else truth.queries[place.id]
         self._releases = None if truth is None else truth.releases[place.id]
-        self._compute, self._compute_rng = compute, compute_rng or random.Random(0)
+        self._compute = compute
         self._exchanges = self._directs = 0
+
+    @property
+    def coins(self) -> np.random.Generator:
+        """My private coins; made when they are first tossed."""
+        if self._coins is None:
+            self._coins = self._coin_stream(self.id)
+        return self._coins
 
     # ── private data ────────────────────────────────────────────────────────────────────────────────
     def zeros(self) -> Array:
@@ -99,6 +112,8 @@ class LiveNode:
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
         if mechanism.noiseless:
             return value
+        if self._noise is None:
+            self._noise = self._noise_stream(self.id)
         released = mechanism.release(value, self._noise)
         released.setflags(write=False)
         if self._releases is not None:
@@ -107,7 +122,7 @@ class LiveNode:
 
     async def _work(self) -> None:
         assert self._compute is not None
-        await asyncio.sleep(self._compute.draw(self._compute_rng))
+        await asyncio.sleep(self._compute())
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────
     async def exchange(self, **values: Array) -> Heard:
@@ -120,7 +135,7 @@ class LiveNode:
         return Heard(self, message, await self._inbox.collect(number))
 
     def send(self, to: int, **values: Array) -> None:
-        channel = self._channels.get(to)
+        channel = self._channels.get((self.id, to))
         if channel is None:
             raise ProtocolError(
                 f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"

@@ -8,13 +8,17 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ProtocolError
-from netsim.links import Channel, LinkLaw, ReliableChannel, Tally, Wire, fan_out
+from netsim.links import AccessLaw, LinkLaw
 from netsim.messages import Message, Packet
+from netsim.outages import Switch
 from netsim.randomness import Streams
+from netsim.reliable import ReliableChannel
 from netsim.topology import Topology
+from netsim.wires import Channel, Pipe, Tally, Wire, fan_out
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
@@ -25,38 +29,61 @@ UNUSED = random.Random(0)
 class Inbox:
     """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
 
-    __slots__ = ("_degree", "_direct", "_exchanges", "_future", "_loop", "_wanted", "neighbors", "owner")
+    __slots__ = (
+        "_collected",
+        "_degree",
+        "_direct",
+        "_exchanges",
+        "_future",
+        "_loop",
+        "_wanted",
+        "neighbors",
+        "owner",
+    )
 
     def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
         self.owner, self.neighbors = owner, neighbors
         self._degree = len(neighbors)
         self._exchanges: dict[int, dict[int, Message]] = {}
+        self._collected = 0
         self._direct: deque[Message] = deque()
         self._future: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wanted: int | None = None
 
-    def entrance(self, tally: Tally) -> Callable[[Message], None]:
-        """Where messages come in; each is counted in `tally`. One closure, for it runs once per message."""
-        exchanges, degree = self._exchanges, self._degree
+    def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
+        """Where messages come in; each is counted in `tally`, which has no other entrance.
 
-        def enter(message: Message) -> None:
+        Where messages come in repeatedly (`repeats`), those of an exchange that is over are counted and left.
+        """
+        tally.inbox = self
+        return MethodType(self._enter_once if repeats else self._enter, tally)
+
+    @staticmethod
+    def _enter(tally: Tally, message: Message) -> None:
+        tally.received += 1
+        tally.received_bytes += message.size
+        inbox = tally.inbox
+        if message.kind != "exchange":
+            inbox._direct.append(message)
+            if inbox._future is not None and inbox._wanted is None:
+                inbox._wake()
+            return
+        number = message.number
+        slot = inbox._exchanges.get(number)
+        if slot is None:
+            slot = inbox._exchanges[number] = {}
+        slot[message.sender] = message
+        if len(slot) == inbox._degree and number == inbox._wanted:
+            inbox._wake()
+
+    @staticmethod
+    def _enter_once(tally: Tally, message: Message) -> None:
+        if message.kind == "exchange" and message.number < tally.inbox._collected:
             tally.received += 1
             tally.received_bytes += message.size
-            if message.kind != "exchange":
-                self._direct.append(message)
-                if self._future is not None and self._wanted is None:
-                    self._wake()
-                return
-            number = message.number
-            slot = exchanges.get(number)
-            if slot is None:
-                slot = exchanges[number] = {}
-            slot[message.sender] = message
-            if len(slot) == degree and number == self._wanted:
-                self._wake()
-
-        return enter
+        else:
+            Inbox._enter(tally, message)
 
     def _wake(self) -> None:
         future, self._future = self._future, None
@@ -68,6 +95,7 @@ class Inbox:
         slot = self._exchanges.get(number)
         if slot is None or len(slot) < self._degree:
             await self._woken(number)
+        self._collected = number + 1
         return self._exchanges.pop(number)
 
     async def take(self) -> Message:
@@ -101,7 +129,8 @@ class Inbox:
 
 
 class Network:
-    """All wires of one run. `laws` gives directed links their own law; the others get `default`.
+    """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
+    agents an access line that their links share.
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """
@@ -114,9 +143,13 @@ class Network:
         streams: Streams,
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
+        access: Mapping[int, AccessLaw] | None = None,
     ) -> None:
         self._environment = environment
         self._default, self._laws = default, laws or {}
+        rates = (access or {}).items()
+        self._uplinks = {i: Pipe(law.uplink) for i, law in rates if law.uplink is not None}
+        self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
@@ -144,7 +177,9 @@ class Network:
         source, target = edge
         law = self._law(edge)
         rng = streams.plain("link", source, target) if law.random else UNUSED
-        return Wire(self._environment, source, target, law, rng)
+        outages = None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *_link(edge))))
+        up, down = self._uplinks.get(source), self._downlinks.get(target)
+        return Wire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)
@@ -153,9 +188,9 @@ class Network:
         backward = self.wires[edge[1], edge[0]]
         return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target, Tally()))
 
-    def _door(self, agent: int, tally: Tally) -> Callable[[Message], None]:
+    def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
-        enter, watchers = self.inboxes[agent].entrance(tally), tuple(self._observers.get(agent, ()))
+        enter, watchers = self.inboxes[agent].entrance(tally, repeats=repeats), tuple(self._observers.get(agent, ()))
         if not watchers:
             return enter
 
@@ -170,8 +205,8 @@ class Network:
         """What happens to a packet at the far end of a wire."""
         out, back = self.channels[edge], self.channels[edge[1], edge[0]]
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
-            wire.arrive = self._door(edge[1], wire)  # the inbox counts for the wire
-            return
+            wire.arrive = self._door(edge[1], wire, repeats=self._law(edge).duplication > 0)
+            return  # the inbox counts for the wire
         door = self._door(edge[1], Tally())
 
         def leave(packet: Packet) -> None:
@@ -185,6 +220,11 @@ class Network:
                 out.on_data(packet)
 
         wire.deliver = leave
+
+
+def _link(edge: Edge) -> Edge:
+    """The link of a direction: both directions are down together."""
+    return min(edge), max(edge)
 
 
 def _agents(ids: tuple[int, ...]) -> str:

@@ -14,7 +14,8 @@ from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.errors import ScenarioError
-from netsim.links import DelayLaw, LinkLaw
+from netsim.laws import DelayLaw
+from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
 from netsim.messages import Message
 from netsim.metrics import Metrics
@@ -33,7 +34,8 @@ class Simulation:
     """One run to be: everything public or private that it needs, and nothing that happens yet.
 
     `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
-    share routes, delays and losses). `compute` is the law of the time a gradient takes. `measure` records
+    share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
+    with an access line of their own. `compute` is the law of the time a gradient takes. `measure` records
     convergence; `record` says how much of the private side is kept for scoring: everything, only what
     `privatize` returned (all that an audit grants its adversary), or nothing. Bad input is a `ScenarioError`
     here, before time 0.
@@ -44,6 +46,8 @@ class Simulation:
     algorithm: Algorithm
     links: LinkLaw = field(default_factory=LinkLaw)
     link_laws: Mapping[Edge, LinkLaw] = field(default_factory=dict[Edge, LinkLaw])
+    access: AccessLaw = field(default_factory=AccessLaw)
+    access_laws: Mapping[int, AccessLaw] = field(default_factory=dict[int, AccessLaw])
     adversaries: tuple[Adversary, ...] = ()
     replicas: int = 1
     seed: int = 0
@@ -70,8 +74,11 @@ class Simulation:
             if name in names[:index]:
                 raise ScenarioError(f"adversaries[{index}].name", name, "used twice", "a name of its own")
         for edge in self.link_laws:
-            if tuple(sorted(edge)) not in self.topology.edges:
+            if not self.topology.has_edge(*edge):
                 raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
+        for agent in self.access_laws:
+            if not 0 <= agent < self.topology.agents:
+                raise ScenarioError("access_laws", agent, "no such agent", f"0 … {self.topology.agents - 1}")
         for index, adversary in enumerate(self.adversaries):
             try:
                 adversary.tapped(self.topology)
@@ -94,7 +101,7 @@ class Simulation:
             agents=self.topology.agents,
             dimension=self.problem.dimension,
             neighbors=tuple(self.topology.neighbors(i) for i in range(self.topology.agents)),
-            weights=self.topology.weights,
+            weights=tuple(self.topology.row(i) for i in range(self.topology.agents)),
             regularizer=self.problem.regularizer,
             loss=self.problem.name,
             ridge=self.problem.ridge,
@@ -104,7 +111,8 @@ class Simulation:
 
     def run(self, watch: Watch | None = None) -> "Run":
         """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set."""
-        return _Execution(self, watch).run()
+        with clock.rare_garbage_collection():
+            return _Execution(self, watch).run()
 
 
 @dataclass(frozen=True)
@@ -137,19 +145,28 @@ class _Execution:
         self.loop = VirtualLoop(self.environment)
         self.taps = [Tap(a, streams.plain("adversary", a.name)) for a in simulation.adversaries]
         self.network = Network(
-            self.environment, topology, simulation.links, streams, simulation.link_laws, self._observers()
+            self.environment,
+            topology,
+            simulation.links,
+            streams,
+            simulation.link_laws,
+            self._observers(),
+            {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)},
         )
         self.loop.on_idle = self.network.waiting
         for tap in self.taps:
             for i, j in sorted(edge for edge in tap.adversary.tapped(topology) if edge[0] < edge[1]):
                 ear = tap.ear()
-                self.network.wires[i, j].taps.append(ear)
-                self.network.wires[j, i].taps.append(ear)
+                self.network.wires[i, j].tap(ear)
+                self.network.wires[j, i].tap(ear)
+        self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
         self.truth = None
         if simulation.record != "nothing":
             self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
+        self.noise = partial(noise_of, streams, simulation.chunk)
+        self.coins = partial(coins_of, streams)
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
         self.total = 0
@@ -170,30 +187,28 @@ class _Execution:
 
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
-        neighbors = topology.neighbors(i)
+        compute = simulation.compute
         place = Place(
             i,
             topology.agents,
-            neighbors,
-            np.array([topology.weights[i, j] for j in (i, *neighbors)]),
-            simulation.replicas,
-            simulation.problem.dimension,
+            topology.neighbors(i),
+            topology.row(i),
+            self.shape,
             simulation.problem.regularizer,
         )
         return LiveNode(
             place,
             simulation.problem.objectives[i],
             self.network.inboxes[i],
-            {j: self.network.channels[i, j] for j in neighbors},
+            self.network.channels,
             self.network.broadcaster(i),
-            noise=streams.generator("agent", i, "noise", simulation.chunk),
-            coins=coins_of(streams, i),
+            noise=self.noise,
+            coins=self.coins,
             closed=self._closed,
             truth=self.truth,
             record_queries=simulation.record == "everything",
-            taps=[tap for tap in self.taps if i in tap.adversary.nodes],
-            compute=simulation.compute,
-            compute_rng=streams.plain("agent", i, "compute"),
+            taps=tuple(tap for tap in self.taps if i in tap.adversary.nodes),
+            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
         )
 
     def _closed(self, agent: int, x: Array) -> None:
@@ -233,7 +248,7 @@ class _Execution:
         algorithm = self.simulation.algorithm
         self.tasks = [asyncio.create_task(algorithm.run(node), name=f"agent {node.id}") for node in self.nodes]
         done, pending = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in sorted(done, key=self.tasks.index):
+        for task in filter(done.__contains__, self.tasks):
             if not task.cancelled() and (error := task.exception()) is not None:
                 for other in pending:
                     other.cancel()
@@ -242,10 +257,12 @@ class _Execution:
         await asyncio.gather(*pending, return_exceptions=self.stopped)
 
     def _finished(self, interrupted: bool) -> Run:
-        public = self.simulation.public()
-        views = tuple(
-            AdversaryView(tap.adversary, tap.transcript(self.simulation.replicas), public) for tap in self.taps
-        )
+        views: tuple[AdversaryView, ...] = ()
+        if self.taps:
+            public = self.simulation.public()
+            views = tuple(
+                AdversaryView(tap.adversary, tap.transcript(self.simulation.replicas), public) for tap in self.taps
+            )
         return Run(
             self.simulation,
             views,
@@ -258,20 +275,30 @@ class _Execution:
         )
 
 
+def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
+    """An agent's private noise, in this chunk of replicas."""
+    return streams.generator("agent", agent, "noise", chunk)
+
+
 def coins_of(streams: Streams, agent: int) -> np.random.Generator:
     """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
     return streams.generator("agent", agent, "coins")
 
 
 def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent = delivered + lost + in flight."""
+    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight."""
     wires = tuple(network.wires.values())
     return {
         "packets_sent": sum(w.sent for w in wires),
+        "packets_duplicated": sum(w.duplicated for w in wires),
         "packets_delivered": sum(w.received for w in wires),
         "packets_lost": sum(w.lost for w in wires),
+        "packets_dropped": sum(w.dropped for w in wires),
+        "packets_in_flight": sum(w.in_flight for w in wires),
         "bytes_sent": sum(w.sent_bytes for w in wires),
+        "bytes_duplicated": sum(w.duplicated_bytes for w in wires),
         "bytes_delivered": sum(w.received_bytes for w in wires),
         "bytes_lost": sum(w.lost_bytes for w in wires),
+        "bytes_dropped": sum(w.dropped_bytes for w in wires),
         "bytes_in_flight": sum(w.in_flight_bytes for w in wires),
     }

@@ -1,8 +1,12 @@
 """The `netsim` command."""
 
+import os
 import sys
+import traceback
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -12,15 +16,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
+from scenarios import findings
 from scenarios.bars import Bars
 
 Results = dict[str, Any]
 EXACT_GRADIENT = 1e-6
 """A gradient known to this relative error counts as recovered."""
 REBUILT_SKILL = 0.999
-DONE, REFUTED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
 COLOURS = {
     "refuted": "bold red",
     "unprotected": "bold red",
@@ -36,8 +42,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-problems = Console(stderr=True)
+
+
+class _Console(Console):
+    """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), self.file.fileno())
+
+
+console = _Console()
+problems = _Console(stderr=True)
 
 
 @app.command("list")
@@ -65,49 +82,90 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
     shipped = library()
     if name not in shipped:
         _fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
-    typer.echo(shipped[name], nl=False)
+    console.print(Text(shipped[name]), end="", soft_wrap=True)
+
+
+FILE = typer.Argument(help="A YAML file, or the name of a shipped scenario.")
 
 
 @app.command()
 def run(
-    scenario: Annotated[str, typer.Argument(help="A YAML file, or the name of a shipped scenario.")],
+    scenario: Annotated[str, FILE],
     out: Annotated[
-        Path | None, typer.Option(help="The results folder [default: results/NAME/DATE-TIME].", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The results folder, new or empty; if not given, results/NAME/DATE-TIME.", show_default=False
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
-    Exit status: 0 done, 1 a claim was refuted or found unprotected, 2 wrong input, 130 interrupted.
+    Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 70 the run failed midway, 130 interrupted.
     """
-    try:
-        results, folder = _run(scenario, out, jobs)
-    except NetsimError as error:
-        _fail(error)
+    results, folder = _run(scenario, out, jobs)
     _print_verdicts(results)
-    console.print(f"\nReport: [bold]{folder / 'report.html'}[/]", soft_wrap=True)
+    console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
         problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
         raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(REFUTED if _refuted(results) else DONE)
+    broken = any(findings.claim_is_broken(entry) for entry in results["algorithms"])
+    raise typer.Exit(REFUTED if broken else DONE)
 
 
 def _run(scenario: str, out: Path | None, jobs: int) -> tuple[Results, Path]:
     from scenarios.loader import load_scenario
     from scenarios.runner import run_scenario
 
-    located = load_scenario(scenario)
-    name = located.scenario.name
-    folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
-    console.print(f"[bold]{located.scenario.title or name}[/]")
-    with Bars(console) as bars:
-        results = run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars, jobs=jobs)
+    folder = out
+    try:
+        located = load_scenario(scenario)
+        name = located.scenario.name
+        folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
+        console.print(f"[bold]{escape(located.scenario.title or name)}[/]")
+        with Bars(console) as bars:
+            results = run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars, jobs=jobs)
+    except ScenarioError as error:
+        options = {"folder": "--out", "jobs": "--jobs"}
+        _fail(replace(error, field=options.get(error.field, error.field)))
+    except NetsimError as error:
+        _fail(error, folder)
+    except Exception as error:  # a defect, or an algorithm's own: told in full, and no finding about a claim
+        traceback.print_exception(error)
+        _fail(error, folder)
     return results, folder
 
 
-def _refuted(results: Results) -> bool:
-    audits: list[Results] = [entry["audit"] or {} for entry in results["algorithms"]]
-    return any(audit.get("verdict") in ("refuted", "unprotected") for audit in audits)
+@app.command()
+def check(scenario: Annotated[str, FILE]) -> None:
+    """Check a scenario without running it: all that can be known before time 0.
+
+    Exit status: 0 it can be run, 2 wrong input.
+    """
+    from scenarios.loader import load_scenario
+    from scenarios.runner import checked
+
+    try:
+        located = load_scenario(scenario)
+        experiment = checked(located)
+    except ScenarioError as error:
+        _fail(error)
+    algorithms = len(experiment.subjects)
+    console.print(
+        f"{located.scenario.name}: can be run: {algorithms} algorithm{'s' * (algorithms > 1)} on a "
+        f"{experiment.topology.name}, {experiment.dataset.records} records",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a scenario file, for editors."""
+    import json
+
+    from scenarios.schema import json_schema
+
+    console.print(Text(json.dumps(json_schema(), indent=1, ensure_ascii=False)), soft_wrap=True)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────
@@ -121,9 +179,9 @@ def _print_verdicts(results: Results) -> None:
     table.add_column("verdict", no_wrap=True)
     for entry in results["algorithms"]:
         audit: Results = entry["audit"] or {}
-        verdict, style = _verdict(audit)
+        verdict, style = _verdict(entry)
         table.add_row(
-            entry["name"],
+            escape(entry["name"]),
             _number(audit.get("epsilon_claimed")),
             _exact(audit.get("epsilon_exact")),
             f"≥ {_number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
@@ -135,11 +193,10 @@ def _print_verdicts(results: Results) -> None:
 
 
 def _print_findings(entry: Results) -> None:
-    audit: Results = entry["audit"] or {}
-    verdict, style = _verdict(audit)
-    console.print(f"[bold]{entry['name']}[/]: [{style}]{verdict}[/]", highlight=False)
+    verdict, style = _verdict(entry)
+    console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
     sentences = [
-        audit.get("reason") or audit.get("refused"),
+        findings.sentence(entry),
         _gradients(entry["gradients"]),
         _images(entry["images"]),
     ]
@@ -147,9 +204,10 @@ def _print_findings(entry: Results) -> None:
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
 
 
-def _verdict(audit: Results) -> tuple[str, str]:
-    word = str(audit.get("verdict", "no verdict" if audit else "claims nothing"))
-    return word, COLOURS.get(word, "dim")
+def _verdict(entry: Results) -> tuple[str, str]:
+    from scenarios.report.words import word
+
+    return word(entry), COLOURS.get(word(entry), "dim")
 
 
 def _number(value: object) -> str:
@@ -176,7 +234,7 @@ def _gradients(entry: Results | None) -> str | None:
         return f"{found} recovered from the wire, the worst to {_number(entry['worst'])}."
     return (
         f"{found} estimated from the wire, median relative error {_number(entry['median'])} "
-        f"({_number(entry['baseline'])} by knowing nothing)."
+        f"({_number(entry['baseline'])} for who knows only the public quadratic term)."
     )
 
 
@@ -188,13 +246,25 @@ def _images(entry: Results | None) -> str | None:
     if rebuilt:
         return f"{rebuilt} of {len(skills)} training images rebuilt."
     best = max(skills)
-    than = f"better than the prior's guess by more than {best:.1%}" if best > 0 else "better than the prior's guess"
+    than = (
+        f"better than the prior's guess by more than {best:.1%}" if best > 0.001 else "better than the prior's guess"
+    )
     return f"No training image rebuilt: none is {than}."
 
 
-def _fail(error: NetsimError) -> NoReturn:
-    problems.print(f"[bold red]{type(error).__name__}[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
-    raise typer.Exit(WRONG_INPUT if isinstance(error, ScenarioError) else 70)
+def _fail(error: Exception, folder: Path | None = None) -> NoReturn:
+    """Say what is wrong, the error's notes too, and where the folder is that holds what was done."""
+    lines = [f"[bold red]{type(error).__name__}[/]: {escape(str(error))}", *map(escape, _notes(error))]
+    if folder is not None and (folder / "report.html").exists():
+        lines.append(f"What was done until then: [bold]{escape(str(folder / 'report.html'))}[/]")
+    for line in lines:
+        problems.print(line, highlight=False, soft_wrap=True)
+    raise typer.Exit(WRONG_INPUT if isinstance(error, ScenarioError) else FAILED)
+
+
+def _notes(error: Exception) -> list[str]:
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes
 
 
 def _show_version(wanted: bool) -> None:
@@ -213,5 +283,8 @@ def options(
 
 
 def main() -> None:
-    """The console command."""
+    """The console command. A terminal that knows no ε shows another sign in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import numpy as np
@@ -15,19 +15,17 @@ from attacks.audit.audit import Audit
 from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
 from attacks.score import GradientScore, ImageScore
+from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.arrays import Array
 from netsim.problems import Dataset
 from netsim.simulation import Run
 from scenarios.experiment import Experiment, Subject
+from scenarios.findings import NOT_ASKED, NOT_REACHED
 
 Results = dict[str, Any]
 
 CURVE_POINTS = 400
-SUMMARIES = {
-    "recal": "RECAL: a baton walks the graph, no noise; claims nothing.",
-    "dp_recal": "DP-RECAL: the baton carries a noisy ũ and an unprotected x.",
-    "private_gradient_descent": "Gradient descent in rounds, Laplace noise on what is sent.",
-}
+SUMMARIES = {"recal": "RECAL: a baton walks the graph, no noise; claims nothing."}
 READINGS = {
     "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
     "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
@@ -58,6 +56,7 @@ def header(experiment: Experiment, command: str) -> Results:
         "title": scenario.title or scenario.name,
         "description": scenario.description,
         "status": "running",
+        "error": None,
         "command": command,
         "versions": versions(),
         "seed": scenario.seed,
@@ -82,7 +81,18 @@ def manifest(experiment: Experiment, header: Results) -> Results:
 
 
 def _public_fields(algorithm: object) -> Results:
-    return {name: repr(value) for name, value in vars(algorithm).items()}
+    return {name: _resolved(value) for name, value in vars(algorithm).items()}
+
+
+def _resolved(value: object) -> Any:
+    """Numbers, texts and lists as they are; a schedule or a clip as its kind and its fields."""
+    if isinstance(value, np.ndarray | np.generic):
+        return cast(Any, value).tolist()
+    if isinstance(value, tuple | list):
+        return [_resolved(one) for one in cast("list[object]", value)]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return {"kind": type(value).__name__.lower()} | _public_fields(value)
 
 
 def _problem(experiment: Experiment) -> Results:
@@ -122,22 +132,32 @@ def _network(experiment: Experiment) -> Results:
     }
 
 
-def subject(subject: Subject) -> Results:
-    """An algorithm before it has run."""
+def subject(subject: Subject, asked: bool) -> Results:
+    """An algorithm before it has run; `asked`: whether an audit is."""
     spec = subject.spec
-    summary = READINGS.get(getattr(spec, "reading", ""), SUMMARIES[spec.kind])
     slug = re.sub(r"[^a-z0-9]+", "-", spec.name.lower()).strip("-")
     return {
         "name": spec.name,
         "slug": slug,
         "kind": spec.kind,
-        "summary": summary,
+        "summary": _summary(subject),
         "convergence": None,
         "run": None,
         "gradients": None,
         "images": None,
         "audit": None,
+        "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
+
+
+def _summary(subject: Subject) -> str:
+    spec, algorithm = subject.spec, subject.simulation.algorithm
+    if isinstance(algorithm, PrivateGradientDescent):
+        silent = all(algorithm.scale(k) == 0 for k in range(algorithm.rounds))
+        return f"Gradient descent in rounds, {'no' if silent else 'Laplace'} noise on what is sent."
+    if isinstance(algorithm, DPRecal):
+        return READINGS[algorithm.reading] + (" Here σ = 0: there is no noise." if algorithm.stddev == 0 else "")
+    return SUMMARIES.get(spec.kind, "")
 
 
 def run(run: Run) -> Results:

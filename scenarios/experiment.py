@@ -1,6 +1,7 @@
 """From a scenario to things that can run: everything is built, and every condition checked, before time 0."""
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -11,7 +12,7 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.links import LinkLaw
+from netsim.links import AccessLaw, LinkLaw
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
 from netsim.randomness import Streams
 from netsim.schedules import Constant
@@ -20,6 +21,7 @@ from netsim.topology import Topology
 from scenarios.schema import (
     AlgorithmSpec,
     DPRecalSpec,
+    LinkSpec,
     PrivateGradientDescentSpec,
     PureTarget,
     RecalSpec,
@@ -58,10 +60,12 @@ class Experiment:
     @classmethod
     def of(cls, scenario: Scenario) -> "Experiment":
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
+        _refuse_loops(scenario)
         topology = _topology(scenario)
         dataset = _loaded(scenario)
+        _refuse_empty_hands(scenario, topology, dataset)
         problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
-        held = _one_record_each(scenario, dataset) if scenario.attacks.images else None
+        held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
         alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
         return cls(
@@ -86,6 +90,22 @@ def _topology(scenario: Scenario) -> Topology:
         raise error if error.field == "topology" else error.under("topology") from None
 
 
+def _refuse_loops(scenario: Scenario) -> None:
+    edges: list[list[int]] = getattr(scenario.topology, "edges", [])
+    for index, edge in enumerate(edges):
+        if edge[0] == edge[1]:
+            raise ScenarioError(
+                f"topology.edges[{index}]", edge, "an agent is not its own neighbor", "two different agents"
+            )
+
+
+def _refuse_empty_hands(scenario: Scenario, topology: Topology, dataset: Dataset) -> None:
+    if topology.agents > dataset.records:
+        field = "topology.agents" if hasattr(scenario.topology, "agents") else "topology"
+        why = f"every agent needs a record of its own, and {dataset.name} has {dataset.records}"
+        raise ScenarioError(field, topology.agents, why, f"<= {dataset.records} agents")
+
+
 def _loaded(scenario: Scenario) -> Dataset:
     try:
         return scenario.problem.data.load()
@@ -101,7 +121,7 @@ def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -
         raise error.under("problem") from None
 
 
-def _one_record_each(scenario: Scenario, dataset: Dataset) -> list[int]:
+def _one_record_each(scenario: Scenario, dataset: Dataset, agents: int) -> list[int]:
     """Which records the agents hold in the image run: both classes in turn, drawn by the scenario's seed."""
     if dataset.image_shape is None or scenario.problem.kind != "logistic":
         raise ScenarioError(
@@ -110,7 +130,10 @@ def _one_record_each(scenario: Scenario, dataset: Dataset) -> list[int]:
     rng = Streams(scenario.seed).generator("images")
     order = rng.permutation(dataset.records)
     pools = [[int(k) for k in order if dataset.labels[k] == label] for label in (-1, 1)]
-    return [pools[i % 2][i // 2] for i in range(scenario.topology.agents)]
+    most = 2 * min(map(len, pools)) - 2  # one of each class is left for the prior
+    if agents > most:
+        raise ScenarioError("attacks.images", True, f"{agents} agents cannot hold an image each", f"<= {most} agents")
+    return [pools[i % 2][i // 2] for i in range(agents)]
 
 
 def _prior(dataset: Dataset, held: list[int]) -> Prior:
@@ -145,6 +168,13 @@ def _records(objective: Objective) -> int:
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+class _Access(TypedDict, total=False):
+    """The simulation's arguments about access lines."""
+
+    access: AccessLaw
+    access_laws: dict[int, AccessLaw]
+
+
 @dataclass(frozen=True)
 class _Builder:
     scenario: Scenario
@@ -174,6 +204,8 @@ class _Builder:
                 self.topology,
                 self._algorithm(scenario.algorithms[index], problem),
                 self._links(),
+                self._overrides(),
+                **self._access(),
                 adversaries=(self._adversary(),),
                 replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
                 seed=scenario.seed,
@@ -183,10 +215,37 @@ class _Builder:
             raise _readdressed(error, index) from None
 
     def _links(self) -> LinkLaw:
+        return _law("links", self.scenario.links)
+
+    def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
+        """Directed links with a law of their own; a later override wins."""
+        laws: dict[tuple[int, int], LinkLaw] = {}
+        for index, override in enumerate(self.scenario.link_overrides):
+            law = _law(f"link_overrides[{index}].law", override.law)
+            for place, (i, j) in enumerate(override.between):
+                if not self.topology.has_edge(i, j):
+                    field = f"link_overrides[{index}].between[{place}]"
+                    raise ScenarioError(field, [i, j], "no such link", "an edge of the topology")
+            laws |= dict.fromkeys(override.edges(), law)
+        return laws
+
+    def _access(self) -> _Access:
+        """Who has which access line: everybody the same, or only some."""
+        spec = self.scenario.access
+        if spec is None:
+            return {}
         try:
-            return self.scenario.links.build()
+            line = spec.build()
         except ScenarioError as error:
-            raise error.under("links.delay" if error.field in ("low", "high") else "links") from None
+            raise error.under("access") from None
+        if spec.agents is None:
+            return {"access": line}
+        for index, agent in enumerate(spec.agents):
+            if agent >= self.topology.agents:
+                raise ScenarioError(
+                    f"access.agents[{index}]", agent, "no such agent", f"0 … {self.topology.agents - 1}"
+                )
+        return {"access_laws": dict.fromkeys(spec.agents, line)}
 
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()
@@ -220,6 +279,13 @@ class _Builder:
         return algorithm.calibrated(
             spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
         )
+
+
+def _law(field: str, spec: LinkSpec) -> LinkLaw:
+    try:
+        return spec.build()
+    except ScenarioError as error:
+        raise error if error.file is not None else error.under(field) from None
 
 
 def setting_of(problem: Problem, releases: int) -> Setting:

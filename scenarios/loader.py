@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -17,6 +17,7 @@ from netsim.errors import ScenarioError
 from scenarios.schema import Scenario
 
 Key = str | int
+FORM = "name: …, topology: …, algorithms: …"
 WANTED = {
     "int": "a whole number",
     "float": "a number",
@@ -64,7 +65,12 @@ class Located:
         self.scenario, self.file, self._tree = scenario, file, tree
 
     def locate(self, error: ScenarioError) -> ScenarioError:
-        """The same error with the file and the line of its field (or of the nearest enclosing one)."""
+        """The same error with the file and the line of its field (or of the nearest enclosing one).
+
+        An error that has a place already, in a trace or a graph file, keeps it.
+        """
+        if error.file is not None:
+            return error
         line = _line(self._tree, _keys(error.field))
         return replace(error, file=self.file, line=line)
 
@@ -76,13 +82,13 @@ def parse(text: str, file: str = "<text>") -> Located:
     except MarkedYAMLError as error:
         mark, problem = cast(Any, error).problem_mark, cast(Any, error).problem
         line = mark.line + 1 if mark else 1
-        raise ScenarioError("file", problem or "", "not valid YAML", "YAML 1.2", file, line) from error
+        raise ScenarioError("file", file, f"not valid YAML: {problem}", "YAML 1.2", file, line) from error
     except YAMLError as error:
-        raise ScenarioError("file", str(error), "not valid YAML", "YAML 1.2", file, 1) from error
+        raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
+    if tree is None:
+        raise ScenarioError("file", file, "the file is empty", FORM, file, 1)
     if not isinstance(tree, Mapping):
-        raise ScenarioError(
-            "file", type(tree).__name__, "a scenario is a mapping of fields", "name: …, topology: …", file, 1
-        )
+        raise ScenarioError("file", _plain(tree), "a mapping of fields is needed", FORM, file, 1)
     try:
         return Located(Scenario.model_validate(_plain(tree)), file, tree)
     except ValidationError as error:
@@ -105,10 +111,11 @@ def _plain(tree: Any) -> Any:
 
 
 def _first_error(error: ValidationError, tree: Any, file: str) -> ScenarioError:
-    """The error that says most: one at a field that was written, the deepest first."""
+    """The error that says most: the deepest, at a field that was written, and of what fits its value best."""
     found = [(_path(tree, e["loc"]), e) for e in error.errors(include_url=False)]
-    keys, chosen = max(found, key=lambda pair: (len(pair[0]), pair[1]["type"] != "missing"))
-    others = len({tuple(keys) for keys, _ in found}) - 1
+    keys, chosen = max(found, key=lambda pair: (len(pair[0]), _weight(pair[1])))
+    union = _union_around(tree, keys)
+    others = len({tuple(path) for path, _ in found if path[: len(union)] != union})
     problem, allowed = _explain(chosen, tree, keys)
     if others:
         problem += f" (and {others} more)"
@@ -119,34 +126,63 @@ def _first_error(error: ValidationError, tree: Any, file: str) -> ScenarioError:
     return ScenarioError(_dotted(keys), value, problem, allowed, file, _line(tree, keys))
 
 
+def _weight(error: Any) -> int:
+    """Of the errors of one field, one for each form it may take: a wrong value says more than a wrong type."""
+    kind: str = error["type"]
+    if kind == "missing":
+        return 0
+    if kind == "literal_error" or kind.endswith(("_type", "_parsing")):
+        return 1
+    return 2 if kind.startswith("union_tag") else 3
+
+
 def _path(tree: Any, loc: tuple[Key, ...]) -> list[Key]:
     """Pydantic's location without the names of union members, which are no keys of the file."""
     keys: list[Key] = []
-    node = tree
+    node, tag = tree, None
     for position, key in enumerate(loc):
         last = position == len(loc) - 1
+        if tag is not None and key == tag:
+            tag = None  # the member that was chosen, even where a field has the same name
+            continue
         if isinstance(node, Mapping) and key in node:
             node = cast(Mapping[Any, Any], node)[key]
-            keys.append(key)
         elif isinstance(node, list) and isinstance(key, int) and key < len(cast(list[Any], node)):
             node = cast(list[Any], node)[key]
-            keys.append(key)
         elif last and isinstance(node, Mapping) and isinstance(key, str) and key.isidentifier():
-            keys.append(key)  # a missing field
+            return [*keys, key]  # a missing field
+        else:
+            continue
+        keys.append(key)
+        tag = _tag(tree, keys, node)
     return keys
+
+
+def _tag(tree: Any, keys: Sequence[Key], node: Any) -> str | None:
+    """What a mapping says it is, where there are several things it can be."""
+    if not isinstance(node, Mapping):
+        return None
+    tags = (_tag_field(model) for model in _models_at(tree, keys))
+    return next((cast(Mapping[str, Any], node).get(tag) for tag in tags if tag is not None), None)
 
 
 def _explain(error: Any, tree: Any, keys: Sequence[Key]) -> tuple[str, str]:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        known = _siblings(tree, keys)
-        near = difflib.get_close_matches(str(keys[-1]), known, n=1)
-        return "unknown field" + (f"; did you mean {near[0]!r}?" if near else ""), ", ".join(known)
+        forms = [list(model.model_fields) for model in _models_at(tree, keys[:-1])]
+        near = difflib.get_close_matches(str(keys[-1]), [name for form in forms for name in form], n=1)
+        return "unknown field" + (f"; did you mean {near[0]!r}?" if near else ""), _forms(forms)
     if kind == "missing":
-        return "missing field", "it has no default"
+        forms = [list(model.model_fields) for model in _models_at(tree, keys[:-1])]
+        return "missing", _forms(forms) if len(forms) > 1 else ""
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tags = str(context.get("expected_tags", "")).replace("'", "")
+        if kind == "union_tag_not_found":
+            return "missing", ", ".join(_tags_at(tree, keys))
         return f"unknown {context['discriminator'].strip(chr(39))}", tags
+    several = _alternatives(tree, keys)
+    if len(several) > 1 and _weight(error) == 1:
+        return "not one of the allowed values", _either(several)
     if kind == "literal_error":
         return "not one of the allowed values", str(context["expected"])
     bounds = {
@@ -166,26 +202,39 @@ def _explain(error: Any, tree: Any, keys: Sequence[Key]) -> tuple[str, str]:
     return str(error["msg"]).removeprefix("Value error, "), ""
 
 
-def _siblings(tree: Any, keys: Sequence[Key]) -> list[str]:
-    """The fields that are allowed beside an unknown one."""
-    model = _model_at(Scenario, tree, list(keys[:-1]))
-    return list(model.model_fields) if model is not None else []
+# ── what the schema says of a place ─────────────────────────────────────────────────────────────────────
 
 
-def _model_at(model: type[BaseModel], node: Any, keys: list[Key]) -> type[BaseModel] | None:
-    if not keys:
-        return model
-    key, rest = keys[0], keys[1:]
-    field = model.model_fields.get(str(key))
-    if field is None:
-        return None
-    child = node[key]
-    if rest and isinstance(rest[0], int):
-        child, rest = child[rest[0]], rest[1:]
-    for candidate in _models_in(field.annotation):
-        if _fits(candidate, child):
-            return _model_at(candidate, child, rest)
-    return None
+def _models_at(tree: Any, keys: Sequence[Key]) -> list[type[BaseModel]]:
+    """What a mapping at this place may be: one model where there is one, or a tag says which; else all."""
+    models: list[type[BaseModel]] = [Scenario]
+    node: Any = tree
+    for key in keys:
+        node = node[key]
+        if isinstance(key, str):
+            fields = [model.model_fields[key] for model in models if key in model.model_fields]
+            models = [one for field in fields for one in _models_in(field.annotation)]
+        models = _fitting(models, node)
+    return models
+
+
+def _fitting(models: list[type[BaseModel]], node: Any) -> list[type[BaseModel]]:
+    if not isinstance(node, Mapping):
+        return models
+    written = cast(Mapping[str, Any], node)
+    tags = {model: _tag_field(model) for model in models}
+    return [m for m, tag in tags.items() if tag and written.get(tag) in _literals(m, tag)] or models
+
+
+def _tag_field(model: type[BaseModel]) -> str | None:
+    """The field that tells a member of a union from the others: a required literal."""
+    names = (name for name in ("kind", "name") if name in model.model_fields)
+    return next((name for name in names if model.model_fields[name].is_required() and _literals(model, name)), None)
+
+
+def _literals(model: type[BaseModel], field: str) -> tuple[Any, ...]:
+    annotation = model.model_fields[field].annotation
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -195,16 +244,59 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(argument)
 
 
-def _fits(model: type[BaseModel], node: Any) -> bool:  # a tag is a required Literal
-    """Whether a mapping is meant for this member of a union: its tag says so, or it has no tag."""
-    if not isinstance(node, Mapping):
-        return False
-    for tag in ("kind", "name"):
-        field = model.model_fields.get(tag)
-        values: tuple[Any, ...] = getattr(field.annotation, "__args__", ()) if field is not None else ()
-        if field is not None and values and field.is_required():
-            return cast(Mapping[str, Any], node).get(tag) in values
-    return True
+def _tags_at(tree: Any, keys: Sequence[Key]) -> list[str]:
+    models = _models_at(tree, keys)
+    return [str(value) for m in models if (tag := _tag_field(m)) for value in _literals(m, tag)]
+
+
+def _alternatives(tree: Any, keys: Sequence[Key]) -> list[str]:
+    """In words, the forms that the value of a field may take."""
+    if not keys or not isinstance(keys[-1], str):
+        return []
+    for model in _models_at(tree, keys[:-1]):
+        if keys[-1] in model.model_fields:
+            return list(dict.fromkeys(words(model.model_fields[keys[-1]].annotation)))
+    return []
+
+
+def words(annotation: Any) -> Iterator[str]:
+    """The forms that an annotation allows, in words."""
+    plain = {int: "int", float: "float", str: "string", bool: "bool", list: "list"}
+    origin = get_origin(annotation)
+    if origin is Literal:
+        yield from map(repr, get_args(annotation))
+    elif origin is Annotated:
+        yield from words(get_args(annotation)[0])
+    elif annotation in plain or origin is list:
+        yield WANTED[plain.get(annotation, "list")]
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        tag = _tag_field(annotation)
+        if tag:
+            yield f"{{{tag}: {' or '.join(map(str, _literals(annotation, tag)))}, …}}"
+        else:
+            yield f"{{{', '.join(f'{name}: …' for name in annotation.model_fields)}}}"
+    elif origin is not None:
+        for argument in get_args(annotation):
+            yield from words(argument)
+
+
+def _union_around(tree: Any, keys: list[Key]) -> list[Key]:
+    """The path of the outermost field on the way that may take several forms; errors of other forms lie in it."""
+    for length in range(1, len(keys) + 1):
+        if len(_alternatives(tree, keys[:length])) > 1:
+            return keys[:length]
+    return keys
+
+
+def _forms(forms: list[list[str]]) -> str:
+    return "; or ".join(", ".join(form) for form in forms)
+
+
+def _either(alternatives: list[str]) -> str:
+    return ", ".join(alternatives[:-1]) + f" or {alternatives[-1]}"
+
+
+# ── where it stands ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _value(tree: Any, keys: Sequence[Key], error: Any) -> object:

@@ -1,7 +1,8 @@
-"""Run a scenario stage by stage into a folder; an interrupted run keeps what it had."""
+"""Run a scenario stage by stage into a folder; a run that is interrupted or fails keeps what it had."""
 
 import json
 import math
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,16 +15,19 @@ from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
-from netsim.errors import AttackError, PrivacyError, ScenarioError
+from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.problems import Objective
 from netsim.randomness import Streams
 from netsim.simulation import Run, Simulation, coins_of
 from scenarios import describe
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
+from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.loader import Located
 from scenarios.report import render
 from scenarios.schema import Scenario
+
+MANIFEST = "manifest.json"
 
 
 class Progress(Protocol):
@@ -54,16 +58,44 @@ def run_scenario(
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
-    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit; nothing is written then. A
-    Ctrl-C ends the run early: what was done is in the folder, marked "interrupted", and is returned. `jobs`
-    processes share an audit's simulations (−1: as many as there are cores); the numbers are the same.
+    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot
+    be written or holds something else; nothing is written then. A Ctrl-C ends the run early: what was done is in
+    the folder, marked "interrupted", and is returned. An error ends it too: the folder has what was done, marked
+    "failed", and the error is raised. `jobs` processes share an audit's simulations (−1: as many as there are
+    cores); the numbers are the same.
     """
-    scenario = source.scenario if isinstance(source, Located) else source
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    experiment = checked(source)
+    prepare(folder)
+    return _Session(experiment, folder, command, progress or Silent(), jobs).run()
+
+
+def checked(source: Scenario | Located) -> Experiment:
+    """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs."""
     try:
-        experiment = Experiment.of(scenario)
+        return Experiment.of(source.scenario if isinstance(source, Located) else source)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
-    return _Session(experiment, folder, command, progress or Silent(), jobs).run()
+
+
+def prepare(folder: Path) -> None:
+    """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in.
+
+    A former results folder, one with a manifest, is written over.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not (folder / MANIFEST).is_file():
+            raise ScenarioError(
+                "folder", str(folder), "holds files that are no results of netsim",
+                "a new or empty folder, or a former results folder",
+            )  # fmt: skip
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ScenarioError("folder", str(folder), f"cannot be written ({why})", "a folder to write to") from None
 
 
 class _Session:
@@ -74,27 +106,36 @@ class _Session:
         self.results = describe.header(experiment, command)
 
     def run(self) -> Results:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(self.folder / "manifest.json", describe.manifest(self.experiment, self.results))
+        write_json(self.folder / MANIFEST, describe.manifest(self.experiment, self.results))
         self._save("running")
         try:
             for subject in self.experiment.subjects:
                 self._subject(subject)
         except KeyboardInterrupt:
-            self._save("interrupted")
+            self._finish("interrupted")
+        except Exception as error:
+            hint = _hint(error, self.experiment.scenario)
+            if hint:
+                error.add_note(hint)
+            self.results["error"] = {"type": type(error).__name__, "message": str(error), "hint": hint}
+            self._finish("failed")
+            raise
         else:
-            self._save("complete")
+            self._finish("complete")
+        return self.results
+
+    def _finish(self, status: str) -> None:
+        self._save(status)
         self.progress.begin("writing the report", 1)
         render(self.results, self.folder / "report.html")
         self.progress.advance(1)
-        return self.results
 
     def _save(self, status: str) -> None:
         self.results["status"] = status
         write_json(self.folder / "results.json", self.results)
 
     def _subject(self, subject: Subject) -> None:
-        entry = describe.subject(subject)
+        entry = describe.subject(subject, self.experiment.pair is not None)
         self.results["algorithms"].append(entry)
         run = self._watched(subject.simulation, f"{subject.spec.name}: running")
         self._keep(entry, run)
@@ -107,7 +148,7 @@ class _Session:
             entry["images"] = self._images(subject, subject.one_record)
             self._save("running")
         if self.experiment.pair is not None:
-            entry["audit"] = self._audit(subject, run)
+            self._judge(entry, subject, run)
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
@@ -161,6 +202,11 @@ class _Session:
         return describe.images(scores, experiment.dataset, all(e.stddev == 0 for e in estimates))
 
     # ── audit ───────────────────────────────────────────────────────────────────────────────────────
+    def _judge(self, entry: Results, subject: Subject, run: Run) -> None:
+        found = self._audit(subject, run)
+        entry["audit"] = found
+        entry["audit_status"] = NO_CLAIM if found is None else REFUSED if "refused" in found else DONE
+
     def _audit(self, subject: Subject, run: Run) -> Results | None:
         spec, pair = self.experiment.scenario.audit, self.experiment.pair
         assert spec is not None
@@ -215,6 +261,21 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
         return Sample(run.views[0], lambda: coins_of(Streams(simulation.seed), agent), run.truth.releases[agent])
 
     return simulate
+
+
+def _hint(error: Exception, scenario: Scenario) -> str:
+    """What in the scenario may be behind an error, and the remedy."""
+    laws = {"links": scenario.links} | {
+        f"link_overrides[{k}].law": o.law for k, o in enumerate(scenario.link_overrides)
+    }
+    loose = [where for where, law in laws.items() if not law.reliable and (law.loss != 0 or law.outages is not None)]
+    if not isinstance(error, DeadlockError) or not loose:
+        return ""
+    where = loose[0]
+    return (
+        f"{where}.reliable is false: a packet that is lost ({where}.loss) is not sent again, and who waits for it "
+        f"waits forever. Set {where}.reliable: true, or {where}.loss: 0."
+    )
 
 
 def _estimates(simulation: Simulation) -> int:

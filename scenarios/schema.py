@@ -5,14 +5,18 @@ carry their bounds here; what depends on other parts (a step against the smoothn
 is checked where the parts meet, before time 0, as a `ScenarioError` with the path of the field.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from netsim import links, topology, wiretaps
+from netsim import laws, links, outages, topology, wiretaps
 from netsim.adversary import Adversary
+from netsim.errors import ScenarioError
 from netsim.problems import Dataset, load
 from netsim.schedules import Constant, Geometric, Polynomial, Schedule
+
+Built = TypeVar("Built", covariant=True)
 
 
 class Model(BaseModel):
@@ -27,6 +31,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 Index = Annotated[int, Field(ge=0)]
+MOST_AGENTS = 1_000_000
 Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
 
 
@@ -85,83 +90,221 @@ class ProblemSpec(Model):
 # ── network ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Ring(Model):
+Weight = Annotated[float, Field(ge=0, le=1)]
+
+
+class Graph(Model):
+    """What all topologies share: `weights`, a rule or the matrix itself, row by row."""
+
+    weights: topology.Rule | list[list[Weight]] = "metropolis"
+
+    @property
+    def mixing(self) -> topology.Weights:
+        """The rule, or the matrix. You get a `ScenarioError` for rows of different lengths."""
+        if isinstance(self.weights, str):
+            return self.weights
+        n = len(self.weights)
+        for index, row in enumerate(self.weights):
+            if len(row) != n:
+                raise ScenarioError(f"weights[{index}]", len(row), f"{n} rows need as many columns", f"{n} weights")
+        return np.array(self.weights, dtype=np.float64).reshape(n, n)
+
+
+class Ring(Graph):
     """Agent i talks to i ± 1."""
 
     kind: Literal["ring"]
-    agents: Annotated[int, Field(ge=3)]
+    agents: Annotated[int, Field(ge=3, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
-        return topology.ring(self.agents)
+        return topology.ring(self.agents, weights=self.mixing)
 
 
-class Complete(Model):
+class Complete(Graph):
     """Everybody talks to everybody."""
 
     kind: Literal["complete"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
-        return topology.complete(self.agents)
+        return topology.complete(self.agents, weights=self.mixing)
 
 
-class Path(Model):
+class Path(Graph):
     """A line of agents."""
 
     kind: Literal["path"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
-        return topology.path(self.agents)
+        return topology.path(self.agents, weights=self.mixing)
 
 
-class Star(Model):
+class Star(Graph):
     """Agent 0 in the middle."""
 
     kind: Literal["star"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
-        return topology.star(self.agents)
+        return topology.star(self.agents, weights=self.mixing)
 
 
-class ErdosRenyi(Model):
+class Grid(Graph):
+    """A sheet: agent r·columns + c in row r and column c."""
+
+    kind: Literal["grid"]
+    rows: Annotated[int, Field(ge=1, le=1_000)]
+    columns: Annotated[int, Field(ge=1, le=1_000)]
+
+    def build(self) -> topology.Topology:
+        return topology.grid(self.rows, self.columns, weights=self.mixing)
+
+
+class Torus(Graph):
+    """A grid whose opposite sides touch."""
+
+    kind: Literal["torus"]
+    rows: Annotated[int, Field(ge=3, le=1_000)]
+    columns: Annotated[int, Field(ge=3, le=1_000)]
+
+    def build(self) -> topology.Topology:
+        return topology.torus(self.rows, self.columns, weights=self.mixing)
+
+
+class Hypercube(Graph):
+    """2^dimension agents; neighbors differ in one binary digit."""
+
+    kind: Literal["hypercube"]
+    dimension: Annotated[int, Field(ge=1, le=16)]
+
+    def build(self) -> topology.Topology:
+        return topology.hypercube(self.dimension, weights=self.mixing)
+
+
+class BalancedTree(Graph):
+    """Agent 0 is the root; `branching` children each, `height` levels below it."""
+
+    kind: Literal["balanced_tree"]
+    branching: Annotated[int, Field(ge=1, le=1_000)]
+    height: Annotated[int, Field(ge=1, le=1_000)]
+
+    def build(self) -> topology.Topology:
+        return topology.balanced_tree(self.branching, self.height, weights=self.mixing)
+
+
+class RandomTree(Graph):
+    """Each tree on the agents with the same probability."""
+
+    kind: Literal["random_tree"]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
+    seed: Index = 0
+
+    def build(self) -> topology.Topology:
+        return topology.random_tree(self.agents, self.seed, weights=self.mixing)
+
+
+class RandomRegular(Graph):
+    """Every agent has `degree` neighbors, drawn by `seed`."""
+
+    kind: Literal["random_regular"]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
+    degree: Annotated[int, Field(ge=1, le=1_000)]
+    seed: Index = 0
+
+    def build(self) -> topology.Topology:
+        return topology.random_regular(self.agents, self.degree, self.seed, weights=self.mixing)
+
+
+class ErdosRenyi(Graph):
     """Every edge with `probability`."""
 
     kind: Literal["erdos_renyi"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     probability: Annotated[float, Field(gt=0, le=1)]
     seed: Index = 0
 
     def build(self) -> topology.Topology:
-        return topology.erdos_renyi(self.agents, self.probability, self.seed)
+        return topology.erdos_renyi(self.agents, self.probability, self.seed, weights=self.mixing)
 
 
-class RandomGeometric(Model):
+class WattsStrogatz(Graph):
+    """A ring of the `nearest` (even) closest agents, each link rewired with `probability`."""
+
+    kind: Literal["watts_strogatz"]
+    agents: Annotated[int, Field(ge=3, le=MOST_AGENTS)]
+    nearest: Annotated[int, Field(ge=2, le=1_000)]
+    probability: Annotated[float, Field(ge=0, le=1)]
+    seed: Index = 0
+
+    def build(self) -> topology.Topology:
+        return topology.watts_strogatz(self.agents, self.nearest, self.probability, self.seed, weights=self.mixing)
+
+
+class BarabasiAlbert(Graph):
+    """Each new agent talks to `attach` others, popular ones more likely."""
+
+    kind: Literal["barabasi_albert"]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
+    attach: Annotated[int, Field(ge=1, le=1_000)]
+    seed: Index = 0
+
+    def build(self) -> topology.Topology:
+        return topology.barabasi_albert(self.agents, self.attach, self.seed, weights=self.mixing)
+
+
+class RandomGeometric(Graph):
     """Agents uniform in the unit square, edges up to `radius`."""
 
     kind: Literal["random_geometric"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     radius: Positive
     seed: Index = 0
 
     def build(self) -> topology.Topology:
-        return topology.random_geometric(self.agents, self.radius, self.seed)
+        return topology.random_geometric(self.agents, self.radius, self.seed, weights=self.mixing)
 
 
-class Edges(Model):
+class Edges(Graph):
     """Exactly these undirected edges."""
 
     kind: Literal["edges"]
-    agents: Annotated[int, Field(ge=2)]
+    agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     edges: list[Edge]
 
     def build(self) -> topology.Topology:
-        return topology.from_edges(self.agents, [(i, j) for i, j in self.edges])
+        return topology.from_edges(self.agents, [(i, j) for i, j in self.edges], weights=self.mixing)
+
+
+class GraphFile(Graph):
+    """The graph of a file, GraphML or two names a line; a relative `path` starts at the working directory."""
+
+    kind: Literal["file"]
+    path: Annotated[str, Field(min_length=1)]
+    format: Literal["auto", "graphml", "edges"] = "auto"
+
+    def build(self) -> topology.Topology:
+        return topology.from_file(self.path, self.format, weights=self.mixing)
 
 
 TopologySpec = Annotated[
-    Ring | Complete | Path | Star | ErdosRenyi | RandomGeometric | Edges, Field(discriminator="kind")
+    Ring
+    | Complete
+    | Path
+    | Star
+    | Grid
+    | Torus
+    | Hypercube
+    | BalancedTree
+    | RandomTree
+    | RandomRegular
+    | ErdosRenyi
+    | WattsStrogatz
+    | BarabasiAlbert
+    | RandomGeometric
+    | Edges
+    | GraphFile,
+    Field(discriminator="kind"),
 ]
 
 
@@ -171,8 +314,8 @@ class ConstantDelay(Model):
     kind: Literal["constant"]
     seconds: NonNegative
 
-    def build(self) -> links.DelayLaw:
-        return links.ConstantDelay(self.seconds)
+    def build(self) -> laws.DelayLaw:
+        return laws.ConstantDelay(self.seconds)
 
 
 class UniformDelay(Model):
@@ -182,8 +325,8 @@ class UniformDelay(Model):
     low: NonNegative
     high: NonNegative
 
-    def build(self) -> links.DelayLaw:
-        return links.UniformDelay(self.low, self.high)
+    def build(self) -> laws.DelayLaw:
+        return laws.UniformDelay(self.low, self.high)
 
 
 class LognormalDelay(Model):
@@ -193,27 +336,157 @@ class LognormalDelay(Model):
     median: Positive
     sigma: NonNegative
 
-    def build(self) -> links.DelayLaw:
-        return links.LognormalDelay(self.median, self.sigma)
+    def build(self) -> laws.DelayLaw:
+        return laws.LognormalDelay(self.median, self.sigma)
 
 
-Delay = Annotated[ConstantDelay | UniformDelay | LognormalDelay, Field(discriminator="kind")]
+class ExponentialDelay(Model):
+    """`least` seconds, and an exponential time of mean `mean_excess` on top."""
+
+    kind: Literal["exponential"]
+    mean_excess: Positive
+    least: NonNegative = 0.0
+
+    def build(self) -> laws.DelayLaw:
+        return laws.ExponentialDelay(self.mean_excess, self.least)
+
+
+class TraceDelay(Model):
+    """The delays of a text file, one a line in seconds, over and over; paths are as seen from the working folder."""
+
+    kind: Literal["trace"]
+    file: str
+
+    def build(self) -> laws.DelayLaw:
+        return laws.TraceDelay(self.file)
+
+
+Delay = Annotated[
+    ConstantDelay | UniformDelay | LognormalDelay | ExponentialDelay | TraceDelay, Field(discriminator="kind")
+]
+
+
+class BurstLoss(Model):
+    """Losses in bursts: from good to bad and back with these probabilities per packet, and lost with those."""
+
+    kind: Literal["gilbert_elliott"]
+    good_to_bad: Annotated[float, Field(ge=0, le=1)]
+    bad_to_good: Annotated[float, Field(gt=0, le=1)]
+    loss_good: Share = 0.0
+    loss_bad: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    def build(self) -> laws.LossLaw:
+        return laws.GilbertElliott(self.good_to_bad, self.bad_to_good, self.loss_good, self.loss_bad)
+
+
+class TraceLoss(Model):
+    """The fates of a text file, one packet a line, 1 lost and 0 not, over and over."""
+
+    kind: Literal["trace"]
+    file: str
+
+    def build(self) -> laws.LossLaw:
+        return laws.TraceLoss(self.file)
+
+
+class ScheduledOutages(Model):
+    """Down in each of these intervals [from, to), seconds."""
+
+    kind: Literal["scheduled"]
+    intervals: list[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]]
+
+    def build(self) -> outages.Outages:
+        return outages.Scheduled(tuple((begin, end) for begin, end in self.intervals))
+
+
+class RandomOutages(Model):
+    """Up and down in turns, for exponential times of these means in seconds; every link for itself."""
+
+    kind: Literal["random"]
+    mean_up: Positive
+    mean_down: Positive
+
+    def build(self) -> outages.Outages:
+        return outages.RandomOutages(self.mean_up, self.mean_down)
+
+
+class TraceOutages(Model):
+    """The outages of a text file, `down,up` a line in seconds."""
+
+    kind: Literal["trace"]
+    file: str
+
+    def build(self) -> outages.Outages:
+        return outages.TraceOutages(self.file)
+
+
+LossSpec = Share | Annotated[BurstLoss | TraceLoss, Field(discriminator="kind")]
+OutageSpec = Annotated[ScheduledOutages | RandomOutages | TraceOutages, Field(discriminator="kind")]
 
 
 class LinkSpec(Model):
-    """One link law for all links: seconds, loss probability per packet, bytes per second."""
+    """What a link is: seconds, loss (a probability per packet, or a law), bytes per second, bytes that may wait for
+    that, the share of packets that arrive twice, when it is down, and whether taps can read it."""
 
     delay: Delay = ConstantDelay(kind="constant", seconds=0.0)
-    loss: Share = 0.0
+    loss: LossSpec = 0.0
     bandwidth: Positive | None = None
+    buffer: Index | None = None
     reliable: bool = True
     timeout: Positive | None = None
     reordering: bool = False
+    duplication: Share = 0.0
+    outages: OutageSpec | None = None
+    encrypted: bool = False
 
     def build(self) -> links.LinkLaw:
         return links.LinkLaw(
-            self.delay.build(), self.loss, self.bandwidth, self.reliable, self.timeout, self.reordering
+            delay=_built("delay", self.delay),
+            loss=self.loss if isinstance(self.loss, float | int) else _built("loss", self.loss),
+            bandwidth=self.bandwidth,
+            reliable=self.reliable,
+            timeout=self.timeout,
+            reordering=self.reordering,
+            buffer=self.buffer,
+            duplication=self.duplication,
+            outages=None if self.outages is None else _built("outages", self.outages),
+            encrypted=self.encrypted,
         )
+
+
+class LinkOverride(Model):
+    """Some links, all of whose law is this one: both directions, or only from the first agent to the second."""
+
+    between: Annotated[list[Edge], Field(min_length=1)]
+    directed: bool = False
+    law: LinkSpec
+
+    def edges(self) -> list[tuple[int, int]]:
+        given = [(i, j) for i, j in self.between]
+        return given if self.directed else given + [(j, i) for i, j in given]
+
+
+class AccessSpec(Model):
+    """An agent's access line, shared by all its links, in bytes per second each way; `agents`: only these have it."""
+
+    uplink: Positive | None = None
+    downlink: Positive | None = None
+    agents: list[Index] | None = None
+
+    def build(self) -> links.AccessLaw:
+        return links.AccessLaw(self.uplink, self.downlink)
+
+
+class _Buildable(Protocol[Built]):
+    def build(self) -> Built: ...
+
+
+def _built(field: str, spec: _Buildable[Built]) -> Built:
+    """What a part describes; an error that has no place in another file is one of this field."""
+    try:
+        return spec.build()
+    except ScenarioError as error:
+        raise error if error.file is not None else error.under(field) from None
 
 
 class AroundSpec(Model):
@@ -401,6 +674,8 @@ class Scenario(Model):
     problem: ProblemSpec = ProblemSpec()
     topology: TopologySpec
     links: LinkSpec = LinkSpec()
+    link_overrides: list[LinkOverride] = []
+    access: AccessSpec | None = None
     adversary: AdversarySpec = AdversarySpec()
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()

@@ -8,7 +8,8 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal
 from netsim.claims import Adjacency
-from netsim.links import LinkLaw, UniformDelay
+from netsim.laws import UniformDelay
+from netsim.links import LinkLaw
 from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams

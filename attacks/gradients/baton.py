@@ -1,5 +1,6 @@
 """What the attacks on token algorithms share: the walk of the baton, as far as it was heard."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,14 +38,33 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
     """The visits of each agent from its first on, as long as none of its batons was missed.
 
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
-    A visit is whole if the message heard just before the outgoing one was addressed to its sender; the very
-    first holder's incoming baton is the public start, zeros under the name `noisy` and ``x``. A tap that misses
-    packets may have missed a first transmission and heard its repetition, after the next holder's: a message
-    whose first attempt it did not hear is out of its place.
+    The visits of an agent with a tap at its door are read there, those of the others on the links. `first` is
+    the first holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    """
+    start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
+    yield from _at_doors(view, first, start)
+    watched = set(view.adversary.nodes)
+    yield from (visit for visit in _on_links(view, first, start) if visit.agent not in watched)
+
+
+def _at_doors(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:
+    """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
+    held = {agent: deque([start] if agent == first else []) for agent in view.adversary.nodes}
+    for row in view.transcript:
+        if row.event == "received":
+            held[row.receiver].append(row.values)
+        elif row.event == "sent":
+            yield Visit(row.sender, row.number, held[row.sender].popleft(), row.values)
+
+
+def _on_links(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:
+    """A visit is whole if the message heard just before the outgoing one was addressed to its sender.
+
+    A tap that misses packets may have missed a first transmission and heard its repetition, after the next
+    holder's: a message whose first attempt it did not hear is out of its place.
     """
     seen: dict[int, int] = {}
     complete = view.adversary.capture_loss == 0
-    start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
     receiver, incoming = first, start
     for row in view.transcript.on_links():
         agent = row.sender

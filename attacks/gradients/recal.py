@@ -4,8 +4,8 @@ From (u, x) → (u⁺, x⁺) at one visit, with λ = y = 0 before an agent's fir
 
     λ⁺ = λ + (u⁺ − u),   y⁺ = x⁺ − (λ⁺ − λ)/β,   ∇f(y) = λ + β(x − y) − (y⁺ − y)/α.
 
-It needs every baton of the agent, from its first visit. It works on DP-RECAL *as analysed* too: there the exact
-u is on the wire beside its noisy copy.
+It needs every baton of the agent, from its first visit, on its links or at its door. It works on DP-RECAL *as
+analysed* too: there the exact u is on the wire beside its noisy copy.
 
 Source: the DP-RECAL paper, Appendix A. Who may run it: any eavesdropper; α and β are public.
 """
@@ -20,7 +20,7 @@ from netsim.errors import AttackError
 
 
 def through_duals(view: AdversaryView) -> list[GradientEstimate]:
-    """All gradients that the transcript determines, in order of time; exact up to rounding.
+    """All gradients that the transcript determines, each agent's in order of time; exact up to rounding.
 
     You get an `AttackError` where the algorithm is no RECAL or no exact u was on the wire.
     """

@@ -39,7 +39,7 @@ class Recorded(ABC):
         public, agent, rows, replicas, coins = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
-        self.weights: Array = np.array([public.weights[agent, j] for j in (agent, *self.neighbors)])
+        self.weights: Array = public.weights[agent]
         self.replicas, self.dimension = replicas, public.dimension
         self.regularizer: Regularizer = public.regularizer
         self.coins = coins

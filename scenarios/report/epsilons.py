@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from scenarios.report.formats import number, part, show
+from scenarios.report.formats import exact, number, part, show
 from scenarios.report.scale import Scale
 from scenarios.report.svg import BLUE, INK, ORANGE, PAPER, VERMILLION, canvas, inline
 
@@ -53,22 +53,24 @@ class Row:
     estimate: float
     upper: float
     at_most: bool
+    exact: str
     audited: float
     ceiling: float
 
     @classmethod
     def of(cls, algorithm: Mapping[str, Any]) -> "Row":
         audit = algorithm["audit"]
-        exact = part(audit, "epsilon_exact")
+        measured = part(audit, "epsilon_exact")
         games = [game for game in (audit.get("white_box"), audit.get("black_box")) if game]
         return cls(
             name=str(algorithm.get("name", "")),
             verdict=str(audit.get("verdict", "")),
             claimed=number(audit.get("epsilon_claimed")),
-            lower=number(exact.get("lower")),
-            estimate=number(exact.get("estimate")),
-            upper=number(exact.get("upper")),
-            at_most=bool(exact.get("upper_bound_only")),
+            lower=number(measured.get("lower")),
+            estimate=number(measured.get("estimate")),
+            upper=number(measured.get("upper")),
+            at_most=bool(measured.get("upper_bound_only")),
+            exact=exact(measured),
             audited=number(audit.get("epsilon_audited")),
             ceiling=max((number(game.get("ceiling")) for game in games), default=math.nan),
         )
@@ -82,7 +84,7 @@ class Row:
     def sentence(self) -> str:
         """The row for who cannot see it."""
         return (
-            f"{self.name}: {self.verdict}; claimed {show(self.claimed)}, exact {show(self.estimate)}, "
+            f"{self.name}: {self.verdict}; claimed {show(self.claimed)}, exact {self.exact}, "
             f"audited at least {show(self.audited)}."
         )
 
@@ -138,12 +140,23 @@ class _Painter:
         if row.at_most:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
         self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
-        text = ("≤ " if row.at_most else "") + show(row.estimate)
-        claim_in_the_way = 0 < scale.at(row.claimed) - max(inside) < 55 * self.pixel
-        if claim_in_the_way and not row.at_most:
-            self._text(min(inside) - 10 * self.pixel, 2, text, ha="right")
+        left = at - 26 * self.pixel if row.at_most else at
+        self._beside(min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), row.exact)
+
+    def _beside(self, low: float, high: float, text: str) -> None:
+        """The number of the exact lane beside its interval from `low` to `high`, on the side where there is room."""
+        first, last = self.plot.get_xlim()
+        needed = (18 + 7 * len(text)) * self.pixel
+        right, left = last - high > needed, low - first > needed
+        claim_in_the_way = 0 < self.scale.at(self.row.claimed) - high < needed
+        if right and not (claim_in_the_way and left):
+            self._text(high + 10 * self.pixel, 2, text, backed=claim_in_the_way)
+        elif left:
+            self._text(
+                low - 10 * self.pixel, 2, text, ha="right", backed=0 < low - self.scale.at(self.row.claimed) < needed
+            )
         else:
-            self._label(max(inside), 2, text)
+            self._text(low + 10 * self.pixel, 2, text, backed=True)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3

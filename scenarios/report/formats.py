@@ -51,6 +51,14 @@ def show(value: Any, digits: int = 3) -> str:
     return power if mantissa == "1" else f"{mantissa} × {power}"
 
 
+def exact(epsilon: Mapping[str, Any], digits: int = 3) -> str:
+    """ε exact in a word: its estimate, or the end that is known where the other one is not."""
+    lower, upper = number(epsilon.get("lower")), number(epsilon.get("upper"))
+    if math.isinf(upper) and math.isfinite(lower):
+        return f"≥ {show(lower, digits)}"
+    return ("≤ " if epsilon.get("upper_bound_only") else "") + show(epsilon.get("estimate"), digits)
+
+
 def ten_to(exponent: int) -> str:
     """10 to the exponent, in text."""
     return "10" + str(exponent).translate(_SUPERSCRIPTS)

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from scenarios.report import figures
 from scenarios.report.epsilons import epsilons
-from scenarios.report.formats import count, fixed, items, number, numbers, part, percent, show
+from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, network_facts, problem_facts, runs
@@ -63,7 +63,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"show": show, "n": count, "fixed": fixed, "percent": percent}
     cast("dict[str, Any]", environment.globals).update(
-        {"picture": picture, "number": number, "isnan": math.isnan, "hidden": hidden}
+        {"picture": picture, "number": number, "isnan": math.isnan, "hidden": hidden, "exact": exact}
     )
     return environment
 

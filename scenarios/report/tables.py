@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.report.formats import MISSING, count, fixed, items, number, numbers, part, percent, show
+from scenarios.report.formats import MISSING, count, exact, fixed, items, number, numbers, part, percent, show
 
 Result = Mapping[str, Any]
 _TRAFFIC = {
@@ -86,7 +86,11 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
         Group(
             "What the game proved",
             (
-                line("Transcripts", "simulated of each world", lambda a: count(a.get("trials"))),
+                line(
+                    "Transcripts",
+                    "of each world; some choose the thresholds, the others are the trials",
+                    lambda a: count(a.get("trials")),
+                ),
                 line("Confidence", "of all that is said, together", lambda a: _confidence(a.get("confidence"))),
                 line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"), None)),
                 line(
@@ -115,10 +119,12 @@ def _text(value: Any, absent: str = MISSING) -> str:
 
 
 def _exact(audit: Result) -> str:
-    exact = part(audit, "epsilon_exact")
-    low, middle, high = (show(exact.get(k), 4) for k in ("lower", "estimate", "upper"))
-    at_most = "≤ " if exact.get("upper_bound_only") else ""
-    return f"{at_most}{middle}" if low == high else f"{at_most}{middle} ({low} to {high})"
+    epsilon = part(audit, "epsilon_exact")
+    low, middle, high = (show(epsilon.get(k), 4) for k in ("lower", "estimate", "upper"))
+    text = exact(epsilon, 4)
+    if low == high or text == f"≥ {low}" == f"≥ {middle}":
+        return text
+    return f"{text} (the sample's estimate: {middle})" if text == f"≥ {low}" else f"{text} ({low} to {high})"
 
 
 def _bound(value: Any) -> str:
@@ -131,18 +137,18 @@ def _change(audit: Result) -> str:
 
 
 def _method(audit: Result) -> str:
-    exact = part(audit, "epsilon_exact")
-    if not exact:
+    epsilon = part(audit, "epsilon_exact")
+    if not epsilon:
         return MISSING
-    if number(exact.get("lower")) == float("inf"):
+    if number(epsilon.get("lower")) == float("inf"):
         return "the transcripts of the two worlds tell them apart with certainty"
-    if exact.get("by_formula"):
+    if epsilon.get("by_formula"):
         how = "priced by a formula from the releases"
     else:
-        closed = math.isfinite(number(exact.get("upper")))
+        closed = math.isfinite(number(epsilon.get("upper")))
         how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
-    return how + (more if exact.get("upper_bound_only") else "")
+    return how + (more if epsilon.get("upper_bound_only") else "")
 
 
 def _uncovered(audit: Result) -> str:
@@ -171,7 +177,7 @@ def _game(game: Result | None, refused: str | None) -> str:
     return (
         f"ε ≥ {show(game.get('epsilon_audited'), 4)}\n"
         f"{count(game.get('correct'))} of {count(game.get('guesses'))} guesses right, "
-        f"of {count(game.get('trials'))} trials\n"
+        f"in {count(game.get('trials'))} trials\n"
         f"P(right) ≥ {fixed(game.get('accuracy_lower'), 4)}\n"
         f"could prove {show(game.get('ceiling'), 4)} at most\n"
         f"confidence {_confidence(game.get('confidence'))}"
@@ -192,9 +198,12 @@ def _law(audit: Result) -> str:
 def runs(ordered: Sequence[Result]) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Headings, and for every algorithm that ran its convergence, time and traffic."""
     ran = [a for a in ordered if a["run"] or a["convergence"]]
-    keys = list(dict.fromkeys(str(key) for a in ran for key in items(a["run"], "traffic")))
+    counted = [part(a["run"], "traffic") for a in ran]
+    keys = [
+        k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
+    ]
     head = ["Final relative error", "Replicas", "Θ", "Virtual time, s"]
-    head += [_TRAFFIC.get(key, key.replace("_", " ")) for key in keys]
+    head += [_TRAFFIC.get(key, key.replace("_", " ").capitalize()) for key in keys]
     rows = [(str(a["name"]), _run(a["convergence"], a["run"], keys)) for a in ran]
     return head, rows
 

@@ -5,10 +5,19 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from scenarios.findings import (
+    NO_CLAIM,
+    NOT_REACHED,
+    audit_status,
+    claim_is_broken,
+    has_claim,
+    sentence,
+    verdict,
+)
 from scenarios.report.formats import items, number, part
 
 Result = Mapping[str, Any]
-NO_CLAIM, NOT_AUDITED, NOT_REACHED = "no claim", "not audited", "not reached"
+NOT_AUDITED = "not audited"
 _PARTS = ("convergence", "run", "gradients", "images", "audit")
 _MARKS = {  # strongest finding first: (severity class, what the word means)
     "unprotected": (
@@ -33,50 +42,45 @@ _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
 
 def subjects(results: Result) -> list[dict[str, Any]]:
     """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
-    given = items(results, "algorithms")
-    unfinished = results.get("status", "complete") != "complete"
-    asked = bool(part(results, "scenario").get("audit"))
-    entries = [_subject(a, asked, unfinished and i == len(given) - 1) for i, a in enumerate(given)]
     order = list(_MARKS)
+    entries = [_subject(a) for a in items(results, "algorithms")]
     return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
 
 
-def _subject(algorithm: Result, asked: bool, last: bool) -> dict[str, Any]:
-    audit = part(algorithm, "audit")
-    if audit.get("verdict"):
-        word, sentence = str(audit["verdict"]), str(audit.get("reason", ""))
-    elif audit.get("refused"):
-        word, sentence = NOT_AUDITED, f"Not audited: {audit['refused']}"
-    elif not asked:
-        word, sentence = NOT_AUDITED, "This scenario asks for no audit."
-    elif last and not algorithm.get("audit"):
-        word, sentence = NOT_REACHED, "The run ended before this algorithm's audit was done."
-    else:
-        word, sentence = NO_CLAIM, "Claims no privacy: there is no ε to audit."
-    kind = _MARKS.get(word, ("open", ""))[0]
+def word(entry: Result) -> str:
+    """The verdict of an algorithm, or why it has none."""
+    status = audit_status(entry)
+    return verdict(entry) or (status if status in (NO_CLAIM, NOT_REACHED) else NOT_AUDITED)
+
+
+def _subject(algorithm: Result) -> dict[str, Any]:
+    kind = _MARKS.get(word(algorithm), ("open", ""))[0]
     parts = {name: part(algorithm, name) for name in _PARTS}
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
     skills = [number(one.get("skill")) for one in items(parts["images"], "agents")]
     shown["median_skill"] = median(skills) if skills else math.nan
     inferred = part(shown, "gradients")
     shown["learned_nothing"] = number(inferred.get("median")) >= number(inferred.get("baseline"))
-    sentence = sentence[:1].upper() + sentence[1:]
-    return shown | {"word": word, "sentence": sentence, "mark": kind, "symbol": _SYMBOLS[kind]}
+    said = {"word": word(algorithm), "sentence": sentence(algorithm), "mark": kind, "symbol": _SYMBOLS[kind]}
+    return shown | said
 
 
 def headline(ordered: Sequence[Result]) -> str:
-    """The finding in a sentence or two."""
-    verdicts = [a["word"] for a in ordered if a["audit"].get("verdict")]
-    if not verdicts:
-        return "No privacy claim was audited."
-    broken = [word for word in verdicts if word in ("unprotected", "refuted")]
-    others = [word for word in verdicts if word not in broken]
-    total = f"{len(verdicts)} audited privacy claim{'s' * (len(verdicts) > 1)}"
+    """The finding in a sentence or two; only what was claimed counts as a claim."""
+    judged = [a for a in ordered if verdict(a)]
+    claims = [a for a in judged if has_claim(a)]
+    silent = _tally([a["word"] for a in judged if not has_claim(a)])
+    besides = f" Audited without a claimed number: {silent}." if silent else ""
+    if not claims:
+        return "No privacy claim was audited." + besides
+    broken = [a["word"] for a in claims if claim_is_broken(a)]
+    others = [a["word"] for a in claims if not claim_is_broken(a)]
+    total = f"{len(claims)} audited privacy claim{'s' * (len(claims) > 1)}"
     if not broken:
-        return f"Of {total}, none was shown to be false: {_tally(others)}."
+        return f"Of {total}, none was shown to be false: {_tally(others)}.{besides}"
     verb = "does" if len(broken) == 1 else "do"
     rest = f" The other{'s' * (len(others) > 1)}: {_tally(others)}." if others else ""
-    return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}"
+    return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
 
 
 def _tally(words: Sequence[str]) -> str:
@@ -97,9 +101,9 @@ def missing(results: Result) -> list[str]:
     scenario = part(results, "scenario")
     asked = part(scenario, "attacks")
     owed = {"gradients": asked.get("gradients", True), "images": asked.get("images", True)}
-    owed["audit"] = bool(scenario.get("audit", True))
     lines: list[str] = []
     if algorithms:
+        owed["audit"] = audit_status(algorithms[-1]) == NOT_REACHED
         absent = [p for p in _PARTS if not algorithms[-1].get(p) and owed.get(p, True)]
         if absent:
             lines.append(f"{algorithms[-1].get('name', 'unnamed')}: {', '.join(absent)}")

@@ -13,7 +13,7 @@ from attacks.audit.explain import explain
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
-from netsim.links import ConstantDelay
+from netsim.laws import ConstantDelay
 from netsim.mechanisms import Gaussian
 from netsim.problems import L1, Problem
 from netsim.simulation import Simulation

@@ -1,18 +1,23 @@
 """The inversions: exact where the algebra says so, blind where it says so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from attacks.gradients import infer, inversion_of, through_differences, through_duals, through_iterates
+from attacks.gradients.baton import unbroken_visits
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Clip, PrivateGradientDescent, Recal
 from netsim.errors import AttackError
-from netsim.links import LinkLaw, UniformDelay
+from netsim.laws import UniformDelay
+from netsim.links import LinkLaw
 from netsim.problems import L1, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
+from netsim.transcript import Record, Transcript
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 
@@ -59,8 +64,6 @@ def test_the_stated_deviation_is_that_of_the_error():
     44 estimates × 200 replicas × 6 coordinates: a 5 % error in the deviation is 8 standard errors off.
     """
     problem = synthetic_problem()
-    from dataclasses import replace
-
     algorithm = replace(dp_recal(problem, "told_state", 15), step=0.5)
     run = tapped_ring(problem, algorithm, replicas=200).run()
     estimates = through_iterates(run.views[0])
@@ -108,6 +111,53 @@ def test_taps_around_one_agent_are_enough_for_it():
     score = score_gradients(through_duals(run.views[0]), run.truth)
     assert score.hidden[1] == 0
     assert score.worst < 1e-10
+
+
+@pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
+@pytest.mark.parametrize("agent", [0, 1])  # 0 is the first holder: no baton comes in before its first visit
+@pytest.mark.parametrize("name", ["recal", "dp_recal", "descent"])
+def test_a_tap_at_an_agents_door_hears_as_much_of_it_as_taps_on_all_links(name, agent, law):
+    problem = synthetic_problem()
+    algorithm = {
+        "recal": Recal(step=0.5, activations=100),
+        "dp_recal": dp_recal(problem, "as_deployable"),
+        "descent": PrivateGradientDescent(12, Constant(0.3)),
+    }[name]
+    door, ears = Adversary("door", (), nodes=(agent,)), Adversary("ears")
+    run = Simulation(problem, topology.ring(5), algorithm, law, adversaries=(door, ears)).run()
+    near, far = (score_gradients(infer(view), run.truth) for view in run.views)
+    assert near.worst < 1e-9
+    assert near.hidden[agent] == far.hidden[agent] <= 1
+    assert near.estimated == len(run.truth.queries[agent]) - near.hidden[agent]  # of the others, nothing
+
+
+def test_a_door_tells_what_a_lossy_tap_on_the_links_missed():
+    problem = synthetic_problem()
+    both = Adversary("both", "all", nodes=(1, 3), capture_loss=0.3)
+    run = Simulation(problem, topology.ring(5), Recal(step=0.5, activations=300), ROUGH, adversaries=(both,)).run()
+    score = score_gradients(infer(run.views[0]), run.truth)
+    assert score.hidden[1] == score.hidden[3] == 0 < min(score.hidden[i] for i in (0, 2, 4))
+    assert score.worst < 1e-9
+
+
+def test_two_batons_that_wait_at_a_door_are_passed_on_in_turn():
+    """A baton may come in while its holder still works on the one before."""
+    problem = synthetic_problem()
+    run = Simulation(
+        problem, topology.ring(5), Recal(step=0.5, activations=5), adversaries=(Adversary("door", (), nodes=(1,)),)
+    ).run()
+    view = run.views[0]
+    values = [{"u": np.full((1, 6), float(k)), "x": np.zeros((1, 6))} for k in range(4)]
+    events = [("received", 0, 1, 0), ("received", 2, 1, 0), ("sent", 1, 2, 0), ("sent", 1, 0, 1)]
+    rows = [
+        Record(float(k), "node", event, sender, receiver, "direct", number, -1, 0, 96, values[k])
+        for k, (event, sender, receiver, number) in enumerate(events)
+    ]
+    visits = list(unbroken_visits(replace(view, transcript=Transcript(rows, 1)), 0, "u"))
+    assert [(v.number, v.incoming["u"][0, 0], v.outgoing["u"][0, 0]) for v in visits] == [
+        (0, 0.0, 2.0),
+        (1, 1.0, 3.0),
+    ]
 
 
 def test_attacks_refuse_what_they_cannot_invert():

@@ -1,5 +1,6 @@
 """The command line: what it prints, and its exit status."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,9 +12,11 @@ from typer.testing import CliRunner
 
 from scenarios.cli import app
 from scenarios.loader import library
+from scenarios.schema import json_schema
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
+QUICK = "name: quick\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
 
 
 @pytest.fixture
@@ -74,6 +77,133 @@ def test_a_lost_baton_is_told_and_status_70(file):
     assert "DeadlockError" in done.stderr
     assert "waits for any message from" in done.stderr
     assert "packets were lost" in done.stderr
+    assert "Set links.reliable: true, or links.loss: 0." in done.stderr
+    (folder,) = (file.parent / "results" / "small").iterdir()
+    assert f"{folder.relative_to(file.parent)}/report.html" in done.stderr
+    written = json.loads((folder / "results.json").read_text())
+    assert written["status"] == "failed"
+    assert written["error"]["type"] == "DeadlockError"
+    assert "waits for any message" in written["error"]["message"]
+    assert "This scenario failed." in (folder / "report.html").read_text()
+
+
+def test_a_defect_is_told_in_full_and_is_no_finding(file, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("of its own")
+
+    monkeypatch.setattr("scenarios.runner.run_scenario", broken)
+    done = runner.invoke(app, ["run", str(file)])
+    assert done.exit_code == 70
+    assert "Traceback" in done.stderr
+    assert "ZeroDivisionError: of its own" in done.stderr
+
+
+def test_help_says_every_exit_status_and_the_default_folder():
+    text = " ".join(
+        runner.invoke(app, ["run", "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output.split()
+    )
+    assert "0 done, 1 a claim does not hold, 2 wrong input, 70 the run failed midway, 130 interrupted" in text
+    assert "results/NAME/DATE-TIME" in text
+
+
+@pytest.mark.parametrize("where", ["small.yaml", "small.yaml/foo", "/dev/null/foo", "/proc/foo", "."])
+def test_a_folder_that_cannot_be_used_is_refused_before_anything_runs(file, where):
+    before = sorted(file.parent.iterdir())
+    done = runner.invoke(app, ["run", str(file), "--out", where])
+    assert done.exit_code == 2
+    assert f"--out = {where!r}: " in done.stderr
+    assert "running" not in done.output
+    assert sorted(file.parent.iterdir()) == before
+
+
+def test_a_former_results_folder_is_written_over(file):
+    file.write_text(QUICK)
+    for _ in range(2):
+        assert runner.invoke(app, ["run", str(file), "--out", "out"]).exit_code == 0
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2"])
+def test_a_number_of_processes_that_is_none_is_refused(file, jobs):
+    done = runner.invoke(app, ["run", str(file), "--jobs", jobs])
+    assert done.exit_code == 2
+    assert f"--jobs = {jobs}: not a number of processes; allowed: -1" in done.stderr
+    assert not (file.parent / "results").exists()
+
+
+def netsim(*words, cwd, **options):
+    command = [sys.executable, "-c", "from scenarios.cli import main; main()", *words]
+    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def test_a_terminal_that_knows_no_epsilon_is_no_reason_to_crash(file):
+    file.write_text(QUICK)
+    done = netsim("run", str(file), cwd=file.parent, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    output, errors = done.communicate(timeout=120)
+    assert done.returncode == 0, errors
+    assert b"? claimed" in output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.parametrize(
+    "command", [["run", "small.yaml", "--out", "out"], ["show", "lossy-tap"], ["list"], ["schema"]]
+)
+def test_a_reader_who_has_seen_enough_is_no_finding(file, command):
+    file.write_text(QUICK)
+    done = netsim(*command, cwd=file.parent)
+    done.stdout.close()
+    errors = done.stderr.read()
+    assert done.wait(timeout=120) == 0, errors
+    assert errors == b""
+    assert command[0] != "run" or (file.parent / "out" / "report.html").exists()
+
+
+def test_check_says_in_a_line_whether_it_can_run(file):
+    done = runner.invoke(app, ["check", str(file)])
+    assert done.exit_code == 0
+    assert done.output == "small: can be run: 3 algorithms on a ring of 6, 360 records\n"
+    file.write_text(SMALL.replace("[0, 5]", "[0, 4]"))
+    wrong = runner.invoke(app, ["check", str(file)])
+    assert wrong.exit_code == 2
+    assert "small.yaml:15: adversary.links[2] = [0, 4]" in wrong.stderr
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_schema_is_json():
+    assert json.loads(runner.invoke(app, ["schema"]).output) == json_schema()
+
+
+def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
+    file.write_text(SMALL.replace("audit: {agent: 1, trials: 400, chunk: 200}", ""))
+    done = runner.invoke(app, ["run", str(file)])
+    assert done.exit_code == 0
+    assert done.output.count("This scenario asks for no audit.") == 3
+    assert "no claim" not in done.output
+
+
+WITHOUT_NOISE = """\
+name: silent
+topology: {kind: ring, agents: 3}
+problem: {data: {name: synthetic, norm_bound: 1.0, records: 30, dimension: 3}}
+algorithms:
+  - {kind: private_gradient_descent, name: silent, rounds: 4}
+  - {kind: private_gradient_descent, name: noisy, rounds: 4, scale: 5.0, clip: {bound: 1.0}}
+audit: {trials: 60, chunk: 60}
+"""
+
+
+def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
+    file.write_text(WITHOUT_NOISE)
+    done = runner.invoke(app, ["run", str(file), "--out", "out"])
+    text = " ".join(done.output.split())
+    assert "silent: unprotected Nothing was claimed (no clipping" in text
+    assert done.exit_code == 0, done.output + done.stderr
+    page = (file.parent / "out" / "report.html").read_text()
+    assert "Of 1 audited privacy claim, none was shown to be false" in page
+    assert "Audited without a claimed number: 1 unprotected." in page
+    silent, noisy = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"]
+    assert "no noise on what is sent" in silent["summary"]
+    assert "Laplace noise on what is sent" in noisy["summary"]
+    assert silent["audit_status"] == noisy["audit_status"] == "done"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
@@ -92,3 +222,5 @@ def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     assert "Traceback" not in errors
     assert '"status": "interrupted"' in (file.parent / "out" / "results.json").read_text()
     assert (file.parent / "out" / "transcript-plain.parquet").exists()
+    assert "plain: not reached" in output
+    assert "no claim" not in output

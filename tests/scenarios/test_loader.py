@@ -99,6 +99,29 @@ def test_the_good_file_is_good():
          18, "algorithms[2].scale", None, "cannot be calibrated without clipping"),
         ("name: digits, norm_bound: 4.0", "name: synthetic", 15, "algorithms[1].noise", None, "norm_bound"),
         ("topology: {", "topology: [", 5, "file", None, "not valid YAML"),
+        # a member of a union whose name is a field's name too
+        ("{kind: ring, agents: 6}", "{kind: edges, edges: [[0, 1], [1, 2]]}", 5, "topology.agents", None, "missing"),
+        ("{kind: ring, agents: 6}", "{kind: edges, agents: 3}", 5, "topology.edges", None, "missing"),
+        ("{kind: ring, agents: 6}", "{kind: edges, agents: 3, edges: [[0, 1], [1]]}", 5, "topology.edges[1]", [1],
+         "at least 2 entries"),
+        ("{kind: ring, agents: 6}", "{agents: 6}", 5, "topology.kind", None, "missing; allowed: ring, complete"),
+        # a field that may take several forms
+        ("{epsilon: 1.0, delta: 1e-3}", "{foo: 1}", 15, "algorithms[1].noise.foo", 1,
+         "unknown field; allowed: epsilon, delta; or stddev"),
+        ("{epsilon: 1.0, delta: 1e-3}", "{}", 15, "algorithms[1].noise.epsilon", None, "epsilon, delta; or stddev"),
+        ("{epsilon: 1.0, delta: 1e-3}", "loud", 15, "algorithms[1].noise", "loud",
+         "allowed: {epsilon: …, delta: …} or {stddev: …}"),
+        ("rounds: 5", "rounds: 5\n    step: big", 18, "algorithms[2].step", "big",
+         "allowed: 'auto', a number, {kind: geometric, …} or {kind: polynomial, …}"),
+        ("rounds: 5", "rounds: 5\n    step: -1", 18, "algorithms[2].step", -1, "out of range; allowed: >= 0"),
+        ("rounds: 5", "rounds: 5\n    step: {kind: geo}", 18, "algorithms[2].step.kind", "geo", "geometric, poly"),
+        ("[[0, 1], [1, 2]]", "some", 10, "adversary.links", "some", "'all', a list, {kind: around, …}"),
+        # agents and what they have
+        ("{kind: ring, agents: 6}", "{kind: ring, agents: 361}", 5, "topology.agents", 361, "has 360; allowed: <="),
+        ("{kind: ring, agents: 6}", "{kind: edges, agents: 3, edges: [[0, 1], [1, 2], [2, 2]]}", 5,
+         "topology.edges[2]", [2, 2], "an agent is not its own neighbor; allowed: two different agents"),
+        ("{kind: ring, agents: 6}", "{kind: ring, agents: 358}\nattacks: {images: true}", 6, "attacks.images", True,
+         "358 agents cannot hold an image each"),
     ],
 )  # fmt: skip
 def test_one_clear_message(old, new, line, field, value, said):
@@ -112,13 +135,20 @@ def test_one_clear_message(old, new, line, field, value, said):
     text = str(error)
     assert text.startswith(f"small.yaml:{error.line}: {field} = ")
     assert said in text
+    assert "it has no default" not in text
     assert "\n" not in text
     assert len(text) < 500
 
 
 def test_other_files_that_are_no_scenarios(tmp_path):
-    assert "a scenario is a mapping" in str(refused("- a\n- b\n"))
-    assert "a scenario is a mapping" in str(refused(""))
+    for text, said in (
+        ("- a\n- b\n", "file = ['a', 'b']: a mapping of fields is needed"),
+        ("just text", "file = 'just text': a mapping of fields is needed"),
+        ("", "file = 'small.yaml': the file is empty"),
+        ("# nothing but a comment\n", "file = 'small.yaml': the file is empty"),
+        (GOOD.replace("topology: {", "topology: ["), "file = 'small.yaml': not valid YAML: expected ',' or ']'"),
+    ):
+        assert said in str(refused(text))
     with pytest.raises(ScenarioError, match="no readable file") as caught:
         load_scenario(tmp_path / "nowhere.yaml")
     assert "eavesdropper-on-dp-recal" in str(caught.value)

@@ -4,6 +4,8 @@ import base64
 import copy
 import math
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from typing import Any
 
@@ -148,8 +150,9 @@ def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -
 
 def _algorithm(name: str, summary: str, floor: float, error: float, **parts: Any) -> dict[str, Any]:
     rng = np.random.default_rng(len(name))
+    status = "done" if parts.get("audit") else "no claim"
     return (
-        {"name": name, "kind": "dp_recal", "summary": summary}
+        {"name": name, "kind": "dp_recal", "summary": summary, "audit_status": status}
         | _run(floor, rng)
         | {"gradients": _gradients(error, rng), "images": _images(error, rng), "audit": None}
         | parts
@@ -397,7 +400,7 @@ def test_not_a_number_and_zero_do_not_break_the_charts(read):
 def test_an_interrupted_run_says_what_is_missing(read):
     results = sample() | {"status": "interrupted"}
     results["algorithms"] = results["algorithms"][:2]
-    results["algorithms"][1] |= {"images": None, "audit": None}
+    results["algorithms"][1] |= {"images": None, "audit": None, "audit_status": "not reached"}
     results["scenario"]["algorithms"] = [{"name": n} for n in ("RECAL", "DP-RECAL, as analysed", "A <third>")]
     page = read(results)
     assert "This scenario was interrupted." in page.text
@@ -418,7 +421,7 @@ def test_who_was_not_audited_is_not_said_to_claim_nothing(read):
     results = sample()
     results["scenario"]["audit"] = None
     for algorithm in results["algorithms"]:
-        algorithm["audit"] = None
+        algorithm |= {"audit": None, "audit_status": "not asked"}
     page = read(results)
     assert "This scenario asks for no audit." in page.text
     assert "Claims no privacy" not in page.text
@@ -464,6 +467,87 @@ def test_every_verdict_has_a_picture(read, claimed, exact, audited, verdict):
     page = read(results)
     assert verdict in page.text
     assert page.source.count("<svg viewBox") == 5  # two of the epsilons, convergence, budget, network
+
+
+@pytest.mark.parametrize(("interval", "shown"), [((0.0567, 0.0567, "inf"), "≥ 0.0567"), ((0.05, 0.06, 0.07), "0.06")])
+def test_a_lower_end_is_not_shown_as_a_value(read, interval, shown):
+    results = sample()
+    entry = results["algorithms"][4]
+    entry["audit"] = _audit("consistent", "Because.", interval, 0.03)
+    results["algorithms"] = [entry]
+    page = read(results)
+    assert f"<dt>ε exact</dt><dd>{shown}</dd>" in page.source
+    assert f"exact {shown}, audited at least 0.03" in page.source
+    assert page.source.count(f">{shown}</text>") == 2
+    assert "a lower end where no formula and no bound closes it" in page.text
+
+
+@pytest.mark.parametrize("claimed", [0.001, 0.05, 0.065, 0.1, 1.0, 50.0])
+@pytest.mark.parametrize("width", [370, 860])
+@pytest.mark.parametrize(
+    "interval", [(0.0567, 0.0567, "inf"), (0, 0.06, "inf"), (0.05, 0.06, 0.07), (0.001, 0.06, 40.0), (3.0, 9.0, 60.0)]
+)
+def test_no_stroke_goes_through_the_number_of_the_exact_lane(monkeypatch, interval, width, claimed):
+    from scenarios.report import epsilons
+
+    figures = []
+    monkeypatch.setattr(
+        epsilons, "inline", lambda figure, *_: figures.append(figure) or figure.draw_without_rendering()
+    )
+    audit = _audit("consistent", "Because.", interval, 0.03, epsilon_claimed=claimed)
+    epsilons.epsilons([{"name": "one", "audit": audit}], "wide", width)
+    (axes,) = figures[0].axes
+    text = epsilons.exact(audit["epsilon_exact"])
+    (label,) = (t for t in axes.texts if t.get_text() == text and t.get_position()[1] == 2)
+    if label.get_bbox_patch() is not None:
+        return  # the number stands on paper
+    box = label.get_window_extent()
+    strokes = [line.get_window_extent() for line in axes.lines if line.get_linewidth() > 1]
+    strokes += [t.arrow_patch.get_window_extent() for t in axes.texts if getattr(t, "arrow_patch", None)]
+    assert not any(box.overlaps(stroke) for stroke in strokes)
+    assert axes.get_window_extent().x0 <= box.x0
+    assert box.x1 <= axes.get_window_extent().x1
+
+
+def test_the_page_says_who_did_not_play(read):
+    assert "some choose the thresholds, the others are the trials" in read(sample()).text
+
+
+def test_traffic_that_never_was_takes_no_column(read):
+    results = sample()
+    for algorithm in results["algorithms"]:
+        algorithm["run"]["traffic"] |= {"packets_lost": 0, "packets_dropped": 0, "bytes_duplicated": 0}
+    results["algorithms"][0]["run"]["traffic"]["bytes_duplicated"] = 7
+    text = read(results).text
+    assert "Bytes duplicated" in text
+    assert "Packets lost" in text
+    assert "Packets dropped" not in text
+
+
+@pytest.mark.browser
+def test_the_table_of_gradients_fits_a_window_of_1200_pixels(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no headless Chromium")
+    render(sample(), tmp_path / "report.html")
+    probe = (
+        "<script>const e = document.querySelector('[aria-label=\"Inferred gradients\"]');"
+        "document.title = `${e.scrollWidth} of ${e.clientWidth}`</script></body>"
+    )
+    page = (tmp_path / "report.html").read_text().replace("</body>", probe)
+    (tmp_path / "probe.html").write_text(page.replace("default-src 'none';", ""))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", "--dump-dom"]
+    done = subprocess.run(
+        [browser, *options, str(tmp_path / "probe.html")], capture_output=True, text=True, check=False
+    )
+    wide, room = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout).groups()
+    assert int(wide) <= int(room)
+
+
+def test_a_failed_run_says_why(read):
+    error = {"type": "DeadlockError", "message": "agent 3 waits for <nobody>", "hint": "Set links.reliable: true."}
+    text = read(sample() | {"status": "failed", "error": error}).text
+    assert "This scenario failed. DeadlockError: agent 3 waits for <nobody> Set links.reliable: true." in text
 
 
 def test_render_changes_nothing_it_was_given(read):
@@ -522,4 +606,4 @@ def test_an_estimate_worse_than_none_is_called_so(read, baseline, times):
     given = sample()
     for algorithm in given["algorithms"][:4]:
         algorithm["gradients"]["baseline"] = baseline
-    assert read(given).text.count("no better than knowing nothing") == times
+    assert read(given).text.count("no better than knowing only the public quadratic term") == times

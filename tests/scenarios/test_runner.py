@@ -26,6 +26,7 @@ class TestFindings:
     def test_recal_tells_everything(self, finished):
         plain = entry(finished[1], "plain")
         assert plain["audit"] is None
+        assert plain["audit_status"] == "no claim"
         assert plain["gradients"]["estimated"] == plain["gradients"]["asked"] == 600
         assert plain["gradients"]["worst"] < 1e-10
         assert all(image["largest_error"] < 1e-6 for image in plain["images"]["agents"])
@@ -34,6 +35,7 @@ class TestFindings:
     def test_dp_recal_is_unprotected(self, finished):
         leaky = entry(finished[1], "leaky")
         audit = leaky["audit"]
+        assert leaky["audit_status"] == "done"
         assert audit["verdict"] == "unprotected"
         assert audit["first_violation"] == 2
         assert "'x'" in audit["uncovered"]
@@ -81,7 +83,9 @@ class TestFolder:
         assert manifest["scenario"]["audit"]["confidence"] == 0.95
         assert manifest["versions"]["numpy"]
         assert manifest["command"] == "netsim run small.yaml"
-        assert float(manifest["resolved"][1]["stddev"]) > 0
+        resolved = manifest["resolved"][1]
+        assert resolved["stddev"] > 0
+        assert (resolved["reading"], resolved["per_agent"], resolved["activations"]) == ("as_deployable", 12, None)
 
     def test_transcripts_open_in_pandas_and_here(self, finished):
         path = finished[0] / "transcript-leaky.parquet"
@@ -111,6 +115,16 @@ def test_the_same_file_gives_the_same_results(finished, tmp_path):
     assert first == second
 
 
+def test_schedules_and_clips_are_resolved_to_numbers(tmp_path):
+    descent = "{kind: private_gradient_descent, rounds: 3, scale: {epsilon: 1.0}, clip: {bound: 2.0}}"
+    text = f"name: descent\ntopology: {{kind: ring, agents: 3}}\nalgorithms: [{descent}]\n"
+    run_scenario(parse(text), tmp_path)
+    resolved = json.loads((tmp_path / "manifest.json").read_text())["resolved"][0]
+    assert resolved["clip"] == {"kind": "clip", "bound": 2.0, "norm": "l1"}
+    assert resolved["scale"]["kind"] == "constant"
+    assert all(isinstance(resolved[name]["value"], float) for name in ("step", "scale"))
+
+
 class StopAt:
     """Ctrl-C as soon as a stage begins."""
 
@@ -133,8 +147,30 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     assert entry(written, "plain")["gradients"]["estimated"] == 600
     assert entry(written, "leaky")["images"] is not None
     assert entry(written, "leaky")["audit"] is None
+    assert entry(written, "leaky")["audit_status"] == "not reached"
+    assert entry(written, "plain")["audit_status"] == "no claim"
     assert (tmp_path / "transcript-leaky.parquet").exists()
     assert "interrupted" in (tmp_path / "report.html").read_text().lower()
+
+
+class FailAt(StopAt):
+    """An error of an algorithm's own as soon as a stage begins."""
+
+    def begin(self, stage, total):
+        if stage == self.stage:
+            raise ZeroDivisionError("of its own")
+
+
+def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        run_scenario(parse(SMALL), tmp_path, progress=FailAt("leaky: running"))
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert written["status"] == "failed"
+    assert written["error"] == {"type": "ZeroDivisionError", "message": "of its own", "hint": ""}
+    assert [e["audit_status"] for e in written["algorithms"]] == ["no claim", "not reached"]
+    page = (tmp_path / "report.html").read_text()
+    assert "ZeroDivisionError: of its own" in page
+    assert "told: everything" in page
 
 
 def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):

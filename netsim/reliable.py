@@ -1,0 +1,74 @@
+"""The transport that makes a lossy link reliable: acknowledgements, retransmission with back-off, order.
+
+Every attempt and every acknowledgement is on the air, where taps see it.
+"""
+
+from collections.abc import Callable
+
+from netsim.clock import Timer, VirtualEnvironment
+from netsim.links import LinkLaw
+from netsim.messages import Message, Segment
+from netsim.wires import Wire
+
+MAX_BACKOFF = 6
+
+
+class ReliableChannel:
+    """Carries the messages of one direction exactly once and in order over two lossy wires.
+
+    The sender keeps every unacknowledged message and sends it again after a timeout that doubles; the
+    receiver acknowledges each segment by its sequence number, also the ones it already has, and hands on
+    what is in order.
+    """
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        forward: Wire,
+        backward: Wire,
+        law: LinkLaw,
+        deliver: Callable[[Message], None],
+    ) -> None:
+        self._environment, self._forward, self._backward = environment, forward, backward
+        self._law, self._deliver = law, deliver
+        self._next = 0
+        self._unacknowledged: dict[int, Message] = {}
+        self._timers: dict[int, Timer] = {}
+        self._expected = 0
+        self._early: dict[int, Message] = {}
+
+    def send(self, message: Message) -> None:
+        """Take responsibility for a message."""
+        sequence, self._next = self._next, self._next + 1
+        self._unacknowledged[sequence] = message
+        self._attempt((sequence, 0))
+
+    def _attempt(self, attempt: tuple[int, int]) -> None:
+        sequence, count = attempt
+        message = self._unacknowledged[sequence]
+        self._forward.send(Segment(sequence, count, message))
+        wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
+        due = self._environment.now + wait
+        self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
+
+    def _timeout(self, message: Message) -> float:
+        if self._law.timeout is not None:
+            return self._law.timeout
+        serialization = message.size / self._law.bandwidth if self._law.bandwidth else 0.0
+        return max(1e-3, 4 * self._law.delay.mean() + 4 * serialization)
+
+    def on_data(self, segment: Segment) -> None:
+        """A segment reached the receiver: acknowledge it, hand on what is in order."""
+        self._backward.send(Segment(segment.sequence, segment.attempt, None))
+        if segment.sequence < self._expected or segment.sequence in self._early:
+            return
+        assert segment.message is not None
+        self._early[segment.sequence] = segment.message
+        while (message := self._early.pop(self._expected, None)) is not None:
+            self._expected += 1
+            self._deliver(message)
+
+    def on_ack(self, segment: Segment) -> None:
+        """An acknowledgement came back to the sender."""
+        if self._unacknowledged.pop(segment.sequence, None) is not None:
+            self._timers.pop(segment.sequence).cancelled = True

@@ -1,0 +1,237 @@
+"""Wires: one direction of a link, from the sender's queue to the receiver's end, with the taps on it."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from heapq import heappush
+from typing import TYPE_CHECKING, Any, Protocol
+
+from netsim.clock import DELIVERY, VirtualEnvironment
+from netsim.laws import ConstantDelay
+from netsim.links import LinkLaw
+from netsim.messages import Ciphertext, Heard, Message, Packet
+from netsim.outages import Switch
+
+if TYPE_CHECKING:
+    from netsim.network import Inbox
+
+
+class Channel(Protocol):
+    """What carries messages from one agent to one neighbor: a bare wire, or a reliable channel above two."""
+
+    def send(self, message: Message, /) -> None: ...
+
+
+class Tally:
+    """Packets and bytes that arrived somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
+
+    __slots__ = ("inbox", "received", "received_bytes")
+
+    inbox: "Inbox"
+
+    def __init__(self) -> None:
+        self.received: int = 0
+        self.received_bytes: int = 0
+
+
+class Pipe:
+    """Serializes packets first in first out at `rate` bytes per second: `free_at` is when it is done, in seconds.
+
+    A wire has one of its own; an agent's uplink and downlink are pipes that its wires share.
+    """
+
+    __slots__ = ("free_at", "rate")
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.free_at = 0.0
+
+    def backlog(self, now: float) -> float:
+        """Bytes that are not through yet."""
+        return max(0.0, self.free_at - now) * self.rate
+
+    def push(self, now: float, size: int) -> tuple[float, float]:
+        """When a packet that comes now begins to pass, and when it is through."""
+        begun = max(now, self.free_at)
+        self.free_at = begun + size / self.rate
+        return begun, self.free_at
+
+
+class Wire(Tally):
+    """One direction of a link, from `source` to `target`; counts what it carried.
+
+    A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
+    inbox, the network puts the inbox's own entrance there. A packet that finds no room in the buffer is dropped
+    before it goes on the air; one on the air is heard by the taps, also if it is lost on its way, unless the link
+    is down. Conservation, at every moment and in packets too:
+    `sent_bytes + duplicated_bytes = received_bytes + lost_bytes + dropped_bytes + in_flight_bytes`.
+    """
+
+    __slots__ = (
+        "_buffer", "_delay", "_duplication", "_encrypted", "_environment", "_fifo", "_last_arrival", "_lost", "_pipe",
+        "_rng", "_sent", "_sent_bytes", "_switch", "arrive", "broadcasts", "constant", "deliver", "downlink",
+        "dropped", "dropped_bytes", "duplicated", "duplicated_bytes", "lost", "lost_bytes", "plain", "source", "taps",
+        "target", "uplink",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        source: int,
+        target: int,
+        law: LinkLaw,
+        rng: random.Random,
+        *,
+        switch: Switch | None = None,
+        uplink: Pipe | None = None,
+        downlink: Pipe | None = None,
+    ) -> None:
+        self.received = self.received_bytes = 0
+        self.source, self.target = source, target
+        self.taps: tuple[Callable[[Heard], object], ...] = ()
+        self.broadcasts: tuple[Broadcast, ...] = ()
+        self._sent = self.lost = self.dropped = self.duplicated = 0
+        self._sent_bytes = self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
+        self.deliver: Callable[[Any], None] = _nowhere
+        self.arrive: Callable[[Any], None] = self._arrive
+        self.constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
+        self.plain = law.plain and switch is None and uplink is None and downlink is None
+        self._environment, self._rng = environment, rng
+        self._delay, self._duplication, self._encrypted = law.delay, law.duplication, law.encrypted
+        losses = law.losses
+        self._lost = None if losses is None else losses.process(rng)
+        self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
+        self._buffer = law.buffer
+        self._switch, self.uplink, self.downlink = switch, uplink, downlink
+        self._fifo = not law.reordering and (self.constant is None or law.duplication > 0)
+        self._last_arrival = 0.0
+
+    def tap(self, ear: Callable[[Heard], object]) -> None:
+        """Call `ear` with every packet that goes on the air."""
+        self.taps = (*self.taps, ear)
+
+    def send(self, packet: Packet) -> None:
+        """Put a packet on the air; it arrives, is dropped, or is lost."""
+        now, size = self._environment.now, packet.size
+        self._sent += 1
+        self._sent_bytes += size
+        if self.uplink is not None:
+            _, now = self.uplink.push(now, size)
+        start = done = now
+        if self._pipe is not None:
+            waiting = self._pipe.backlog(now)
+            if self._buffer is not None and waiting > 0 and waiting + size > self._buffer:
+                self.dropped += 1
+                self.dropped_bytes += size
+                return
+            start, done = self._pipe.push(now, size)
+        down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
+        if down_at > start:
+            heard = Ciphertext(size) if self._encrypted else packet
+            for tap in self.taps:
+                tap((start, self.source, self.target, heard))
+        lost = self._lost is not None and self._lost(start)
+        self._travel(packet, done, down_at, lost)
+        if self._duplication and not lost and self._rng.random() < self._duplication:
+            self.duplicated += 1
+            self.duplicated_bytes += size
+            self._travel(packet, done, down_at, False)
+
+    def _travel(self, packet: Packet, done: float, down_at: float, lost: bool) -> None:
+        if not lost:
+            arrival = done + (self._delay.draw(self._rng) if self.constant is None else self.constant)
+            if self._fifo:
+                arrival = self._last_arrival = max(arrival, self._last_arrival)
+            lost = arrival >= down_at
+            if not lost:
+                self._environment.call_at(arrival, self.arrive if self.downlink is None else self._come_down, packet)
+        if lost:
+            self.lost += 1
+            self.lost_bytes += packet.size
+
+    @staticmethod
+    def _down_at(switch: Switch, start: float) -> float:
+        """When a packet that goes on the air at `start` finds the link down."""
+        return start if switch.is_down(start) else switch.next_change(start)
+
+    def _come_down(self, packet: Packet) -> None:
+        assert self.downlink is not None
+        _, done = self.downlink.push(self._environment.now, packet.size)
+        self._environment.call_at(done, self.arrive, packet)
+
+    def _arrive(self, packet: Packet) -> None:
+        self.received += 1
+        self.received_bytes += packet.size
+        self.deliver(packet)
+
+    @property
+    def sent(self) -> int:
+        """Packets handed to the wire, alone or in a broadcast."""
+        return self._sent + sum(told.sent for told in self.broadcasts)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Their bytes."""
+        return self._sent_bytes + sum(told.sent_bytes for told in self.broadcasts)
+
+    @property
+    def in_flight(self) -> int:
+        """Packets on the way, or waiting for it: neither arrived, nor lost, nor dropped."""
+        return self.sent + self.duplicated - self.received - self.lost - self.dropped
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Their bytes."""
+        gone = self.received_bytes + self.lost_bytes + self.dropped_bytes
+        return self.sent_bytes + self.duplicated_bytes - gone
+
+
+def _nowhere(packet: Packet) -> None:
+    raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
+
+
+class Broadcast:
+    """`Wire.send` of all wires of one agent, where each is plain (constant delay, no loss, no queue).
+
+    What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
+    `sent_bytes` are what each of the wires sent in this way. The wires are taken as they are now, so connect and
+    tap them first.
+    """
+
+    __slots__ = ("_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
+
+    def __init__(self, environment: VirtualEnvironment, wires: Sequence[Wire], delays: Sequence[float]) -> None:
+        self._environment = environment
+        self._queue, self._numbers = environment.heap()
+        self._delays, self._arrivals = tuple(delays), tuple(wire.arrive for wire in wires)
+        self._taps = tuple((tap, wire.source, wire.target) for wire in wires for tap in wire.taps)
+        self.sent = self.sent_bytes = 0
+        alone = (self,)
+        for wire in wires:
+            wire.broadcasts = (*wire.broadcasts, self) if wire.broadcasts else alone
+
+    def send(self, message: Message) -> None:
+        """Put a message on the air of every wire."""
+        now, queue = self._environment.now, self._queue
+        self.sent += 1
+        self.sent_bytes += message.size
+        for tap, source, target in self._taps:
+            tap((now, source, target, message))
+        numbers = self._numbers  # they never end
+        for delay, arrive, number in zip(self._delays, self._arrivals, numbers, strict=False):
+            heappush(queue, (now + delay, DELIVERY, number, arrive, message))
+
+
+def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Callable[[Message], None]:
+    """How a message goes to all of one agent's channels, in their order: a `Broadcast`, where they allow it."""
+    wires = [channel for channel in channels if isinstance(channel, Wire)]
+    delays = [wire.constant for wire in wires if wire.plain and wire.constant is not None]
+    if len(delays) == len(channels):
+        return Broadcast(environment, wires, delays).send
+    sends = [channel.send for channel in channels]
+
+    def one_by_one(message: Message) -> None:
+        for send in sends:
+            send(message)
+
+    return one_by_one

@@ -1,0 +1,160 @@
+"""docs/scenario-reference.md from the models: `python -m scenarios.reference > docs/scenario-reference.md`."""
+
+import inspect
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from scenarios.schema import Scenario
+
+Model = type[BaseModel]
+HEAD = """\
+# Scenario reference
+
+Every field of a scenario file. `netsim check FILE` says whether a file can be run, `netsim schema` prints the same
+as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
+`python -m scenarios.reference`.
+"""
+UNITS = {
+    **dict.fromkeys(
+        ("seconds", "low", "high", "median", "mean_excess", "least", "timeout", "clock_error"), "seconds"
+    ),
+    **dict.fromkeys(("mean_up", "mean_down", "intervals"), "seconds"),
+    **dict.fromkeys(("bandwidth", "uplink", "downlink"), "bytes per second"),
+    **dict.fromkeys(("loss", "capture_loss", "duplication"), "of the packets"),
+    "buffer": "bytes",
+    "share": "of the links",
+    "probability": "of each link",
+    "radius": "side of the unit square = 1",
+    "activations": "in the whole run",
+    "per_agent": "activations of one agent",
+    "rounds": "rounds",
+    "trials": "transcripts of each world",
+    "chunk": "transcripts simulated at once",
+    "replicas": "draws of the noise",
+    "records": "in all",
+    "norm_bound": "ℓ2 norm of a record's features",
+    "confidence": "of all that is said, together",
+    "agent": "number of an agent, from 0",
+    "first": "an agent, or the value at k = 0",
+}
+BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+
+
+def page() -> str:
+    """The page as text."""
+    return "\n".join([HEAD, *(_section(where, model) for where, model in places(Scenario))])
+
+
+def places(model: Model, where: str = "") -> Iterator[tuple[str, Model]]:
+    """Every model, once, and the path at which a file first holds it."""
+    seen: set[Model] = set()
+    ahead = [(where, model)]
+    while ahead:
+        path, one = ahead.pop(0)
+        if one in seen:
+            continue
+        seen.add(one)
+        yield path, one
+        inner = [(_under(path, name, f), m) for name, f in one.model_fields.items() for m in _models(f.annotation)]
+        ahead = inner + ahead
+
+
+def _under(path: str, name: str, field: FieldInfo) -> str:
+    entry = "[]" if get_origin(field.annotation) is list else ""
+    return f"{path}.{name}{entry}".lstrip(".")
+
+
+def _section(where: str, model: Model) -> str:
+    lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
+    fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
+    rows = [(f"`{name}`", _value(field), _default(field), UNITS.get(name, "")) for name, field in fields]
+    if rows:
+        lines += ["| field | value | default | unit |", "|---|---|---|---|"]
+        lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+def _title(where: str, model: Model) -> str:
+    tag = tag_of(model)
+    return (f"`{where}`" if where else "The file") + (f", `{tag[0]}: {tag[1]}`" if tag else "")
+
+
+def tag_of(model: Model) -> tuple[str, str] | None:
+    """The field and the word by which a file says that it means this model, if there are others in its place."""
+    for name in ("kind", "name"):
+        field = model.model_fields.get(name)
+        if field is not None and field.is_required() and get_origin(field.annotation) is Literal:
+            return name, str(get_args(field.annotation)[0])
+    return None
+
+
+@cache
+def _where(model: Model) -> str:
+    """The path under which the page describes a model."""
+    return {one: path for path, one in places(Scenario)}[model]
+
+
+def _value(field: FieldInfo) -> str:
+    return " or ".join(dict.fromkeys(_forms(field.annotation, field.metadata)))
+
+
+def _forms(annotation: Any, bounds: Iterable[Any]) -> Iterator[str]:
+    """What may stand in a place, with its bounds."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        base, *more = arguments
+        yield from _forms(base, [*bounds, *_flat(more)])
+    elif origin is Literal:
+        yield ", ".join(f"`{word}`" for word in arguments)
+    elif origin is list:
+        entries = [f"at least {b.min_length}" for b in bounds if getattr(b, "min_length", None)]
+        yield "; ".join(["list of " + " or ".join(dict.fromkeys(_forms(arguments[0], ()))), *entries])
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        tag = tag_of(annotation)
+        yield f"a `{tag[0]}` of `{_where(annotation)}`" if tag else f"mapping, see `{_where(annotation)}`"
+    elif annotation in (int, float, str, bool):
+        yield {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[annotation] + _bounded(
+            bounds
+        )
+    elif annotation is not NoneType:
+        for argument in arguments:
+            yield from _forms(argument, bounds)
+
+
+def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
+    for one in metadata:
+        yield from one.metadata if isinstance(one, FieldInfo) else [one]
+
+
+def _bounded(bounds: Iterable[Any]) -> str:
+    signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in BOUNDS.items() if hasattr(b, name)]
+    signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]
+    return " " + ", ".join(signs) if signs else ""
+
+
+def _models(annotation: Any) -> Iterator[Model]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value: Any = field.get_default(call_default_factory=True)
+    if value is None:
+        return "none"
+    if isinstance(value, BaseModel):
+        return f"`{json.dumps(value.model_dump(exclude_unset=True))}`" if value.model_fields_set else "its defaults"
+    return f"`{json.dumps(value)}`" if value != "" else "empty"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
