@@ -45,9 +45,9 @@ class LiveNode:
     """
 
     __slots__ = (
-        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges", "_inbox",
-        "_noise", "_noise_stream", "_objective", "_queries", "_releases", "_shape", "_taps", "agents", "dimension",
-        "id", "neighbors", "regularizer", "replicas", "weights",
+        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges",
+        "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases", "_shape", "_taps", "agents",
+        "dimension", "id", "neighbors", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
