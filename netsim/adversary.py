@@ -19,6 +19,7 @@ from netsim.wiretaps import Wiretaps
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
+    from netsim.spool import Spool
     from netsim.topology import Topology
 
 
@@ -79,8 +80,8 @@ class PublicKnowledge:
 
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
-    `value_range` is the declared range of a feature, if any. `queries_take_time`: whether a private query delays
-    what the agent sends next.
+    `value_range` is the declared range of a feature, if any. `query_time`: how many seconds a private query takes,
+    None if that is random.
     """
 
     algorithm: "Algorithm"
@@ -92,7 +93,7 @@ class PublicKnowledge:
     loss: str
     ridge: float
     value_range: tuple[float, float] | None = None
-    queries_take_time: bool = False
+    query_time: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,11 @@ class AdversaryView:
 
 
 class Tap:
-    """Records for one adversary while the network runs."""
+    """Records for one adversary while the network runs: in memory, or in a spool on disk."""
 
-    def __init__(self, adversary: Adversary, rng: random.Random) -> None:
+    def __init__(self, adversary: Adversary, rng: random.Random, spool: "Spool | None" = None) -> None:
         self.adversary = adversary
-        self._rng = rng
+        self._rng, self._spool = rng, spool
         self._heard: list[Heard] = []
         self._doors: list[Door] = []
 
@@ -128,7 +129,8 @@ class Tap:
         """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
         loss = self.adversary.capture_loss
         late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
-        keep, draw = self._heard.append, self._rng.random
+        keep: Callable[[Heard], object] = self._heard.append if self._spool is None else self._spool.hear
+        draw = self._rng.random
         if not loss and not late:
             return keep
 
@@ -141,12 +143,20 @@ class Tap:
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
-        self._doors.append((time, "sent", receiver, message))
+        if self._spool is None:
+            self._doors.append((time, "sent", receiver, message))
+        else:
+            self._spool.sent(time, message, receiver)
 
     def received(self, time: float, message: Message, receiver: int) -> None:
         """A message is delivered to a tapped agent."""
-        self._doors.append((time, "received", receiver, message))
+        if self._spool is None:
+            self._doors.append((time, "received", receiver, message))
+        else:
+            self._spool.received(time, message, receiver)
 
     def transcript(self, replicas: int) -> Transcript:
         """Everything heard; holds messages, and no object of the network."""
+        if self._spool is not None:
+            return Transcript.stored(self._spool.close())
         return Transcript.heard(self._heard, self._doors, replicas)

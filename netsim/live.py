@@ -132,7 +132,10 @@ class LiveNode:
         for tap in self._taps:
             tap.sent(self._now(), message)
         self._broadcast(message)
-        return Heard(self, message, await self._inbox.collect(number))
+        inbox = self._inbox
+        if not inbox.has(number):
+            await inbox.woken(number)
+        return Heard(self, message, inbox.collect(number))
 
     def send(self, to: int, **values: Array) -> None:
         channel = self._channels.get((self.id, to))
@@ -172,7 +175,7 @@ class LiveNode:
                 f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
                 f"shape (replicas, dimension) = {self._shape}"
             )
-        copy = value.copy()
+        copy = value + 0.0  # zeros have no sign on the wire: it could tell what the value does not
         copy.setflags(write=False)
         return copy
 

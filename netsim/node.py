@@ -2,11 +2,12 @@
 
 An algorithm is a coroutine against a `Node`. The same unchanged code is read by several interpreters of this
 protocol: `netsim.live` runs it on the simulated network, `attacks.replay` reruns it on what was observed
-under a hypothesis about the private data. Four rules make that work:
+under a hypothesis about the private data. Five rules make that work:
 
 - all randomness and all private data come through the node;
 - a value that carries DP noise is made by `privatize` and by nothing else;
 - sums over neighbors run in a fixed order (use `Heard`);
+- replicas are worlds of their own: nothing is decided for all of them by the values of some;
 - no module state.
 """
 

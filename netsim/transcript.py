@@ -12,7 +12,7 @@ name: a flat list of float64, replica-major, null where the row has no such fiel
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -58,6 +58,17 @@ Door = tuple[float, Literal["sent", "received"], int, Message]
 """What a node tap sees: when, which way, for whom (`EVERYBODY`, or an agent), and the message."""
 
 
+class Stored(Protocol):
+    """Rows on disk, in order of time (`netsim.spool.SpooledTranscript`)."""
+
+    @property
+    def replicas(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Record]: ...
+
+
 class Transcript:
     """Rows in order of time. Who may see it: whoever placed the taps.
 
@@ -68,6 +79,7 @@ class Transcript:
         self._heard: Sequence[Heard] = ()
         self._doors: Sequence[Door] = ()
         self._records: tuple[Record, ...] | None = tuple(records)
+        self._stored: Stored | None = None
         self.replicas = replicas
 
     @classmethod
@@ -77,9 +89,18 @@ class Transcript:
         transcript._heard, transcript._doors, transcript._records = heard, doors, None
         return transcript
 
+    @classmethod
+    def stored(cls, rows: "Stored") -> "Transcript":
+        """Rows that lie on disk in order of time, and are loaded when they are first asked for."""
+        transcript = cls((), rows.replicas)
+        transcript._stored, transcript._records = rows, None
+        return transcript
+
     @property
     def records(self) -> tuple[Record, ...]:
         """All rows."""
+        if self._records is None and self._stored is not None:
+            self._records, self._stored = tuple(self._stored), None
         if self._records is None:
             rows = [_on_air(*heard) for heard in self._heard] + [_at_door(*door) for door in self._doors]
             self._records = tuple(sorted(rows, key=_time))
@@ -87,10 +108,13 @@ class Transcript:
         return self._records
 
     def __len__(self) -> int:
+        if self._stored is not None:
+            return len(self._stored)
         return len(self._heard) + len(self._doors) if self._records is None else len(self._records)
 
     def __iter__(self) -> Iterator[Record]:
-        return iter(self.records)
+        """Row by row; what lies on disk is not loaded for it."""
+        return iter(self.records if self._stored is None else self._stored)
 
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at an agent's door, in order; none where no tap sat there or nothing passed."""

@@ -95,11 +95,11 @@ def combine(parts: list[Explained], delta: float, confidence: float, granted: fl
     """
     cut = granted_from(parts) if granted is None else granted
     everything = _Pool.of(parts, delta, confidence)
-    wire = everything.before(cut)
+    wire = _Pool.of([_before(part, cut) for part in parts], delta, confidence)
     unreliable = min((p.unreliable_from for p in parts if p.unreliable_from is not None), default=None)
     epsilon, by_formula = everything.enclosed()
     lower = wire.enclosed()[0].lower
-    closed = unreliable is None and all(part.complete for part in parts)
+    closed = unreliable is None and all(part.complete and part.faint is None for part in parts)
     upper = max(epsilon.upper if closed else math.inf, lower)
     witnesses = [p.uncovered for p in parts if p.uncovered is not None and p.uncovered.message < cut]
     return ExactLoss(
@@ -131,6 +131,7 @@ class _Pool:
     laws: tuple[type, ...]
     sent_in: tuple[float, ...]
     dates: tuple[int, ...]
+    in_step: bool
     delta: float
     confidence: float
 
@@ -139,6 +140,7 @@ class _Pool:
         longest = max(parts, key=lambda part: len(part.laws))
         length = len(longest.laws)
         alike = all(part.laws == longest.laws[: len(part.laws)] for part in parts)
+        in_step = all(part.sent_in == longest.sent_in[: len(part.sent_in)] for part in parts)
         return cls(
             np.concatenate([_padded(part.steps, length) for part in parts], axis=1),
             np.concatenate([_padded(part.cost, length) for part in parts], axis=1),
@@ -146,6 +148,7 @@ class _Pool:
             longest.laws if alike else (object,) * length,
             longest.sent_in,
             max((part.dates for part in parts), key=len),
+            in_step,
             delta,
             confidence,
         )
@@ -155,13 +158,6 @@ class _Pool:
         if math.isinf(message):
             return math.inf
         return self.dates[min(int(message), len(self.dates) - 1)] if self.dates else 1
-
-    def before(self, message: float) -> "_Pool":
-        """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
-        if math.isinf(message):
-            return self
-        length = next((t for t, sent in enumerate(self.sent_in) if sent >= message), len(self.sent_in))
-        return self._part(length, message - 1)
 
     def _part(self, releases: int, message: float) -> "_Pool":
         """The first `releases`, and what uncovered messages told up to `message`."""
@@ -195,17 +191,18 @@ class _Pool:
             lower = max(lower, self._cheapest())
             if self._unseen < self.delta:
                 dearest = math.sqrt(float(np.max(self.total))) + SLACK
-                upper = max(gaussian_epsilon(dearest, self.delta - self._unseen), lower)
+                upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
         return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
     def growth(self, final: float) -> tuple[Level, ...]:
-        """The level after each release, the last one's lower end being `final`.
+        """The level after each release, and at an uncovered message after the last; the last lower end is `final`.
 
-        The estimates do not fall, for ε of more is at least ε of less.
+        The estimates do not fall, for ε of more is at least ε of less. Only the last level, where the transcripts
+        carry their releases in different messages.
         """
         levels: list[Level] = []
         reached, message = 0.0, 0.0
-        for t, sent in enumerate(self.sent_in):
+        for t, sent in enumerate(self.sent_in if self.in_step else ()):
             message = max(message, sent)
             if math.isinf(message):
                 break
@@ -213,7 +210,10 @@ class _Pool:
             estimate, _ = part._estimate()
             reached = max(reached, estimate)
             levels.append(Level(int(self.date(message)), part._proven(), reached))
-        if levels:
+        leak = float(np.min(self.leaked))
+        if math.isfinite(leak) and leak > message:
+            levels.append(Level(int(self.date(leak)), final, self._estimate()[0]))
+        elif levels:
             levels[-1] = replace(levels[-1], lower=final)
         return tuple(levels)
 
@@ -221,7 +221,7 @@ class _Pool:
         """The formula's ε where every transcript costs the same; else the sample's."""
         largest = float(np.max(self.total))
         if math.isfinite(largest) and largest - float(np.min(self.total)) <= CONSTANT * largest:
-            if largest == 0:
+            if largest <= SLACK**2:
                 return 0.0, True
             if set(self.laws) == {Gaussian}:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
@@ -261,6 +261,21 @@ class _Pool:
             law is Gaussian and float(np.max(cost)) > SLACK**2 for law, cost in zip(self.laws, self.cost, strict=True)
         )
         return math.inf if covers else max(0.0, float(np.max(self.losses)))
+
+
+def _before(part: Explained, message: float) -> Explained:
+    """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
+    if math.isinf(message):
+        return part
+    length = next((t for t, sent in enumerate(part.sent_in) if sent >= message), len(part.sent_in))
+    return replace(
+        part,
+        steps=part.steps[:length],
+        cost=part.cost[:length],
+        laws=part.laws[:length],
+        sent_in=part.sent_in[:length],
+        leaked=np.where(part.leaked < message, part.leaked, math.inf),
+    )
 
 
 def _padded(rows: Array, length: int) -> Array:

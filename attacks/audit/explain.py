@@ -10,7 +10,7 @@ message that D' would not have sent, or not to the same agent, or with other fie
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
+
+ALONE = 8
+"""Replicas of each sample that are replayed alone too."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     told = _replayed(sample, agent, true, "the hypothesis that was simulated")
     foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
+    _check_independent(sample, agent, true, told)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     leaks = _Leaks(agent, replicas, told.sendings)
@@ -102,9 +106,13 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         leaks.release(a, b)
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
-    departure = foil.departure or _other_pace(told, foil, timed=sample.view.public.queries_take_time)
-    if departure is not None and not foil.out_of_releases:
+    random_times = sample.view.public.query_time is None
+    departures = [] if foil.out_of_releases else [foil.departure]
+    departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
+    for departure in filter(None, departures):
         leaks.departure(departure)
+    if random_times and (message := _other_pace(told, foil)) is not None:
+        leaks.undecided(message)
     return Explained(
         steps=np.array([_step(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
         cost=np.array([_cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
@@ -156,18 +164,52 @@ def _misaligned_from(told: Replayed, foil: Replayed) -> float:
     return math.inf
 
 
-def _other_pace(told: Replayed, foil: Replayed, *, timed: bool) -> Departure | None:
-    """The same messages, but one earlier or later, or another one where the record ends."""
+def _other_time(told: Replayed, foil: Replayed) -> Departure | None:
+    """The first message that is ready at another time."""
     for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
-        if a.arrived != b.arrived:
-            return Departure(k, f"waits for what arrives at {b.arrived:g} s, not at {a.arrived:g} s")
-        if timed and a.queries != b.queries:
-            return Departure(
-                k, f"makes {b.queries} private queries before, not {a.queries}, each of which takes time"
-            )
+        if not math.isclose(a.time, b.time, rel_tol=1e-12):
+            return Departure(k, f"is ready to send it at {b.time:g} s, not at {a.time:g} s")
+    return None
+
+
+def _other_pace(told: Replayed, foil: Replayed) -> int | None:
+    """The first message before which the worlds take and ask in another order."""
+    pairs = enumerate(zip(told.sendings, foil.sendings, strict=False))
+    return next((k for k, (a, b) in pairs if a.pace != b.pace), None)
+
+
+def _other_end(told: Replayed, foil: Replayed) -> Departure | None:
     if foil.overran and not told.overran:
         return Departure(len(foil.sendings), "goes on to send where it fell silent")
     return None
+
+
+def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> None:
+    """A few replicas, each replayed alone, must do what they did together: else they are no independent draws."""
+    replicas = sample.view.replicas
+    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
+        one = slice(r, r + 1)
+        view = replace(sample.view, transcript=sample.view.transcript.replica(r))
+        alone = _replayed(
+            Sample(view, sample.coins, [release[one] for release in sample.releases]),
+            agent,
+            true,
+            f"replica {r} alone",
+        )
+        same = len(alone.releases) == len(told.releases) and all(
+            np.array_equal(_variance(a), _variance(b)[one])
+            for a, b in zip(alone.releases, told.releases, strict=True)
+        )
+        if alone.departure is not None or not same:
+            raise PrivacyError(
+                f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
+                "for all replicas by the values of some; decide for each by itself, or audit with `chunk` 1"
+            )
+
+
+def _variance(release: Release) -> Array:
+    """Of the noise on each coordinate, (replicas, dimension)."""
+    return np.broadcast_to(release.mechanism.variance(), release.value.shape)
 
 
 class _Leaks:
@@ -196,7 +238,7 @@ class _Leaks:
 
     def release(self, a: Release, b: Release) -> None:
         """A release without noise in some coordinate, where the worlds differ."""
-        silent = np.broadcast_to(np.equal(a.mechanism.variance(), 0), a.value.shape)
+        silent = np.equal(_variance(a), 0)
         difference = np.where(silent, np.abs(a.value - b.value), 0.0)
         rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
         message = a.made_before if a.sent_in is None else a.sent_in
@@ -234,6 +276,16 @@ class _Leaks:
             self.uncovered = found
         if self.faint is None and np.any(differs & ~visible):
             self.faint = found
+
+    def undecided(self, message: int) -> None:
+        """The worlds differ in what takes a random time before a message."""
+        when = self._date(message)
+        sentence = (
+            f"the order in which agent {self.agent} asks and waits before its message {message} (activation {when}) "
+            "depends on its private data, and queries take a random time"
+        )
+        if self.faint is None:
+            self.faint = Uncovered(self.agent, message, when, "", sentence)
 
 
 def _step(a: Release, b: Release) -> Array:

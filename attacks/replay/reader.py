@@ -17,7 +17,7 @@ import numpy as np
 
 from attacks.replay.places import Slot, find_releases
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
-from attacks.replay.replayed import ULPS, Comparison, Release, Replayed, Sending
+from attacks.replay.replayed import ULPS, Comparison, Release, Replayed, Sending, bits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
@@ -84,7 +84,6 @@ class _Reader(Recorded):
         self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
-        self._queries = 0
         self._judged = np.ones(self.replicas, dtype=bool)
 
     def finish(self) -> Replayed:
@@ -93,11 +92,11 @@ class _Reader(Recorded):
         return self._found
 
     async def gradient(self, x: Array) -> Array:
-        self._queries += 1
+        self._asked()
         return self._carried(self._hypothesis.gradient(x))
 
     async def proximal(self, v: Array, step: float) -> Array:
-        self._queries += 1
+        self._asked()
         return self._carried(self._hypothesis.proximal(v, step))
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
@@ -143,10 +142,10 @@ class _Reader(Recorded):
 
     def _sent(self, row: Record, values: Values) -> None:
         made = len(self._found.releases)
-        self._found.sendings.append(Sending(self.activation, self.arrived, self._queries, made))
+        self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made))
         for name, value in values.items():
             observed = row.values[name]
-            identical = np.array_equal(value, observed, equal_nan=True)
+            identical = np.array_equal(bits(value), bits(observed))
             release = self._given.get(id(value))
             if release is not None and identical:
                 release.sent_in = self.sent if release.sent_in is None else release.sent_in

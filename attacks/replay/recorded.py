@@ -1,6 +1,5 @@
 """A `Node` fed from a record: what every pass over a record shares."""
 
-import math
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import NamedTuple
@@ -46,9 +45,11 @@ class Recorded(ABC):
         self.activation = 1
         self.departure: Departure | None = None
         self.sent = 0
-        self.arrived = -math.inf
+        self.clock = 0.0
+        self.pace = 0
         self.overran = False
         self._algorithm = public.algorithm
+        self._query_time = public.query_time or 0.0
         self._exchanged: dict[int, dict[int, Record]] = {}
         self._direct: deque[Record] = deque()
         self._outgoing: dict[tuple[str, int], Record] = {}
@@ -104,9 +105,15 @@ class Recorded(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        self.arrived = max(self.arrived, row.time)
+        self.clock = max(self.clock, row.time)
+        self.pace = hash((self.pace, row.time))
         self._seen(row)
         return _message(row)
+
+    def _asked(self) -> None:
+        """A private query is answered."""
+        self.clock += self._query_time
+        self.pace = hash((self.pace, None))
 
     def _tell(self, kind: str, values: Values, to: int) -> Message:
         number = self._counts[kind]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import Mechanism
@@ -56,37 +57,44 @@ class Comparison(NamedTuple):
 
     @property
     def differs(self) -> Mask:
-        """Whether the two differ at all, (replicas,)."""
-        same = (self.observed == self.predicted) | (np.isnan(self.observed) & np.isnan(self.predicted))
-        return np.logical_and(np.logical_not(np.all(same, axis=-1)), self.judged)
+        """Whether the two differ in any bit, (replicas,)."""
+        return np.logical_and(np.logical_not(np.all(self._same, axis=-1)), self.judged)
 
     @property
     def visible(self) -> Mask:
         """Whether the two differ by more than rounding, (replicas,)."""
         if self.rounding is None:
             return np.zeros(len(self.observed), dtype=bool)
-        same = (self.observed == self.predicted) | (np.isnan(self.observed) & np.isnan(self.predicted))
         with np.errstate(invalid="ignore"):
-            same |= np.abs(self.observed - self.predicted) <= self.rounding
-        return np.logical_and(np.logical_not(np.all(same, axis=-1)), self.judged)
+            close = np.abs(self.observed - self.predicted) <= self.rounding
+        return np.logical_and(np.logical_not(np.all(self._same | close, axis=-1)), self.judged)
 
     @property
     def difference(self) -> float:
         """The largest |observed − predicted| of the judged replicas; infinite where one is not a number."""
         with np.errstate(invalid="ignore"):
-            difference = np.abs(self.observed - self.predicted)[self.judged]
-        same = (self.observed == self.predicted)[self.judged]
-        return float(np.max(np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf)), initial=0.0))
+            difference = np.where(self._same, 0.0, np.abs(self.observed - self.predicted))[self.judged]
+        return float(np.max(np.nan_to_num(difference, nan=np.inf), initial=0.0))
+
+    @property
+    def _same(self) -> Mask:
+        """Where the bits are the same, (replicas, dimension)."""
+        return np.equal(bits(self.observed), bits(self.predicted))
+
+
+def bits(values: Array) -> NDArray[np.uint64]:
+    """What goes on the wire for these values: zeros have no sign there."""
+    return (values + 0.0).view(np.uint64)
 
 
 class Sending(NamedTuple):
-    """One message that the agent sent: in which activation (from 1), at which time the last incoming message
-    that it had taken by then had arrived (seconds, −∞ if none), and how many private queries and releases it
-    had made."""
+    """One message that the agent sent: in which activation (from 1), when it could be sent at the earliest
+    (seconds: after what it had taken had arrived, and what it had asked was answered), how often it had done
+    either in which order (`pace`), and how many releases it had made."""
 
     activation: int
-    arrived: float
-    queries: int
+    time: float
+    pace: int
     releases: int
 
 

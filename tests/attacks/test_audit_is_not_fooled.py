@@ -13,7 +13,8 @@ from attacks.audit.explain import explain
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
-from netsim.laws import ConstantDelay
+from netsim.laws import ConstantDelay, ExponentialDelay
+from netsim.links import LinkLaw
 from netsim.mechanisms import Gaussian
 from netsim.problems import L1, Problem
 from netsim.simulation import Simulation
@@ -95,14 +96,20 @@ class OneReleaseMore(Toy):
             node.broadcast(x=node.privatize(node.zeros(), NOISE))
 
 
-@pytest.mark.parametrize(
-    "algorithm", [OneMessageMore, OneFieldMore, AnotherReceiver, AnotherWay, AnotherOrder, OneReleaseMore]
-)
+@pytest.mark.parametrize("algorithm", [OneMessageMore, OneFieldMore, AnotherReceiver, AnotherWay, OneReleaseMore])
 def test_which_messages_are_sent_may_not_depend_on_private_data(algorithm):
     audit = found(algorithm())
     assert audit.judgement.verdict is Verdict.UNPROTECTED
     assert "which messages agent 1 sends, or when, depends on its private data" in audit.judgement.reason
     assert audit.white_box.correct == audit.white_box.guesses > 0
+
+
+@pytest.mark.parametrize(("seconds", "leaks"), [(0.0, False), (1.0, True)])
+def test_the_order_of_waiting_and_sending_tells_where_it_takes_time(seconds, leaks):
+    simulation, pair = quadratic_world(AnotherOrder())
+    slow = replace(simulation, links=LinkLaw(ConstantDelay(seconds)))
+    audit = judged(slow, pair, claim_of(2.0, 1e-3), attack=None)
+    assert (audit.judgement.verdict is Verdict.UNPROTECTED) == leaks
 
 
 def test_the_same_algorithm_without_the_leak_is_consistent():
@@ -483,6 +490,132 @@ def test_how_long_it_takes_may_not_depend_on_private_data(compute, leaks):
     simulation, pair = quadratic_world(Hesitant())
     audit = judged(replace(simulation, compute=compute), pair, claim_of(2.0, 1e-3), attack=None)
     assert (audit.judgement.verdict is Verdict.UNPROTECTED) == leaks
+
+
+@dataclass(frozen=True)
+class AskAndWait(Toy):
+    """Asks twice and takes two messages before it sends, in another order in the other world."""
+
+    async def besides(self, node, gradient, told, first):
+        node.broadcast(x=told)
+        steps = [self.ask, self.take] if first else [self.take, self.ask]
+        for step in steps:
+            await step(node)
+        node.broadcast(y=node.zeros())
+
+    async def ask(self, node):
+        await node.gradient(node.zeros())
+
+    async def take(self, node):
+        await node.receive()
+
+
+@pytest.mark.parametrize(
+    ("compute", "link", "verdict"),
+    [
+        (ConstantDelay(1.0), 5.0, Verdict.UNPROTECTED),  # ask, then take: 6 s; take, then ask: 7 s
+        (ConstantDelay(1.0), 0.0, Verdict.CONSISTENT),  # what was taken was there already
+        (ExponentialDelay(1.0), 5.0, Verdict.UNDERPOWERED),  # a random time: no certain sign
+        (None, 5.0, Verdict.CONSISTENT),  # asking takes no time
+    ],
+)
+def test_a_clock_decides_what_an_order_tells(compute, link, verdict):
+    simulation, pair = quadratic_world(AskAndWait())
+    slow = replace(simulation, compute=compute, links=LinkLaw(ConstantDelay(link)))
+    assert judged(slow, pair, claim_of(2.0, 1e-3), attack=None).judgement.verdict is verdict
+
+
+class Masked(Toy):
+    """A masked gradient: zeros, whose signs would be the gradient's."""
+
+    async def besides(self, node, gradient, told, first):
+        node.broadcast(x=told, y=0.0 * (gradient + 0.3))
+
+
+def test_zeros_have_no_sign_on_the_wire():
+    assert np.signbit(0.0 * np.array([-1.0]))  # they would have one
+    assert found(Masked()).judgement.verdict is Verdict.CONSISTENT
+    simulation, pair = quadratic_world(Masked())
+    view = worlds(simulation, 1, pair.hypotheses[1], 3)(1, 0).view
+    assert not any(np.signbit(row.values["y"]).any() for row in view.transcript.records)
+
+
+class SignOfNothing(Toy):
+    async def besides(self, node, gradient, told, first):
+        node.broadcast(x=told, y=np.copysign(np.nan, gradient + 0.3))
+
+
+def test_what_is_not_a_number_is_compared_bit_by_bit():
+    assert found(SignOfNothing()).judgement.verdict is Verdict.UNPROTECTED
+
+
+class DecidesForAll(Toy):
+    """One replica's value decides how much noise all get."""
+
+    async def besides(self, node, gradient, told, first):
+        loud = told[0, 0] > 0
+        node.broadcast(x=told, y=node.privatize(gradient, Gaussian(0.5 if loud else 1.0)))
+
+
+def test_replicas_that_decide_for_each_other_are_refused():
+    with pytest.raises(PrivacyError, match="for replica"):
+        found(DecidesForAll(), trials=400)
+
+
+def test_a_late_unsent_release_is_not_counted_where_others_are_sent():
+    """What goes on the wire is 0.25-GDP: a noisy gradient and then four empty messages, with or without noise."""
+
+    @dataclass(frozen=True)
+    class Late(Toy):
+        async def besides(self, node, gradient, told, first):
+            node.broadcast(x=told)
+            if float(told.max()) > 0.8:
+                for _ in range(4):
+                    node.broadcast(x=node.privatize(node.zeros(), NOISE))
+            else:
+                for _ in range(4):
+                    node.broadcast(x=node.zeros())
+                node.privatize(100 * gradient, NOISE)
+
+    simulation, pair = quadratic_world(Late())
+    claim = claim_of(gaussian_epsilon(0.25, 1e-3) + 0.2, 1e-3)
+    audit = chunked(simulation, pair, claim, trials=300, chunk=1)
+    assert audit.judgement.verdict is Verdict.UNDERPOWERED
+    assert all(e.epsilon.lower < 1 for e in audit.exact)
+
+
+def test_a_faint_leak_has_no_upper_end_and_a_game_may_win_by_it():
+    audit = found(Cancelling(), trials=2000)
+    assert all(e.epsilon.upper == math.inf for e in audit.exact)
+
+
+def test_rounding_is_no_gaussian_difference():
+    @dataclass(frozen=True)
+    class Rounded(Toy):
+        async def run(self, node):
+            gradient, _ = await private(node)
+            node.broadcast(x=node.privatize((0.1 + gradient) - gradient, NOISE))
+            node.estimate(gradient)
+
+    audit = found(Rounded(), epsilon=4.0, delta=0.0)
+    assert audit.epsilon_exact < 1e-6
+
+
+def test_a_leak_after_the_last_release_has_its_date():
+    @dataclass(frozen=True)
+    class Afterwards(Toy):
+        async def run(self, node):
+            gradient, _ = await private(node)
+            node.broadcast(x=node.privatize(gradient, NOISE))
+            node.estimate(gradient)
+            node.estimate(gradient)
+            node.broadcast(x=gradient)
+            node.estimate(gradient)
+
+    audit = found(Afterwards())
+    assert audit.first_violation == 3
+    assert [(level.activation, level.lower) for level in audit.exact[0].growth][-1] == (3, math.inf)
+    assert audit.exact[0].growth[0].estimate < 1
 
 
 class Overwriting(Toy):
