@@ -49,6 +49,11 @@ CALLBACKS_PER_INSTANT = 20_000_000
 STEPS_PER_INSTANT = 50_000_000
 CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
+PAGES_ABOVE = 1 << 15
+"""Entries on the heap from which on the later ones are kept in pages."""
+PAGE = 1 << 11
+"""Entries that a page is meant to hold."""
+LAST_PAGE = 1 << 60
 
 _logger = logging.getLogger("netsim.clock")
 
@@ -64,31 +69,116 @@ class Timer:
 
 
 class VirtualEnvironment(simpy.Environment):
-    """A SimPy environment whose heap also carries bare calls and asyncio timers."""
+    """A SimPy environment whose heap also carries bare calls and asyncio timers.
+
+    A heap of very many entries spends its time waiting for memory. From `PAGES_ABOVE` entries on it keeps only the
+    first page of the future, a stretch of time of about `PAGE` entries; later ones lie unsorted in pages of their
+    own until the heap is empty. The order in which entries come is the same.
+    """
 
     _queue: list[Any]
 
     def __init__(self, initial_time: SimTime = 0.0) -> None:
         super().__init__(initial_time)
         self.owner: VirtualLoop | None = None
+        self.paged = False
+        self._pages: dict[int, list[Any]] = {}
+        self._numbers: list[int] = []  # a heap: which pages there are
+        self._first = 0  # the page that is on the heap
+        self._pages_per_second = 0.0
+        self._later = 0  # entries on other pages
+        self.pages_above = PAGES_ABOVE
+
+    def put(self, entry: tuple[Any, ...]) -> None:
+        """Put an entry where it belongs, its time first: on the heap, or in a later page."""
+        if self.paged and (number := self._page_of(entry)) > self._first:
+            page = self._pages.get(number)
+            if page is None:
+                self._pages[number] = [entry]
+                heappush(self._numbers, number)
+            else:
+                page.append(entry)
+            self._later += 1
+        else:
+            heappush(self._queue, entry)
+
+    def _page_of(self, entry: tuple[Any, ...]) -> int:
+        """Never falls as time grows, so entries of different pages are in order."""
+        place = entry[0] * self._pages_per_second
+        return int(place) if place < LAST_PAGE else LAST_PAGE
+
+    def turn_page(self) -> bool:
+        """Get the next page on the empty heap; False if there is none."""
+        while self._numbers:
+            self._first = heappop(self._numbers)
+            self._queue[:] = self._pages.pop(self._first)
+            if self._queue:  # `keep` may have emptied it
+                self._later -= len(self._queue)
+                heapify(self._queue)
+                return True
+        return False
+
+    def spread(self) -> None:
+        """Leave on the heap what comes first, now that it is too large."""
+        queue = self._queue
+        entries = [*queue, *(entry for page in self._pages.values() for entry in page)]
+        times = sorted(entry[0] for entry in queue)
+        half = times[len(times) // 2] - times[0]
+        if half <= 0:  # most come at once
+            self.pages_above *= 2
+            return
+        self._pages_per_second = min(len(queue) / (2 * half * PAGE), LAST_PAGE)
+        self._pages.clear()
+        self._numbers.clear()
+        queue.clear()
+        self.paged, self._later = True, 0
+        self._first = min(map(self._page_of, entries))
+        for entry in entries:
+            self.put(entry)
+        self.pages_above = max(PAGES_ABOVE, 2 * len(queue))
+
+    def keep(self, wanted: Callable[[Any], bool]) -> None:
+        """Drop the entries that are not wanted; the heap stays the same list."""
+        for entries in (self._queue, *self._pages.values()):
+            entries[:] = filter(wanted, entries)
+        heapify(self._queue)
+        self._later = sum(map(len, self._pages.values()))
+
+    def size(self) -> int:
+        """How many entries are to come."""
+        return len(self._queue) + self._later
 
     def call_at(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
         """Call `callback(argument)` at virtual time `when` (seconds), before timers of the same instant."""
-        heappush(self._queue, (when, DELIVERY, next(self._eid), callback, argument))
+        entry = (when, DELIVERY, next(self._eid), callback, argument)
+        if self.paged:
+            self.put(entry)
+        else:  # this runs once per message
+            heappush(self._queue, entry)
 
     def heap(self) -> tuple[list[Any], Iterator[int]]:
-        """The heap and its sequence numbers, for who pushes calls in a tight loop."""
+        """The heap and its sequence numbers, for who pushes calls in a tight loop: while it is not `paged`."""
         return self._queue, self._eid
 
     def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> "Timer":
         """Like `call_at`, but after every delivery of the same instant, and can be cancelled."""
         timer = Timer(callback, argument)
-        heappush(self._queue, (when, TIMER, next(self._eid), timer))
+        self.put((when, TIMER, next(self._eid), timer))
         return timer
+
+    def schedule(self, event: simpy.Event, priority: Any = simpy.events.NORMAL, delay: SimTime = 0) -> None:
+        """SimPy's own entries."""
+        self.put((self._now + delay, priority, next(self._eid), event))
+
+    def peek(self) -> SimTime:
+        """The time of the next entry; infinite if there is none."""
+        if not self._queue and not self.turn_page():
+            return math.inf
+        return self._queue[0][0]
 
     def step(self) -> None:
         """Process one entry of the heap, whatever its kind; cancelled timers do not move the clock."""
-        if not self._queue:
+        if not self._queue and not self.turn_page():
             raise simpy.core.EmptySchedule
         entry = heappop(self._queue)
         if len(entry) == 5:
@@ -134,6 +224,8 @@ class VirtualEnvironment(simpy.Environment):
 
 class NumberedTask(asyncio.Task[T]):
     """A task whose hash is its creation number: sets of tasks iterate alike in every run."""
+
+    __slots__ = ("_number",)
 
     def __init__(self, *args: Any, loop: "VirtualLoop", **kwargs: Any) -> None:
         self._number = next(loop.task_numbers)
@@ -200,7 +292,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if when < math.inf:
             environment = self.environment
             due = max(when, environment._now)
-            heappush(environment._queue, (due, TIMER, next(environment._eid), handle))
+            environment.put((due, TIMER, next(environment._eid), handle))
             handle._scheduled = True
         return handle
 
@@ -208,10 +300,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not handle._scheduled:
             return
         self.cancelled_timers += 1
-        queue = self.environment._queue
-        if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > len(queue):
-            queue[:] = [entry for entry in queue if not _is_cancelled(entry[3])]
-            heapify(queue)
+        environment = self.environment
+        if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > environment.size():
+            environment.keep(lambda entry: not _is_cancelled(entry[3]))
             self.cancelled_timers = 1  # `handle` itself: asyncio marks it after this call
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────
@@ -249,10 +340,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Take entries from the heap until a callback is ready: the only place where time moves."""
         environment, ready = self.environment, self._ready
         queue = environment._queue
+        if len(queue) > environment.pages_above:
+            environment.spread()
         self._callbacks = 0
         steps = 0
         while not ready:
-            if not queue:
+            if not queue and not environment.turn_page():
                 self._idle()
                 return
             steps += 1

@@ -12,13 +12,14 @@ from types import MethodType
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ProtocolError
+from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.messages import Message, Packet
 from netsim.outages import Switch
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.topology import Topology
-from netsim.wires import Channel, Pipe, Tally, Wire, fan_out
+from netsim.wires import Channel, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
@@ -46,7 +47,7 @@ class Inbox:
         self._degree = len(neighbors)
         self._exchanges: dict[int, dict[int, Message]] = {}
         self._collected = 0
-        self._direct: deque[Message] = deque()
+        self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
         self._future: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wanted: int | None = None
@@ -65,6 +66,8 @@ class Inbox:
         tally.received_bytes += message.size
         inbox = tally.inbox
         if message.kind != "exchange":
+            if inbox._direct is None:
+                inbox._direct = deque()
             inbox._direct.append(message)
             if inbox._future is not None and inbox._wanted is None:
                 inbox._wake()
@@ -90,21 +93,24 @@ class Inbox:
         if future is not None and not future.done():
             future.set_result(None)
 
-    async def collect(self, number: int) -> dict[int, Message]:
-        """Wait until every neighbor's message of exchange `number` is here."""
+    def has(self, number: int) -> bool:
+        """Whether every neighbor's message of exchange `number` is here."""
         slot = self._exchanges.get(number)
-        if slot is None or len(slot) < self._degree:
-            await self._woken(number)
+        return slot is not None and len(slot) == self._degree
+
+    def collect(self, number: int) -> dict[int, Message]:
+        """The messages of exchange `number`, once they are all here."""
         self._collected = number + 1
         return self._exchanges.pop(number)
 
     async def take(self) -> Message:
         """Wait for the next direct message."""
         if not self._direct:
-            await self._woken(None)
+            await self.woken(None)
+        assert self._direct is not None
         return self._direct.popleft()
 
-    def _woken(self, wanted: int | None) -> asyncio.Future[None]:
+    def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
         if self._waits():
             raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
@@ -154,7 +160,9 @@ class Network:
         self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
-        self.channels: dict[Edge, Channel] = {edge: self._channel(edge) for edge in self.wires}
+        self.channels: Mapping[Edge, Channel] = self.wires
+        if default.reliable or any(law.reliable for law in self._laws.values()):
+            self.channels = {edge: self._channel(edge) for edge in self.wires}
         for edge, wire in self.wires.items():
             self._connect(edge, wire)
 
@@ -176,10 +184,12 @@ class Network:
     def _wire(self, edge: Edge, streams: Streams) -> Wire:
         source, target = edge
         law = self._law(edge)
+        up, down = self._uplinks.get(source), self._downlinks.get(target)
+        if law.plain and up is None and down is None and isinstance(law.delay, ConstantDelay):
+            return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
         outages = None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *_link(edge))))
-        up, down = self._uplinks.get(source), self._downlinks.get(target)
-        return Wire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
+        return RoughWire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.errors import ScenarioError
-from netsim.laws import DelayLaw
+from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
 from netsim.messages import Message
@@ -25,6 +26,14 @@ from netsim.randomness import Streams
 from netsim.topology import Topology
 from netsim.truth import Truth
 
+COUNTS = {
+    "sent": "sent",
+    "duplicated": "duplicated",
+    "delivered": "received",
+    "lost": "lost",
+    "dropped": "dropped",
+}
+"""What becomes of a packet, in words, and how a wire calls it."""
 Watch = Callable[[int], None]
 """Called after every estimate with the number of estimates so far."""
 
@@ -106,7 +115,7 @@ class Simulation:
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
-            queries_take_time=self.compute is not None,
+            query_time=_query_time(self.compute),
         )
 
     def run(self, watch: Watch | None = None) -> "Run":
@@ -280,6 +289,13 @@ def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
     return streams.generator("agent", agent, "noise", chunk)
 
 
+def _query_time(law: DelayLaw | None) -> float | None:
+    """How many seconds a private query takes, None if that is random."""
+    if law is None:
+        return 0.0
+    return law.seconds if isinstance(law, ConstantDelay) else None
+
+
 def coins_of(streams: Streams, agent: int) -> np.random.Generator:
     """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
     return streams.generator("agent", agent, "coins")
@@ -287,18 +303,11 @@ def coins_of(streams: Streams, agent: int) -> np.random.Generator:
 
 def traffic(network: Network) -> dict[str, int]:
     """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight."""
-    wires = tuple(network.wires.values())
-    return {
-        "packets_sent": sum(w.sent for w in wires),
-        "packets_duplicated": sum(w.duplicated for w in wires),
-        "packets_delivered": sum(w.received for w in wires),
-        "packets_lost": sum(w.lost for w in wires),
-        "packets_dropped": sum(w.dropped for w in wires),
-        "packets_in_flight": sum(w.in_flight for w in wires),
-        "bytes_sent": sum(w.sent_bytes for w in wires),
-        "bytes_duplicated": sum(w.duplicated_bytes for w in wires),
-        "bytes_delivered": sum(w.received_bytes for w in wires),
-        "bytes_lost": sum(w.lost_bytes for w in wires),
-        "bytes_dropped": sum(w.dropped_bytes for w in wires),
-        "bytes_in_flight": sum(w.in_flight_bytes for w in wires),
-    }
+    wires = network.wires.values()
+    totals: dict[str, int] = {}
+    for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
+        counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
+        gone = counted["delivered"] + counted["lost"] + counted["dropped"]
+        counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
+        totals |= {f"{unit}_{word}": count for word, count in counted.items()}
+    return totals

@@ -58,20 +58,103 @@ class Pipe:
 
 
 class Wire(Tally):
-    """One direction of a link, from `source` to `target`; counts what it carried.
+    """One direction of a link, from `source` to `target`; counts what it carried: a `PlainWire`, or a `RoughWire`.
 
     A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
-    inbox, the network puts the inbox's own entrance there. A packet that finds no room in the buffer is dropped
-    before it goes on the air; one on the air is heard by the taps, also if it is lost on its way, unless the link
-    is down. Conservation, at every moment and in packets too:
+    inbox, the network puts the inbox's own entrance there. Conservation, at every moment and in packets too:
     `sent_bytes + duplicated_bytes = received_bytes + lost_bytes + dropped_bytes + in_flight_bytes`.
     """
 
     __slots__ = (
-        "_buffer", "_delay", "_duplication", "_encrypted", "_environment", "_fifo", "_last_arrival", "_lost", "_pipe",
-        "_rng", "_sent", "_sent_bytes", "_switch", "arrive", "broadcasts", "constant", "deliver", "downlink",
-        "dropped", "dropped_bytes", "duplicated", "duplicated_bytes", "lost", "lost_bytes", "plain", "source", "taps",
-        "target", "uplink",
+        "_environment", "_sent", "_sent_bytes", "arrive", "broadcasts", "deliver", "source", "taps", "target",
+    )  # fmt: skip
+
+    lost: int = 0
+    lost_bytes: int = 0
+    dropped: int = 0
+    dropped_bytes: int = 0
+    duplicated: int = 0
+    duplicated_bytes: int = 0
+
+    def __init__(self, environment: VirtualEnvironment, source: int, target: int) -> None:
+        self.received = self.received_bytes = 0
+        self._environment, self.source, self.target = environment, source, target
+        self.taps: tuple[Callable[[Heard], object], ...] = ()
+        self.broadcasts: tuple[Broadcast, ...] = ()
+        self._sent = self._sent_bytes = 0
+        self.deliver: Callable[[Any], None] = _nowhere
+        self.arrive: Callable[[Any], None] = self._arrive
+
+    def send(self, packet: Packet) -> None:
+        """Put a packet on the air; it arrives, is dropped, or is lost."""
+        raise NotImplementedError
+
+    def tap(self, ear: Callable[[Heard], object]) -> None:
+        """Call `ear` with every packet that goes on the air."""
+        self.taps = (*self.taps, ear)
+
+    def _arrive(self, packet: Packet) -> None:
+        self.received += 1
+        self.received_bytes += packet.size
+        self.deliver(packet)
+
+    @property
+    def sent(self) -> int:
+        """Packets handed to the wire, alone or in a broadcast."""
+        sent = self._sent
+        for told in self.broadcasts:
+            sent += told.sent
+        return sent
+
+    @property
+    def sent_bytes(self) -> int:
+        """Their bytes."""
+        sent = self._sent_bytes
+        for told in self.broadcasts:
+            sent += told.sent_bytes
+        return sent
+
+    @property
+    def in_flight(self) -> int:
+        """Packets on the way, or waiting for it: neither arrived, nor lost, nor dropped."""
+        return self.sent + self.duplicated - self.received - self.lost - self.dropped
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Their bytes."""
+        gone = self.received_bytes + self.lost_bytes + self.dropped_bytes
+        return self.sent_bytes + self.duplicated_bytes - gone
+
+
+class PlainWire(Wire):
+    """A wire on which every packet arrives, once and `seconds` after it was sent. Large networks have many."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, environment: VirtualEnvironment, source: int, target: int, seconds: float) -> None:
+        super().__init__(environment, source, target)
+        self.seconds = seconds
+
+    def send(self, packet: Packet) -> None:
+        now = self._environment.now
+        self._sent += 1
+        self._sent_bytes += packet.size
+        for tap in self.taps:
+            tap((now, self.source, self.target, packet))
+        self._environment.call_at(now + self.seconds, self.arrive, packet)
+
+
+class RoughWire(Wire):
+    """A wire of any law.
+
+    A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
+    taps, also if it is lost on its way, unless the link is down.
+    """
+
+    __slots__ = (
+        "_buffer", "_constant", "_delay", "_downlink", "_duplication", "_encrypted", "_fifo", "_last_arrival",
+        "_lost", "_pipe", "_rng", "_switch", "_uplink", "dropped", "dropped_bytes", "duplicated", "duplicated_bytes",
+        "lost", "lost_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -86,37 +169,26 @@ class Wire(Tally):
         uplink: Pipe | None = None,
         downlink: Pipe | None = None,
     ) -> None:
-        self.received = self.received_bytes = 0
-        self.source, self.target = source, target
-        self.taps: tuple[Callable[[Heard], object], ...] = ()
-        self.broadcasts: tuple[Broadcast, ...] = ()
-        self._sent = self.lost = self.dropped = self.duplicated = 0
-        self._sent_bytes = self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
-        self.deliver: Callable[[Any], None] = _nowhere
-        self.arrive: Callable[[Any], None] = self._arrive
-        self.constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
-        self.plain = law.plain and switch is None and uplink is None and downlink is None
-        self._environment, self._rng = environment, rng
+        super().__init__(environment, source, target)
+        self.lost = self.dropped = self.duplicated = 0
+        self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
+        self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
+        self._rng = rng
         self._delay, self._duplication, self._encrypted = law.delay, law.duplication, law.encrypted
         losses = law.losses
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
         self._buffer = law.buffer
-        self._switch, self.uplink, self.downlink = switch, uplink, downlink
-        self._fifo = not law.reordering and (self.constant is None or law.duplication > 0)
+        self._switch, self._uplink, self._downlink = switch, uplink, downlink
+        self._fifo = not law.reordering and (self._constant is None or law.duplication > 0)
         self._last_arrival = 0.0
 
-    def tap(self, ear: Callable[[Heard], object]) -> None:
-        """Call `ear` with every packet that goes on the air."""
-        self.taps = (*self.taps, ear)
-
     def send(self, packet: Packet) -> None:
-        """Put a packet on the air; it arrives, is dropped, or is lost."""
         now, size = self._environment.now, packet.size
         self._sent += 1
         self._sent_bytes += size
-        if self.uplink is not None:
-            _, now = self.uplink.push(now, size)
+        if self._uplink is not None:
+            _, now = self._uplink.push(now, size)
         start = done = now
         if self._pipe is not None:
             waiting = self._pipe.backlog(now)
@@ -139,12 +211,12 @@ class Wire(Tally):
 
     def _travel(self, packet: Packet, done: float, down_at: float, lost: bool) -> None:
         if not lost:
-            arrival = done + (self._delay.draw(self._rng) if self.constant is None else self.constant)
+            arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
             if self._fifo:
                 arrival = self._last_arrival = max(arrival, self._last_arrival)
             lost = arrival >= down_at
             if not lost:
-                self._environment.call_at(arrival, self.arrive if self.downlink is None else self._come_down, packet)
+                self._environment.call_at(arrival, self.arrive if self._downlink is None else self._come_down, packet)
         if lost:
             self.lost += 1
             self.lost_bytes += packet.size
@@ -155,35 +227,9 @@ class Wire(Tally):
         return start if switch.is_down(start) else switch.next_change(start)
 
     def _come_down(self, packet: Packet) -> None:
-        assert self.downlink is not None
-        _, done = self.downlink.push(self._environment.now, packet.size)
+        assert self._downlink is not None
+        _, done = self._downlink.push(self._environment.now, packet.size)
         self._environment.call_at(done, self.arrive, packet)
-
-    def _arrive(self, packet: Packet) -> None:
-        self.received += 1
-        self.received_bytes += packet.size
-        self.deliver(packet)
-
-    @property
-    def sent(self) -> int:
-        """Packets handed to the wire, alone or in a broadcast."""
-        return self._sent + sum(told.sent for told in self.broadcasts)
-
-    @property
-    def sent_bytes(self) -> int:
-        """Their bytes."""
-        return self._sent_bytes + sum(told.sent_bytes for told in self.broadcasts)
-
-    @property
-    def in_flight(self) -> int:
-        """Packets on the way, or waiting for it: neither arrived, nor lost, nor dropped."""
-        return self.sent + self.duplicated - self.received - self.lost - self.dropped
-
-    @property
-    def in_flight_bytes(self) -> int:
-        """Their bytes."""
-        gone = self.received_bytes + self.lost_bytes + self.dropped_bytes
-        return self.sent_bytes + self.duplicated_bytes - gone
 
 
 def _nowhere(packet: Packet) -> None:
@@ -191,7 +237,7 @@ def _nowhere(packet: Packet) -> None:
 
 
 class Broadcast:
-    """`Wire.send` of all wires of one agent, where each is plain (constant delay, no loss, no queue).
+    """`PlainWire.send` of all wires of one agent.
 
     What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
     `sent_bytes` are what each of the wires sent in this way. The wires are taken as they are now, so connect and
@@ -200,11 +246,12 @@ class Broadcast:
 
     __slots__ = ("_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
 
-    def __init__(self, environment: VirtualEnvironment, wires: Sequence[Wire], delays: Sequence[float]) -> None:
+    def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire]) -> None:
         self._environment = environment
         self._queue, self._numbers = environment.heap()
-        self._delays, self._arrivals = tuple(delays), tuple(wire.arrive for wire in wires)
-        self._taps = tuple((tap, wire.source, wire.target) for wire in wires for tap in wire.taps)
+        self._delays = tuple([wire.seconds for wire in wires])
+        self._arrivals = tuple([wire.arrive for wire in wires])
+        self._taps = tuple([(tap, wire.source, wire.target) for wire in wires for tap in wire.taps])
         self.sent = self.sent_bytes = 0
         alone = (self,)
         for wire in wires:
@@ -212,22 +259,26 @@ class Broadcast:
 
     def send(self, message: Message) -> None:
         """Put a message on the air of every wire."""
-        now, queue = self._environment.now, self._queue
+        environment, queue = self._environment, self._queue
+        now = environment.now
         self.sent += 1
         self.sent_bytes += message.size
         for tap, source, target in self._taps:
             tap((now, source, target, message))
-        numbers = self._numbers  # they never end
-        for delay, arrive, number in zip(self._delays, self._arrivals, numbers, strict=False):
-            heappush(queue, (now + delay, DELIVERY, number, arrive, message))
+        ways = zip(self._delays, self._arrivals, self._numbers, strict=False)  # the numbers never end
+        if environment.paged:
+            for delay, arrive, number in ways:
+                environment.put((now + delay, DELIVERY, number, arrive, message))
+        else:
+            for delay, arrive, number in ways:
+                heappush(queue, (now + delay, DELIVERY, number, arrive, message))
 
 
 def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order: a `Broadcast`, where they allow it."""
-    wires = [channel for channel in channels if isinstance(channel, Wire)]
-    delays = [wire.constant for wire in wires if wire.plain and wire.constant is not None]
-    if len(delays) == len(channels):
-        return Broadcast(environment, wires, delays).send
+    wires = [channel for channel in channels if isinstance(channel, PlainWire)]
+    if len(wires) == len(channels):
+        return Broadcast(environment, wires).send
     sends = [channel.send for channel in channels]
 
     def one_by_one(message: Message) -> None:

@@ -4,7 +4,7 @@ The sum runs over the neighbors and the agent itself, and its own term is the no
 x_i^{k+1} but −η_k g_i is known to whoever sees the wire, and release k + 1 depends on the data through one
 clipped gradient only.
 
-Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5; numbers in comments are the steps of that equation.
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5.
 
 Claim (composition of the Laplace mechanism): ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1} over K rounds, where C' = C for
 clipping in ℓ1 and C' = √d·C for clipping in ℓ2 (Laplace noise protects ℓ1 distances). The first release is the

@@ -14,7 +14,7 @@ from netsim.laws import ConstantDelay, LognormalDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.messages import ACK_BYTES, HEADER_BYTES, Message, Segment
 from netsim.reliable import MAX_BACKOFF, ReliableChannel
-from netsim.wires import Wire, fan_out
+from netsim.wires import PlainWire, RoughWire, fan_out
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
@@ -32,7 +32,7 @@ class Line:
 
     def __init__(self, law: LinkLaw, seed: int = 0) -> None:
         self.environment = VirtualEnvironment()
-        self.wire = Wire(self.environment, 0, 1, law, random.Random(seed))
+        self.wire = RoughWire(self.environment, 0, 1, law, random.Random(seed))
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
         self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet))
@@ -53,8 +53,8 @@ class Reliable:
     def __init__(self, law: LinkLaw, seed: int = 0, backward: LinkLaw | None = None) -> None:
         self.environment = VirtualEnvironment()
         rng = random.Random(seed)
-        self.forward = Wire(self.environment, 0, 1, law, random.Random(rng.random()))
-        self.backward = Wire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
+        self.forward = RoughWire(self.environment, 0, 1, law, random.Random(rng.random()))
+        self.backward = RoughWire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
         self.delivered, self.attempts, self.acks = [], [], []
         self.channel = ReliableChannel(self.environment, self.forward, self.backward, law, self.delivered.append)
         self.forward.deliver = self.channel.on_data
@@ -205,7 +205,9 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
         environment = VirtualEnvironment()
         log = []
         wires = [
-            Wire(environment, 0, j, LinkLaw(ConstantDelay(delay), loss=loss), random.Random(j))
+            PlainWire(environment, 0, j, delay)
+            if loss == 0
+            else RoughWire(environment, 0, j, LinkLaw(ConstantDelay(delay), loss=loss), random.Random(j))
             for j, delay in [(1, 0.5), (2, 0.0), (3, 0.5)]
         ]
         for wire in wires:
@@ -223,7 +225,7 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
 
 def test_a_wire_counts_what_it_sends_alone_and_in_every_broadcast():
     environment = VirtualEnvironment()
-    left, right = (Wire(environment, 0, j, LinkLaw(ConstantDelay(1.0)), random.Random(j)) for j in (1, 2))
+    left, right = (PlainWire(environment, 0, j, 1.0) for j in (1, 2))
     left.deliver = right.deliver = lambda _: None
     for wires in ([left, right], [left]):
         fan_out(environment, wires)(message(0))

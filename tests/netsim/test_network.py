@@ -23,7 +23,7 @@ from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring, star
-from netsim.wires import Tally, Wire
+from netsim.wires import PlainWire, RoughWire, Tally, Wire
 
 PERFECT = LinkLaw()
 
@@ -47,6 +47,13 @@ def message(sender: int, kind, number: int) -> Message:
     return Message(sender, kind, number, {"x": np.zeros((1, 1))})
 
 
+async def collected(inbox: Inbox, number: int) -> dict[int, Message]:
+    """What `LiveNode.exchange` does."""
+    if not inbox.has(number):
+        await inbox.woken(number)
+    return inbox.collect(number)
+
+
 # ── the inbox ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -58,8 +65,8 @@ def test_an_agent_is_woken_once_when_its_last_neighbor_has_answered():
         loop.call_at(2.0, put, message(1, "exchange", 1))  # one exchange ahead
         loop.call_at(3.0, put, message(2, "exchange", 0))
         loop.call_at(5.0, put, message(2, "exchange", 1))
-        first, at = await inbox.collect(0), loop.time()
-        second = await inbox.collect(1)
+        first, at = await collected(inbox, 0), loop.time()
+        second = await collected(inbox, 1)
         return first, at, second, loop.time()
 
     first, at, second, end = clock.run(main())
@@ -75,7 +82,7 @@ def test_direct_messages_come_in_order_of_arrival_and_apart_from_exchanges():
         for kind, number in [("direct", 0), ("exchange", 0), ("direct", 1)]:
             put(message(1, kind, number))
         taken = [await inbox.take(), await inbox.take()]
-        return [m.number for m in taken], [m.kind for m in taken], list(await inbox.collect(0))
+        return [m.number for m in taken], [m.kind for m in taken], list(await collected(inbox, 0))
 
     assert clock.run(main()) == ([0, 1], ["direct", "direct"], [1])
 
@@ -106,7 +113,7 @@ def test_who_waits_for_what_in_words():
     async def main():
         inbox = Inbox(4, (1, 2, 3))
         assert inbox.waits_for() is None
-        collecting = asyncio.create_task(inbox.collect(0))
+        collecting = asyncio.create_task(collected(inbox, 0))
         await asyncio.sleep(0)
         inbox.entrance(Tally())(message(2, "exchange", 0))
         sentences = [inbox.waits_for()]
@@ -131,8 +138,10 @@ def test_every_edge_is_two_wires_with_their_own_streams_and_laws():
     slow = LinkLaw(ConstantDelay(9.0))
     network = Network(VirtualEnvironment(), path(3), LinkLaw(UniformDelay(0, 1)), Streams(0), {(1, 0): slow})
     assert set(network.wires) == {(0, 1), (1, 0), (1, 2), (2, 1)}
-    assert network.wires[1, 0].constant == 9.0
-    assert network.wires[0, 1].constant is None
+    plain = network.wires[1, 0]
+    assert isinstance(plain, PlainWire)
+    assert plain.seconds == 9.0
+    assert isinstance(network.wires[0, 1], RoughWire)
     assert all((wire.source, wire.target) == edge for edge, wire in network.wires.items())
 
 

@@ -22,7 +22,7 @@ from netsim.reliable import ReliableChannel
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from netsim.wires import Pipe, Wire
+from netsim.wires import Pipe, RoughWire, Wire
 
 FALSE_ALARM = 1e-8
 EVERYTHING = LinkLaw(
@@ -50,7 +50,7 @@ class Line:
         self.environment = ends.pop("environment", None) or VirtualEnvironment()
         rng = random.Random(seed)
         switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
-        self.wire = Wire(self.environment, 0, 1, law, rng, switch=switch, **ends)
+        self.wire = RoughWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
         self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number))
@@ -265,8 +265,8 @@ class TestReliability:
     def test_exactly_once_and_in_order_under_loss_copies_and_reordering(self, seed):
         law = LinkLaw(ExponentialDelay(0.2), loss=0.5, duplication=0.3, reordering=True, reliable=True)
         environment, rng = VirtualEnvironment(), random.Random(seed)
-        forward = Wire(environment, 0, 1, law, random.Random(rng.random()))
-        backward = Wire(environment, 1, 0, law, random.Random(rng.random()))
+        forward = RoughWire(environment, 0, 1, law, random.Random(rng.random()))
+        backward = RoughWire(environment, 1, 0, law, random.Random(rng.random()))
         delivered = []
         channel = ReliableChannel(environment, forward, backward, law, lambda m: delivered.append(m.number))
         forward.deliver, backward.deliver = channel.on_data, channel.on_ack

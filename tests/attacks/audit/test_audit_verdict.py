@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.audit.game import GameResult, play
-from attacks.audit.verdict import Judgement, Verdict, decide
+from attacks.audit.verdict import RESOLUTION, ROUNDING, Judgement, Verdict, decide
 from netsim.errors import PrivacyError
 
 
@@ -146,6 +146,6 @@ def test_verdicts_are_their_words():
 def test_a_larger_claim_is_never_newly_refuted(claimed, low, width, more):
     evidence = {"exact_lower": low, "exact_upper": low + width}
     here, there = judge(claimed, **evidence), judge(claimed * more, **evidence)
-    assert (here.verdict is Verdict.REFUTED) == (low > claimed * (1 + 1e-9))
+    assert (here.verdict is Verdict.REFUTED) == (low > claimed * (1 + ROUNDING) + RESOLUTION)
     if there.verdict is Verdict.REFUTED:
         assert here.verdict is Verdict.REFUTED
