@@ -155,6 +155,11 @@ class Tap:
         else:
             self._spool.received(time, message, receiver)
 
+    def close(self) -> None:
+        """Write what was heard so far, where it is written."""
+        if self._spool is not None:
+            self._spool.close()
+
     def transcript(self, replicas: int) -> Transcript:
         """Everything heard; holds messages, and no object of the network."""
         if self._spool is not None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -46,8 +47,10 @@ class Simulation:
     share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
     with an access line of their own. `compute` is the law of the time a gradient takes. `measure` records
     convergence; `record` says how much of the private side is kept for scoring: everything, only what
-    `privatize` returned (all that an audit grants its adversary), or nothing. Bad input is a `ScenarioError`
-    here, before time 0.
+    `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
+    transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
+    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
+    `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -65,6 +68,7 @@ class Simulation:
     measure: bool = True
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
+    spool: Path | None = None
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
@@ -79,6 +83,9 @@ class Simulation:
             if type(value) is not int or value < least:
                 raise ScenarioError(name, value, "not a whole number in range", f"an int >= {least}")
         names = [adversary.name for adversary in self.adversaries]
+        for index, name in enumerate(names if self.spool is not None else ()):
+            if not name or Path(name).name != name:
+                raise ScenarioError(f"adversaries[{index}].name", name, "names a file of the spool", "a file name")
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise ScenarioError(f"adversaries[{index}].name", name, "used twice", "a name of its own")
@@ -152,7 +159,7 @@ class _Execution:
         streams = Streams(simulation.seed)
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
-        self.taps = [Tap(a, streams.plain("adversary", a.name)) for a in simulation.adversaries]
+        self.taps = [self._tap(a, streams) for a in simulation.adversaries]
         self.network = Network(
             self.environment,
             topology,
@@ -183,6 +190,15 @@ class _Execution:
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
         self.stopped = False
+
+    def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
+        folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
+        if folder is None:
+            return Tap(adversary, rng)
+        from netsim.spool import Spool  # needs pyarrow, which takes its time to load
+
+        folder.mkdir(parents=True, exist_ok=True)
+        return Tap(adversary, rng, Spool(folder / f"{adversary.name}.spool", self.simulation.replicas))
 
     def _observers(self) -> dict[int, list[Callable[[Message], None]]]:
         observers: dict[int, list[Callable[[Message], None]]] = {}
@@ -248,6 +264,8 @@ class _Execution:
         except Exception as first:
             for other in self.loop.unheard():
                 first.add_note(f"besides: {other!r}")
+            for tap in self.taps:
+                tap.close()
             raise
         for error in self.loop.unheard():
             raise error

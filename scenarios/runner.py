@@ -254,6 +254,7 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
             chunk=1 + 2 * index + world,
             measure=False,
             record="releases",
+            spool=None,
         ).run()
         if run.interrupted:
             raise KeyboardInterrupt

@@ -13,13 +13,14 @@ import pytest
 
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
-from netsim.errors import ScenarioError, SimulationError
+from netsim.errors import DeadlockError, ScenarioError, SimulationError
 from netsim.laws import ConstantDelay, LognormalDelay
 from netsim.links import LinkLaw
 from netsim.node import Node
 from netsim.problems import L1, Problem, least_squares, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Run, Simulation
+from netsim.spool import SpooledTranscript
 from netsim.topology import complete, erdos_renyi, from_edges, ring
 from netsim.transcript import Transcript
 
@@ -434,3 +435,37 @@ def test_a_graph_that_is_random_is_drawn_before_the_run():
     topology = erdos_renyi(6, 0.8, seed=3)
     runs = [everything(simulation(descent(), topology=topology, seed=1).run()) for _ in range(2)]
     assert runs[0] == runs[1]
+
+
+class TestSpool:
+    """The transcript on disk is the transcript in memory."""
+
+    def simulation(self, **options):
+        problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(5), ridge=0.1)
+        ears = (Adversary("keen", nodes=(2,)), Adversary("deaf", capture_loss=0.3, clock_error=0.1))
+        algorithm = PrivateGradientDescent(6, Constant(0.1), Constant(1.0))
+        link = LinkLaw(ConstantDelay(0.1), loss=0.2, reliable=True)
+        return Simulation(problem, ring(5), algorithm, link, adversaries=ears, replicas=2, measure=False, **options)
+
+    def test_it_changes_nothing(self, tmp_path):
+        kept, spooled = self.simulation().run(), self.simulation(spool=tmp_path / "taps").run()
+        for a, b in zip(kept.views, spooled.views, strict=True):
+            assert len(a.transcript) == len(b.transcript) > 60
+            for row, other in zip(a.transcript, b.transcript, strict=True):
+                assert row[:-1] == other[:-1]
+                assert row.values.keys() == other.values.keys()
+                assert all(np.array_equal(row.values[name], other.values[name]) for name in row.values)
+            assert len(a.transcript.on_links()) == len(b.transcript.on_links())
+        assert {path.name for path in (tmp_path / "taps").iterdir()} == {"keen.spool", "deaf.spool"}
+
+    def test_a_run_that_fails_leaves_what_was_heard(self, tmp_path):
+        simulation = self.simulation(spool=tmp_path)
+        with pytest.raises(DeadlockError):
+            replace(simulation, links=LinkLaw(loss=0.5), seed=2).run()
+        rows = SpooledTranscript.open(tmp_path / "keen.spool").transcript()
+        assert 0 < len(rows) < 100
+        assert rows.at_node(2)
+
+    def test_a_name_that_is_no_file_is_refused(self, tmp_path):
+        with pytest.raises(ScenarioError, match="file name"):
+            replace(self.simulation(spool=tmp_path), adversaries=(Adversary("../up"),))
