@@ -1,0 +1,31 @@
+"""What a scenario can say: one experiment as data, in the same words in YAML and in Python.
+
+Every model is closed (an unknown field is an error), frozen, and knows how to build what it describes. Numbers
+carry their bounds here; what depends on other parts (a step against the smoothness, a tap against the graph)
+is checked where the parts meet, before time 0, as a `ScenarioError` with the path of the field.
+"""
+
+from scenarios.schema.algorithms import (
+    AlgorithmSpec,
+    DPRecalSpec,
+    PrivateGradientDescentSpec,
+    PureTarget,
+    RecalSpec,
+    Stddev,
+    schedule,
+)
+from scenarios.schema.links import LinkSpec
+from scenarios.schema.scenario import Scenario, json_schema
+
+__all__ = [
+    "AlgorithmSpec",
+    "DPRecalSpec",
+    "LinkSpec",
+    "PrivateGradientDescentSpec",
+    "PureTarget",
+    "RecalSpec",
+    "Scenario",
+    "Stddev",
+    "json_schema",
+    "schedule",
+]

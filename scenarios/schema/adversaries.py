@@ -1,0 +1,61 @@
+"""What a scenario can say of who listens."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from netsim import wiretaps
+from netsim.adversary import Adversary
+from scenarios.schema.base import Edge, Index, Model, NonNegative, Share
+
+
+class AroundSpec(Model):
+    """Every link of these agents."""
+
+    kind: Literal["around"]
+    agents: Annotated[list[Index], Field(min_length=1)]
+
+    def build(self) -> wiretaps.Wiretaps:
+        return wiretaps.Around(tuple(self.agents))
+
+
+class CutSpec(Model):
+    """Every link between these agents and the others."""
+
+    kind: Literal["cut"]
+    agents: Annotated[list[Index], Field(min_length=1)]
+
+    def build(self) -> wiretaps.Wiretaps:
+        return wiretaps.Cut(tuple(self.agents))
+
+
+class RandomShareSpec(Model):
+    """This share of all links."""
+
+    kind: Literal["random"]
+    share: Annotated[float, Field(ge=0, le=1)]
+    seed: Index = 0
+
+    def build(self) -> wiretaps.Wiretaps:
+        return wiretaps.RandomShare(self.share, self.seed)
+
+
+WiretapSpec = Annotated[AroundSpec | CutSpec | RandomShareSpec, Field(discriminator="kind")]
+
+
+class AdversarySpec(Model):
+    """Who listens: on `links` ("all", pairs of agents, or a rule) and at the door of `nodes`; what it misses
+    (share of packets), and the standard deviation of its taps' clocks (seconds)."""
+
+    links: Literal["all"] | list[Edge] | WiretapSpec = "all"
+    nodes: list[Index] = []
+    capture_loss: Share = 0.0
+    clock_error: NonNegative = 0.0
+
+    def build(self) -> Adversary:
+        return Adversary("eavesdropper", self._links(), tuple(self.nodes), self.capture_loss, self.clock_error)
+
+    def _links(self) -> Literal["all"] | tuple[tuple[int, int], ...] | wiretaps.Wiretaps:
+        if isinstance(self.links, list):
+            return tuple((i, j) for i, j in self.links)
+        return "all" if self.links == "all" else self.links.build()

@@ -1,0 +1,23 @@
+"""What every part of a scenario is made of: a closed model, and numbers with bounds."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Built = TypeVar("Built", covariant=True)
+
+
+class Model(BaseModel):
+    """Closed and frozen; numbers are numbers (no text is turned into one)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+Count = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
+MOST_AGENTS = 1_000_000
+Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]

@@ -1,0 +1,58 @@
+"""A scenario: all parts, and what is asked of the runs."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from scenarios.schema.adversaries import AdversarySpec
+from scenarios.schema.algorithms import AlgorithmSpec
+from scenarios.schema.base import Count, Index, Model
+from scenarios.schema.links import AccessSpec, LinkOverride, LinkSpec
+from scenarios.schema.problem import ProblemSpec
+from scenarios.schema.topologies import TopologySpec
+
+
+class AttackSpec(Model):
+    """`gradients`: infer them from the transcript. `images`: a second run in which each agent holds one record,
+    which is then rebuilt; its prior comes from the records that no agent holds."""
+
+    gradients: bool = True
+    images: bool = False
+
+
+class AuditSpec(Model):
+    """The distinguishing game and the exact loss for one adjacent pair of one agent.
+
+    `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
+    most; "agent": all its labels flipped. `trials` transcripts of each world, `chunk` of them in one run.
+    """
+
+    agent: Index = 0
+    adjacency: Literal["record", "agent"] = "record"
+    trials: Annotated[int, Field(ge=50)] = 2000
+    chunk: Count = 500
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+
+
+class Scenario(Model):
+    """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str = ""
+    description: str = ""
+    seed: Index = 0
+    replicas: Count = 1
+    problem: ProblemSpec = ProblemSpec()
+    topology: TopologySpec
+    links: LinkSpec = LinkSpec()
+    link_overrides: list[LinkOverride] = []
+    access: AccessSpec | None = None
+    adversary: AdversarySpec = AdversarySpec()
+    algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+    attacks: AttackSpec = AttackSpec()
+    audit: AuditSpec | None = None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a scenario file, for editors."""
+    return Scenario.model_json_schema()
