@@ -2,6 +2,7 @@
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from heapq import heappush
 from typing import TYPE_CHECKING, Any, Protocol
@@ -57,7 +58,7 @@ class Pipe:
         return begun, self.free_at
 
 
-class Wire(Tally):
+class Wire(Tally, ABC):
     """One direction of a link, from `source` to `target`; counts what it carried: a `PlainWire`, or a `RoughWire`.
 
     A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
@@ -85,9 +86,9 @@ class Wire(Tally):
         self.deliver: Callable[[Any], None] = _nowhere
         self.arrive: Callable[[Any], None] = self._arrive
 
+    @abstractmethod
     def send(self, packet: Packet) -> None:
         """Put a packet on the air; it arrives, is dropped, or is lost."""
-        raise NotImplementedError
 
     def tap(self, ear: Callable[[Heard], object]) -> None:
         """Call `ear` with every packet that goes on the air."""
