@@ -10,7 +10,7 @@ from netsim.adversary import Tap
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Message, Values
+from netsim.messages import Message, Values, as_sent
 from netsim.network import Edge, Inbox
 from netsim.node import Heard
 from netsim.problems import Objective
@@ -175,7 +175,7 @@ class LiveNode:
                 f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
                 f"shape (replicas, dimension) = {self._shape}"
             )
-        copy = value + 0.0  # zeros have no sign on the wire: it could tell what the value does not
+        copy = as_sent(value)
         copy.setflags(write=False)
         return copy
 

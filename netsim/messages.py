@@ -16,6 +16,11 @@ Kind = Literal["exchange", "direct", "ack", "sealed"]
 Values = dict[str, Array]
 
 
+def as_sent(value: Array) -> Array:
+    """A copy as the wire carries it: zeros have no sign, for it could tell what the value does not."""
+    return value + 0.0
+
+
 class Message:
     """Named values from one agent. `number` counts the sender's messages of that kind, from 0.
 

@@ -289,9 +289,10 @@ class _Leaks:
 
 
 def _step(a: Release, b: Release) -> Array:
+    under_other = b.log_density()
     with np.errstate(invalid="ignore"):
-        step = a.log_density() - b.log_density()
-    return np.where(a.judged & ~np.isneginf(b.log_density()), step, 0.0)  # the impossible is an uncovered message
+        step = a.log_density() - under_other
+    return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an uncovered message
 
 
 def _cost(a: Release, b: Release) -> Array:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import Mechanism
+from netsim.messages import as_sent
 
 ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""
@@ -83,8 +84,8 @@ class Comparison(NamedTuple):
 
 
 def bits(values: Array) -> NDArray[np.uint64]:
-    """What goes on the wire for these values: zeros have no sign there."""
-    return (values + 0.0).view(np.uint64)
+    """What goes on the wire for these values."""
+    return as_sent(values).view(np.uint64)
 
 
 class Sending(NamedTuple):
