@@ -368,7 +368,7 @@ class _Execution:
 
     def _inside(self, adversary: Adversary) -> dict[int, Inside]:
         objectives = self.simulation.problem.objectives
-        return {i: Inside(objectives[i], self.queries[i], self.releases[i]) for i in adversary.insiders}
+        return {i: Inside(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in adversary.insiders}
 
     def _finished(self, interrupted: bool) -> Run:
         views: tuple[AdversaryView, ...] = ()

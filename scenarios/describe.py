@@ -128,6 +128,7 @@ def _network(experiment: Experiment) -> Results:
         "positions": points.tolist(),
         "tapped": sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
         "tapped_nodes": list(adversary.nodes),
+        "insiders": list(adversary.insiders),
         "spectral_gap": topology.spectral_gap,
     }
 

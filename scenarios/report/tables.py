@@ -251,5 +251,6 @@ def network_facts(net: Result) -> dict[str, str]:
         "tapped": count(len(tapped)),
         "share": percent(len(tapped) / len(links | tapped)) if links | tapped else MISSING,
         "nodes": ", ".join(str(i) for i in items(net, "tapped_nodes")),
+        "insiders": ", ".join(str(i) for i in items(net, "insiders")),
         "gap": show(net.get("spectral_gap")),
     }
