@@ -12,12 +12,15 @@ from types import MethodType
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ProtocolError
+from netsim.integrity import Guard
 from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
+from netsim.meddling import Meddler
 from netsim.messages import Message, Packet
 from netsim.outages import Switch
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
+from netsim.tampering import Meddling
 from netsim.topology import Topology
 from netsim.wires import Channel, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
@@ -55,7 +58,8 @@ class Inbox:
     def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages come in; each is counted in `tally`, which has no other entrance.
 
-        Where messages come in repeatedly (`repeats`), those of an exchange that is over are counted and left.
+        Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
+        those of an exchange that is over, are counted and left.
         """
         tally.inbox = self
         return MethodType(self._enter_once if repeats else self._enter, tally)
@@ -82,7 +86,9 @@ class Inbox:
 
     @staticmethod
     def _enter_once(tally: Tally, message: Message) -> None:
-        if message.kind == "exchange" and message.number < tally.inbox._collected:
+        inbox = tally.inbox
+        over = message.number < inbox._collected or message.sender in inbox._exchanges.get(message.number, ())
+        if message.kind == "exchange" and over:
             tally.received += 1
             tally.received_bytes += message.size
         else:
@@ -136,7 +142,7 @@ class Inbox:
 
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
-    agents an access line that their links share.
+    agents an access line that their links share. `meddlers` sit in the middle of some links.
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """
@@ -150,6 +156,8 @@ class Network:
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
         access: Mapping[int, AccessLaw] | None = None,
+        meddlers: Sequence[Meddler] = (),
+        chunk: int = 0,
     ) -> None:
         self._environment = environment
         self._default, self._laws = default, laws or {}
@@ -158,6 +166,7 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
+        self.meddling = Meddling(meddlers, topology, streams, chunk)
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -175,6 +184,8 @@ class Network:
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
         hint = f" ({lost} packets were lost; links that are `reliable` send them again)" if lost else ""
+        if self.meddling.dropped:
+            hint += f" (meddlers dropped {self.meddling.dropped} of them)"
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
         return (shown or "no agent waits for a message") + hint
 
@@ -185,18 +196,22 @@ class Network:
         source, target = edge
         law = self._law(edge)
         up, down = self._uplinks.get(source), self._downlinks.get(target)
-        if law.plain and up is None and down is None and isinstance(law.delay, ConstantDelay):
+        alone = up is None and down is None and (source, target) not in self.meddling
+        if law.plain and alone and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
         outages = None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *_link(edge))))
-        return RoughWire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
+        wire = RoughWire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
+        self.meddling.sit(self._environment, wire)
+        return wire
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)
         if not law.reliable:
             return wire
         backward = self.wires[edge[1], edge[0]]
-        return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target, Tally()))
+        door, cut_by = self._door(wire.target, Tally()), self.meddling.who_cuts(edge)
+        return ReliableChannel(self._environment, wire, backward, law, door, cut_by)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
@@ -213,11 +228,12 @@ class Network:
 
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
-        out, back = self.channels[edge], self.channels[edge[1], edge[0]]
-        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
-            wire.arrive = self._door(edge[1], wire, repeats=self._law(edge).duplication > 0)
+        out, back, law = self.channels[edge], self.channels[edge[1], edge[0]], self._law(edge)
+        repeats = law.duplication > 0 or edge in self.meddling
+        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
+            wire.arrive = self._door(edge[1], wire, repeats=repeats)
             return  # the inbox counts for the wire
-        door = self._door(edge[1], Tally())
+        door = self._door(edge[1], Tally(), repeats=repeats)
 
         def leave(packet: Packet) -> None:
             if isinstance(packet, Message):
@@ -229,7 +245,7 @@ class Network:
                 assert isinstance(out, ReliableChannel)
                 out.on_data(packet)
 
-        wire.deliver = leave
+        wire.deliver = Guard(wire, leave).check if law.tagged else leave
 
 
 def _link(edge: Edge) -> Edge:

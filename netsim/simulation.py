@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from netsim import clock
+from netsim import clock, meddling
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
@@ -19,6 +19,7 @@ from netsim.errors import ScenarioError
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
+from netsim.meddling import Deeds, Meddler
 from netsim.messages import Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network
@@ -49,7 +50,8 @@ class Simulation:
     convergence; `record` says how much of the private side is kept for scoring: everything, only what
     `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
     transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
-    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
+    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. `meddlers` are active
+    adversaries in the middle of links; what such a run shows is outside the papers' threat model. Bad input is a
     `ScenarioError` here, before time 0.
     """
 
@@ -69,6 +71,7 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
+    meddlers: tuple[Meddler, ...] = ()
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
@@ -100,6 +103,7 @@ class Simulation:
                 adversary.tapped(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
+        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links))
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -133,7 +137,11 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Run:
-    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only."""
+    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only.
+
+    `meddling` says what each active adversary did, and how much of it receivers caught; `rejected` counts the packets
+    that receivers of authenticated links rejected, for whatever reason. Both are in nobody's view.
+    """
 
     simulation: Simulation
     views: tuple[AdversaryView, ...]
@@ -143,6 +151,13 @@ class Run:
     time: float
     traffic: Mapping[str, int]
     interrupted: bool = False
+    meddling: tuple[Deeds, ...] = ()
+    rejected: int = 0
+
+    @property
+    def outside_model(self) -> str | None:
+        """The line that any result of a run with an active adversary has to carry; None for a run without."""
+        return meddling.outside_model(self.meddling)
 
     @property
     def largest_activations(self) -> int:
@@ -168,6 +183,8 @@ class _Execution:
             simulation.link_laws,
             self._observers(),
             {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)},
+            simulation.meddlers,
+            simulation.chunk,
         )
         self.loop.on_idle = self.network.waiting
         for tap in self.taps:
@@ -299,6 +316,8 @@ class _Execution:
             self.ended,
             traffic(self.network),
             interrupted,
+            self.network.meddling.deeds(),
+            sum(wire.rejected for wire in self.network.wires.values()),
         )
 
 

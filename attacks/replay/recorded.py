@@ -57,7 +57,7 @@ class Recorded(ABC):
             if row.event == "sent":
                 self._outgoing[row.kind, row.number] = row
             elif row.kind == "exchange":
-                self._exchanged.setdefault(row.number, {})[row.sender] = row
+                self._exchanged.setdefault(row.number, {}).setdefault(row.sender, row)  # the first one holds
             else:
                 self._direct.append(row)
         self._unsent = len(self._outgoing)
