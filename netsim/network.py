@@ -183,9 +183,8 @@ class Network:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
-        hint = f" ({lost} packets were lost; links that are `reliable` send them again)" if lost else ""
-        if self.meddling.dropped:
-            hint += f" (meddlers dropped {self.meddling.dropped} of them)"
+        whose = f" ({self.meddling.dropped} to meddlers)" if self.meddling.dropped else ""
+        hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)" if lost else ""
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
         return (shown or "no agent waits for a message") + hint
 
