@@ -8,6 +8,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, LinkOverride, LinkSpec
+from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
 
@@ -48,6 +49,7 @@ class Scenario(Model):
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None
     adversary: AdversarySpec = AdversarySpec()
+    meddlers: list[MeddlerSpec] = []
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()
     audit: AuditSpec | None = None
