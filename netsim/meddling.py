@@ -236,10 +236,11 @@ class Meddler:
         both = Adversary(self.name, self.links).tapped(topology)
         return frozenset(self.links) if self.directed and isinstance(self.links, tuple) else both
 
-    @property
-    def cuts_for_good(self) -> bool:
-        """Whether what it does could keep a reliable link from ever getting a packet through."""
-        return self.end == math.inf and any(isinstance(action, Drop | Alter) for action in self.actions)
+    def may_cut(self, *, tagged: bool) -> bool:
+        """Whether what it does could keep packets of a wire from ever being let in: it drops them, or (where the
+        receiver checks a tag) alters them, and does not end."""
+        kinds = (Drop, Alter) if tagged else (Drop,)
+        return self.end == math.inf and any(isinstance(action, kinds) for action in self.actions)
 
 
 def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge], LinkLaw]) -> None:

@@ -86,9 +86,10 @@ class Inbox:
 
     @staticmethod
     def _enter_once(tally: Tally, message: Message) -> None:
-        inbox = tally.inbox
-        over = message.number < inbox._collected or message.sender in inbox._exchanges.get(message.number, ())
-        if message.kind == "exchange" and over:
+        inbox, number = tally.inbox, message.number
+        if message.kind == "exchange" and (
+            number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
+        ):
             tally.received += 1
             tally.received_bytes += message.size
         else:
@@ -195,7 +196,7 @@ class Network:
         source, target = edge
         law = self._law(edge)
         up, down = self._uplinks.get(source), self._downlinks.get(target)
-        alone = up is None and down is None and (source, target) not in self.meddling
+        alone = up is None and down is None and edge not in self.meddling.edges
         if law.plain and alone and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
@@ -209,7 +210,7 @@ class Network:
         if not law.reliable:
             return wire
         backward = self.wires[edge[1], edge[0]]
-        door, cut_by = self._door(wire.target, Tally()), self.meddling.who_cuts(edge)
+        door, cut_by = self._door(wire.target, Tally()), self.meddling.who_cuts(edge, tagged=law.tagged)
         return ReliableChannel(self._environment, wire, backward, law, door, cut_by)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
@@ -228,7 +229,7 @@ class Network:
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
         out, back, law = self.channels[edge], self.channels[edge[1], edge[0]], self._law(edge)
-        repeats = law.duplication > 0 or edge in self.meddling
+        repeats = law.duplication > 0 or edge in self.meddling.edges
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
             wire.arrive = self._door(edge[1], wire, repeats=repeats)
             return  # the inbox counts for the wire

@@ -6,7 +6,7 @@ altered or marked is a new object.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 
 import numpy as np
@@ -44,13 +44,11 @@ class Meddling:
     def __init__(self, meddlers: Sequence[Meddler], topology: Topology, streams: Streams, chunk: int) -> None:
         self._tallies = [Tally(meddler, topology) for meddler in meddlers]
         self._streams, self._chunk = streams, chunk
-        self._on: Mapping[Edge, list[Tally]] = {}
+        self._on: dict[Edge, list[Tally]] = {}
         for tally in self._tallies:
             for edge in tally.edges:
                 self._on.setdefault(edge, []).append(tally)
-
-    def __contains__(self, edge: Edge) -> bool:
-        return edge in self._on
+        self.edges = self._on.keys()
 
     def sit(self, environment: VirtualEnvironment, wire: RoughWire) -> None:
         """Put those who sit on a wire there: the first one of the run's meets a packet first."""
@@ -61,11 +59,16 @@ class Meddling:
             rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
             wire.middle = onward = _Middle(environment, wire, tally, rng, noise, onward).meet
 
-    def who_cuts(self, edge: Edge) -> str:
-        """The names of those who may keep a reliable link from ever getting a packet through; empty if nobody."""
-        both = [*self._on.get(edge, []), *self._on.get((edge[1], edge[0]), [])]
-        names = dict.fromkeys(tally.meddler.name for tally in both if tally.meddler.cuts_for_good)
-        return ", ".join(map(repr, names))
+    def who_cuts(self, edge: Edge, *, tagged: bool) -> str:
+        """Who may keep a reliable link from ever getting a packet through and acknowledged; empty if nobody.
+
+        `tagged`: whether the receiver checks tags. What comes back are acknowledgements: nobody alters those.
+        """
+        if not self._on:
+            return ""
+        there = [tally for tally in self._on.get(edge, []) if tally.meddler.may_cut(tagged=tagged)]
+        back = [tally for tally in self._on.get((edge[1], edge[0]), []) if tally.meddler.may_cut(tagged=False)]
+        return ", ".join(dict.fromkeys(repr(tally.meddler.name) for tally in there + back))
 
     @property
     def dropped(self) -> int:

@@ -91,16 +91,16 @@ def test_where_it_sits():
 
 
 @pytest.mark.parametrize(
-    ("meddler", "cuts"),
+    ("meddler", "bare", "tagged"),
     [
-        (Meddler("m", "all", (Drop(0.1),)), True),
-        (Meddler("m", "all", (Alter(FlipSign()),)), True),
-        (Meddler("m", "all", (Drop(),), end=9.0), False),
-        (Meddler("m", "all", (Delay(9.0), Replay())), False),
+        (Meddler("m", "all", (Drop(0.1),)), True, True),
+        (Meddler("m", "all", (Alter(FlipSign()),)), False, True),
+        (Meddler("m", "all", (Drop(),), end=9.0), False, False),
+        (Meddler("m", "all", (Delay(9.0), Replay())), False, False),
     ],
 )
-def test_only_who_drops_or_alters_without_end_may_cut_a_link_for_good(meddler, cuts):
-    assert meddler.cuts_for_good is cuts
+def test_only_who_drops_or_alters_without_end_may_cut_a_link_for_good(meddler, bare, tagged):
+    assert (meddler.may_cut(tagged=False), meddler.may_cut(tagged=True)) == (bare, tagged)
 
 
 class TestAlterations:
