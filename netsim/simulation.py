@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from netsim import clock
+from netsim import clock, meddling
 from netsim.activity import Activity, Downtime, PoissonClock
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
@@ -21,6 +21,7 @@ from netsim.inside import Inside, Query
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
+from netsim.meddling import Deeds, Meddler
 from netsim.messages import Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network, downs
@@ -54,8 +55,9 @@ class Simulation:
     with an access line of their own. `compute` is the law of the time a private query takes, `compute_laws` gives
     agents one of their own (stragglers). `patience`: what an exchange does when messages are missing.
     `activation`: a clock at whose ticks agents begin their rounds (None: when their messages let them).
-    `downtimes`: agents that go down and come back. `measure` records convergence; `record` says how much of the
-    private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
+    `downtimes`: agents that go down and come back. `meddlers` are active adversaries in the middle of links; what
+    such a run shows is outside the papers' threat model. `measure` records convergence; `record` says how much of
+    the private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
     adversary), or nothing. With a folder `spool` every adversary's transcript is written there while the run goes
     on, to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded,
     and a run that is killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
@@ -81,6 +83,7 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
+    meddlers: tuple[Meddler, ...] = ()
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
@@ -113,6 +116,7 @@ class Simulation:
                 adversary.tapped(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
+        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links))
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -157,7 +161,11 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Run:
-    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only."""
+    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only.
+
+    `meddling` says what each active adversary did, and how much of it receivers caught; `rejected` counts the packets
+    that receivers of authenticated links rejected, for whatever reason. Both are in nobody's view.
+    """
 
     simulation: Simulation
     views: tuple[AdversaryView, ...]
@@ -167,6 +175,13 @@ class Run:
     time: float
     traffic: Mapping[str, int]
     interrupted: bool = False
+    meddling: tuple[Deeds, ...] = ()
+    rejected: int = 0
+
+    @property
+    def outside_model(self) -> str | None:
+        """The line that any result of a run with an active adversary has to carry; None for a run without."""
+        return meddling.outside_model(self.meddling)
 
     @property
     def largest_activations(self) -> int:
@@ -194,6 +209,8 @@ class _Execution:
             {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)},
             simulation.patience,
             {i: down.outages for i, down in simulation.downtimes.items()},
+            simulation.meddlers,
+            simulation.chunk,
         )
         self.loop.on_idle = self._waiting
         for tap in self.taps:
@@ -389,6 +406,8 @@ class _Execution:
             self.ended,
             traffic(self.network),
             interrupted,
+            self.network.meddling.deeds(),
+            sum(wire.rejected for wire in self.network.wires.values()),
         )
 
 

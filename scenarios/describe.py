@@ -171,7 +171,15 @@ def run(run: Run) -> Results:
             "time": run.time,
             "traffic": dict(run.traffic),
         },
-    }
+    } | _meddling(run)
+
+
+def _meddling(run: Run) -> Results:
+    """Who meddled, what receivers rejected, and the line that says what such a run is; nothing where nobody did."""
+    if run.outside_model is None:
+        return {}
+    deeds = [asdict(one) for one in run.meddling]
+    return {"meddling": deeds, "rejected": run.rejected, "outside_model": run.outside_model}
 
 
 def _convergence(run: Run) -> Results:
