@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
+from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.messages import Heard, Message
 from netsim.regularizers import Regularizer
@@ -81,7 +82,7 @@ class PublicKnowledge:
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
     `value_range` is the declared range of a feature, if any. `query_time`: how many seconds a private query takes,
-    None if that is random.
+    None if that is random. `codec` is how values go on the wire.
     """
 
     algorithm: "Algorithm"
@@ -94,6 +95,7 @@ class PublicKnowledge:
     ridge: float
     value_range: tuple[float, float] | None = None
     query_time: float | None = 0.0
+    codec: Codec = FLOAT64
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ import numpy as np
 
 from netsim.adversary import Tap
 from netsim.arrays import Array
+from netsim.codecs import FLOAT64 as PLAIN
+from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Message, Values, as_sent
+from netsim.messages import HEADER_BYTES, Message, Values, as_sent
 from netsim.network import Edge, Inbox
 from netsim.node import Heard
 from netsim.problems import Objective
@@ -41,13 +43,15 @@ class Place:
 class LiveNode:
     """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices.
 
-    `channels` are those of the whole network; `compute` draws how many seconds a private query takes.
+    `channels` are those of the whole network; `compute` draws how many seconds a private query takes. Every value
+    is encoded once, by `codec`, with `dither` if that is random; `header_bytes` is what a message weighs besides.
     """
 
     __slots__ = (
         "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges",
-        "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases", "_shape", "_taps", "agents",
-        "dimension", "id", "neighbors", "regularizer", "replicas", "weights",
+        "_encoder", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases",
+        "_shape", "_taps", "_value_bytes", "agents", "dimension", "id", "neighbors", "regularizer", "replicas",
+        "weights",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +69,9 @@ class LiveNode:
         record_queries: bool = False,
         taps: Sequence[Tap] = (),
         compute: Callable[[], float] | None = None,
+        codec: Codec = PLAIN,
+        dither: Dither | None = None,
+        header_bytes: int = HEADER_BYTES,
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
@@ -79,6 +86,8 @@ class LiveNode:
         self._queries = None if truth is None or not record_queries else truth.queries[place.id]
         self._releases = None if truth is None else truth.releases[place.id]
         self._compute = compute
+        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
+        self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
         self._exchanges = self._directs = 0
 
     @property
@@ -128,7 +137,8 @@ class LiveNode:
     async def exchange(self, **values: Array) -> Heard:
         number = self._exchanges
         self._exchanges = number + 1
-        message = Message(self.id, "exchange", number, self._sealed(values))
+        size = self._header_bytes + self._value_bytes * len(values)
+        message = Message(self.id, "exchange", number, self._sealed(values), size)
         for tap in self._taps:
             tap.sent(self._now(), message)
         self._broadcast(message)
@@ -162,11 +172,13 @@ class LiveNode:
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1
-        return Message(self.id, "direct", number, self._sealed(values))
+        size = self._header_bytes + self._value_bytes * len(values)
+        return Message(self.id, "direct", number, self._sealed(values), size)
 
     def _sealed(self, values: Values) -> Values:
-        """A copy that nobody can write to: a message does not change on its way."""
-        return {name: self._checked(value, "sends", name) for name, value in values.items()}
+        """As it goes on the wire, a copy that nobody can write to: a message does not change on its way."""
+        sent = {name: self._checked(value, "sends", name) for name, value in values.items()}
+        return sent if self._encoder is None else self._encoder(sent)
 
     def _checked(self, value: Array, does: str, name: str) -> Array:
         if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:

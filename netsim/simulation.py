@@ -14,12 +14,14 @@ from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
+from netsim.checks import whole
 from netsim.clock import VirtualEnvironment, VirtualLoop
+from netsim.codecs import FLOAT64, Codec, Dither
 from netsim.errors import ScenarioError
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
-from netsim.messages import Message
+from netsim.messages import HEADER_BYTES, Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network
 from netsim.problems import Problem
@@ -49,8 +51,8 @@ class Simulation:
     convergence; `record` says how much of the private side is kept for scoring: everything, only what
     `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
     transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
-    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
-    `ScenarioError` here, before time 0.
+    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. A message weighs
+    `header_bytes` and what the `codec` makes of each of its values. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -69,8 +71,11 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
+    codec: Codec = FLOAT64
+    header_bytes: int = HEADER_BYTES
 
     def __post_init__(self) -> None:
+        whole(self.header_bytes, "header_bytes", 0)
         if self.problem.agents != self.topology.agents:
             raise ScenarioError(
                 "problem",
@@ -123,6 +128,7 @@ class Simulation:
             ridge=self.problem.ridge,
             value_range=self.value_range,
             query_time=_query_time(self.compute),
+            codec=self.codec,
         )
 
     def run(self, watch: Watch | None = None) -> "Run":
@@ -213,6 +219,7 @@ class _Execution:
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
         compute = simulation.compute
+        dither = partial(dither_of, streams, simulation.chunk, i)
         place = Place(
             i,
             topology.agents,
@@ -234,6 +241,9 @@ class _Execution:
             record_queries=simulation.record == "everything",
             taps=tuple(tap for tap in self.taps if i in tap.adversary.nodes),
             compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
+            codec=simulation.codec,
+            dither=Dither(dither, simulation.replicas),
+            header_bytes=simulation.header_bytes,
         )
 
     def _closed(self, agent: int, x: Array) -> None:
@@ -305,6 +315,11 @@ class _Execution:
 def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
     """An agent's private noise, in this chunk of replicas."""
     return streams.generator("agent", agent, "noise", chunk)
+
+
+def dither_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
+    """What an agent's random codec draws, in this chunk of replicas. An audit hands it to a replay."""
+    return streams.generator("agent", agent, "codec", chunk)
 
 
 def _query_time(law: DelayLaw | None) -> float | None:
