@@ -48,8 +48,8 @@ class LiveNode:
     """
 
     __slots__ = (
-        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges",
-        "_encoder", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases",
+        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_encoder",
+        "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases",
         "_shape", "_taps", "_value_bytes", "agents", "dimension", "id", "neighbors", "regularizer", "replicas",
         "weights",
     )  # fmt: skip

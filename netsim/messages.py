@@ -35,11 +35,12 @@ class Message:
         self.kind: Kind = kind
         self.number = number
         self.values = values
-        if size is None:
-            size = HEADER_BYTES
+        weight = size
+        if weight is None:
+            weight = HEADER_BYTES
             for value in values.values():
-                size += FLOAT_BYTES * value.shape[-1]
-        self.size = size
+                weight += FLOAT_BYTES * value.shape[-1]
+        self.size = weight
 
     def __repr__(self) -> str:
         return f"Message({self.kind} {self.number} from agent {self.sender}: {', '.join(self.values)})"

@@ -8,8 +8,9 @@ nanoseconds. The payload is as long as the recorded size, all of it little endia
   the sequence number it acknowledges) and how many bytes follow, each an int32;
 - the values of one replica as the codec packs them, field after field in order of their names.
 
-Of a header of another size than `HEADER_BYTES` the first ones are there, or zeros follow. A sealed packet's payload is zeros: that it passed, and its size, is all that was heard. A packet of more than
-`MOST` bytes fits in no datagram: it carries as many whole values as do, its original length says the rest.
+Of a header of another size than `HEADER_BYTES` the first bytes are there, or zeros follow. A sealed packet's payload
+is zeros: that it passed, and its size, is all that was heard. A packet of more than `MOST` bytes fits in no datagram:
+it carries as many as do (of float64: whole values), its original length says the rest.
 A packet's comment gives kind, number, sequence number, attempt and fields.
 
 Source: draft-ietf-opsawg-pcapng (blocks), RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksums).
@@ -154,7 +155,9 @@ def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
     vector = value[replica]
     packed = codec.pack(vector)
     if not codec.lossless and codec.unpack(packed, vector.size).tobytes() != vector.tobytes():
-        raise TranscriptError(f"agent {row.sender}'s {name!r} at {row.time:g} s is nothing that {codec} can have made")
+        raise TranscriptError(
+            f"agent {row.sender}'s {name!r} at {row.time:g} s is nothing that {codec} can have made"
+        )
     return packed
 
 

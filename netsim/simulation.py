@@ -52,7 +52,8 @@ class Simulation:
     `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
     transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
     attack asks for it: memory stays bounded, and a run that is killed leaves what was written. A message weighs
-    `header_bytes` and what the `codec` makes of each of its values. Bad input is a `ScenarioError` here, before time 0.
+    `header_bytes` and what the `codec` makes of each of its values. Bad input is a `ScenarioError` here, before
+    time 0.
     """
 
     problem: Problem

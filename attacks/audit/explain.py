@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.audit.noise import NoiseScores, noise_scores
-from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, replay
+from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
-from netsim.errors import NetsimError, PrivacyError
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.codecs import Dither
+from netsim.errors import NetsimError, PrivacyError, TranscriptError
+from netsim.mechanisms import Gaussian, IntervalMechanism, Laplace
 
 ALONE = 8
 """Replicas of each sample that are replayed alone too."""
@@ -30,12 +31,19 @@ class Sample:
     """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary knows besides.
 
     `coins()` gives the agent's private coins from their start; `releases` its noisy values, granted for those
-    that are not on the wire verbatim.
+    that are not on the wire verbatim, and `dither` what its codec drew, if that is random.
     """
 
     view: AdversaryView
     coins: Callable[[], np.random.Generator]
     releases: list[Array]
+    dither: Dither | None = None
+
+    def replica(self, index: int) -> "Sample":
+        """One transcript alone."""
+        view = replace(self.view, transcript=self.view.transcript.replica(index))
+        releases = [release[index : index + 1] for release in self.releases]
+        return Sample(view, self.coins, releases, None if self.dither is None else self.dither.replica(index))
 
 
 @dataclass(frozen=True)
@@ -63,11 +71,12 @@ class Explained:
     ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace, ∞ where neither is meant; `laws[t]` is its mechanism's type
     and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
     uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
-    difference that no noise covers and that may be rounding. From message `granted_from` on (∞ if from none)
-    everything here holds for an adversary who is granted a release that is not on the wire verbatim, or that
-    the other world makes at another point: an upper bound for one who sees the wire. `complete` is false where the
+    difference that no noise covers and that may be rounding, or a random codec's doing. From message
+    `granted_from` on (∞ if from none) everything here holds for an adversary who is granted a release that is not on
+    the wire verbatim, or that the other world makes at another point: an upper bound for one who sees the wire.
+    `complete` is false where the
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
-    message k.
+    message k. `rounded`: the codec rounds what is released, `steps` are exact for that, and `cost` bounds them.
     """
 
     steps: Array
@@ -82,6 +91,7 @@ class Explained:
     complete: bool
     noise: NoiseScores
     unreliable_from: int | None
+    rounded: bool = False
 
     @property
     def replicas(self) -> int:
@@ -99,6 +109,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
+    rounded = _rounded(sample, agent, (true, told), (other, foil))
+    told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     leaks = _Leaks(agent, replicas, told.sendings)
@@ -126,16 +138,52 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         complete=not foil.out_of_releases,
         noise=noise_scores([a for a, _ in pairs], [a.value - b.value for a, b in pairs]),
         unreliable_from=told.unreliable_from,
+        rounded=rounded is not None,
     )
 
 
 def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
     try:
-        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases)
+        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
     except NetsimError:
         raise
     except Exception as error:
         raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
+
+
+Granted = tuple[Hypothesis, Replayed]
+"""A hypothesis, and its replay on granted releases."""
+
+
+def _rounded(sample: Sample, agent: int, told: Granted, foil: Granted) -> tuple[Replayed, Replayed] | None:
+    """Both replays with the releases as the codec rounded them, in place of those on granted ones.
+
+    None where the codec is lossless or its cells are not known, where a release is not on the wire or its mechanism
+    does not know what an interval costs, and where the agent's code goes on with a release as it was before it was
+    rounded: then a replay on the rounded one comes to other values.
+    """
+    codec = sample.view.public.codec
+    if codec.lossless or not all(isinstance(r.mechanism, IntervalMechanism) for r in told[1].releases):
+        return None
+    found: list[Replayed] = []
+    for hypothesis, granted in (told, foil):
+        try:
+            found.append(replay(sample.view, agent, hypothesis, sample.coins()))
+        except TranscriptError:
+            return None
+        if not _same_values(granted, found[-1]):
+            return None
+    return found[0], found[1]
+
+
+def _same_values(granted: Replayed, rounded: Replayed) -> bool:
+    pairs = list(zip(granted.releases, rounded.releases, strict=False))
+    return (
+        len(granted.releases) == len(rounded.releases)
+        and granted.departure == rounded.departure
+        and len(granted.sendings) == len(rounded.sendings)
+        and all(b.sent_in is not None and np.array_equal(bits(a.value), bits(b.value)) for a, b in pairs)
+    )
 
 
 def _check_reproduced(agent: int, told: Replayed) -> None:
@@ -189,13 +237,7 @@ def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Repla
     replicas = sample.view.replicas
     for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
         one = slice(r, r + 1)
-        view = replace(sample.view, transcript=sample.view.transcript.replica(r))
-        alone = _replayed(
-            Sample(view, sample.coins, [release[one] for release in sample.releases]),
-            agent,
-            true,
-            f"replica {r} alone",
-        )
+        alone = _replayed(sample.replica(r), agent, true, f"replica {r} alone")
         same = len(alone.releases) == len(told.releases) and all(
             np.array_equal(_variance(a), _variance(b)[one])
             for a, b in zip(alone.releases, told.releases, strict=True)
@@ -241,6 +283,8 @@ class _Leaks:
         silent = np.equal(_variance(a), 0)
         difference = np.where(silent, np.abs(a.value - b.value), 0.0)
         rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
+        if a.cells is not None:
+            rounding = rounding + np.where(silent, a.cells[1] - a.cells[0], 0.0)
         message = a.made_before if a.sent_in is None else a.sent_in
         when = self._date(message)
         found = Uncovered(

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate
+from attacks.gradients.baton import GradientEstimate, check_lossless
 from netsim.adversary import AdversaryView
 from netsim.algorithms import PrivateGradientDescent
 from netsim.arrays import Array
@@ -23,11 +23,12 @@ from netsim.errors import AttackError
 def through_differences(view: AdversaryView) -> list[GradientEstimate]:
     """One estimate per agent and round for which nothing was missed.
 
-    You get an `AttackError` where the algorithm is no private gradient descent.
+    You get an `AttackError` where the algorithm is no private gradient descent, or a codec changes what is sent.
     """
     algorithm = view.public.algorithm
     if not isinstance(algorithm, PrivateGradientDescent):
         raise AttackError(f"{type(algorithm).__name__} is not private gradient descent: this inversion is its own")
+    check_lossless(view)
     told: dict[tuple[int, int], Array] = {}
     for row in view.transcript:
         if row.kind == "exchange":

@@ -90,5 +90,6 @@ FLOAT64 = Float64()
 
 
 def within(encoded: Array, low: Array, high: Array) -> Mask:
-    """Where low ≤ encoded ≤ high, or all are no numbers."""
-    return ((low <= encoded) & (encoded <= high)) | (np.isnan(encoded) & np.isnan(low) & np.isnan(high))
+    """Where low ≤ encoded ≤ high, or all are the same bits, of what is not a number."""
+    same = (encoded.view(np.uint64) == low.view(np.uint64)) & (encoded.view(np.uint64) == high.view(np.uint64))
+    return ((low <= encoded) & (encoded <= high)) | same

@@ -51,7 +51,8 @@ class Encoder:
     def __call__(self, values: Values) -> Values:
         """What receivers decode, field by field; read-only."""
         codec, draws = self._codec, self._draws
-        encoded = {name: codec.encode(values[name], None if draws is None else next(draws)) for name in sorted(values)}
-        for value in encoded.values():
-            value.setflags(write=False)
+        encoded: Values = {}
+        for name in sorted(values):
+            encoded[name] = codec.encode(values[name], None if draws is None else next(draws))
+            encoded[name].setflags(write=False)
         return {name: encoded[name] for name in values}

@@ -159,4 +159,5 @@ def _common_measure(vector: Array) -> float:
     least = int(np.min(exponent)) - MANTISSA
     wholes = np.ldexp(np.abs(mantissa), MANTISSA).astype(np.int64).tolist()
     shifts = (exponent - MANTISSA - least).tolist()
-    return math.ldexp(reduce(math.gcd, (number << shift for number, shift in zip(wholes, shifts, strict=True))), least)
+    measure = reduce(math.gcd, (number << shift for number, shift in zip(wholes, shifts, strict=True)))
+    return math.ldexp(measure, least)
