@@ -11,6 +11,7 @@ from attacks.reconstruction import Prior
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
 from netsim.claims import Adjacency
+from netsim.codecs import Codec
 from netsim.errors import ScenarioError
 from netsim.links import AccessLaw, LinkLaw
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
@@ -210,6 +211,8 @@ class _Builder:
                 replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
+                codec=self._codec(),
+                header_bytes=scenario.messages.header,
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
@@ -246,6 +249,12 @@ class _Builder:
                     f"access.agents[{index}]", agent, "no such agent", f"0 … {self.topology.agents - 1}"
                 )
         return {"access_laws": dict.fromkeys(spec.agents, line)}
+
+    def _codec(self) -> Codec:
+        try:
+            return self.scenario.messages.codec.build()
+        except ScenarioError as error:
+            raise error.under("messages.codec") from None
 
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()

@@ -18,6 +18,8 @@ Norm = Literal["l2", "linf"]
 SLACK = 1e-9
 """Relative: what rounding may do to a bound on what a codec can have made."""
 MANTISSA = 53
+TINY = float(np.finfo(float).tiny)
+"""Below it float64 has fewer bits."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Quantizer(Codec):
         """By |ξ·C(v) − v| < ‖v‖/s: a bound that holds, not the set itself."""
         shrinkage, largest = self.shrinkage(encoded.shape[-1]), np.fmax(np.abs(low), np.abs(high))
         with np.errstate(all="ignore"):
-            reach = self._norm(largest) * (1 / self._levels + SLACK)
+            reach = self._norm(largest) * (1 / self._levels + SLACK) + TINY
             near = (low - reach <= shrinkage * encoded) & (shrinkage * encoded <= high + reach)
         return near | ~np.isfinite(encoded) | ~np.isfinite(reach)
 
@@ -133,7 +135,7 @@ class ScaledSign(Codec):
         with np.errstate(all="ignore"):
             most = _mean_magnitude(np.fmax(np.abs(low), np.abs(high))) * (1 + SLACK)
             mean = np.abs(encoded)
-            sized = (_mean_magnitude(least) * (1 - SLACK) <= mean) & (mean <= most)
+            sized = (_mean_magnitude(least) * (1 - SLACK) <= mean + TINY) & (mean <= most + TINY)
         signed = np.where(encoded < 0, low < 0, high >= 0) | (encoded == 0)
         return (sized & signed) | ~np.isfinite(encoded) | ~np.isfinite(most)
 

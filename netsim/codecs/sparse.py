@@ -15,28 +15,30 @@ from netsim.messages import FLOAT_BYTES, as_sent
 
 @dataclass(frozen=True)
 class _Sparse(Codec):
-    """At most `k` coordinates, or the `share` of them (rounded up): give one of the two.
+    """At most `k` coordinates, or the `fraction` of them (rounded up): give one of the two.
 
     On the wire: k indices in ascending order, each of as few whole bytes as d needs, then their float64 values;
     where fewer differ from zero the first zeros fill up. The plain vector, if that is not more bytes.
     """
 
     k: int | None = None
-    share: float | None = None
+    fraction: float | None = None
 
     def __post_init__(self) -> None:
-        if (self.k is None) == (self.share is None):
-            raise ScenarioError("k", self.k, "k or share, one of them", "k: a number, or share: of the coordinates")
+        if (self.k is None) == (self.fraction is None):
+            raise ScenarioError(
+                "k", self.k, "k or fraction, one of them", "k: a number, or fraction: of the coordinates"
+            )
         if self.k is not None:
             whole(self.k, "k")
-        if self.share is not None and not 0 < self.share <= 1:
-            raise ScenarioError("share", self.share, "no share of the coordinates", "0 < share <= 1")
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise ScenarioError("fraction", self.fraction, "no fraction of the coordinates", "0 < fraction <= 1")
 
     def kept(self, dimension: int) -> int:
         """How many coordinates are sent: all, where k is more than there are."""
         if self.k is not None:
             return min(self.k, dimension)
-        return max(1, int(np.ceil(cast(float, self.share) * dimension)))
+        return max(1, int(np.ceil(cast(float, self.fraction) * dimension)))
 
     def size(self, dimension: int) -> int:
         return min(self.kept(dimension) * (_index_bytes(dimension) + FLOAT_BYTES), FLOAT_BYTES * dimension)

@@ -8,6 +8,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, LinkOverride, LinkSpec
+from scenarios.schema.messages import MessageSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
 
@@ -47,6 +48,7 @@ class Scenario(Model):
     links: LinkSpec = LinkSpec()
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None
+    messages: MessageSpec = MessageSpec()
     adversary: AdversarySpec = AdversarySpec()
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()
