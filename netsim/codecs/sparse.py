@@ -26,9 +26,7 @@ class _Sparse(Codec):
 
     def __post_init__(self) -> None:
         if (self.k is None) == (self.fraction is None):
-            raise ScenarioError(
-                "k", self.k, "k or fraction, one of them", "k: a number, or fraction: of the coordinates"
-            )
+            raise ScenarioError("k", self.k, "one of k and fraction is asked for", "k, or a fraction")
         if self.k is not None:
             whole(self.k, "k")
         if self.fraction is not None and not 0 < self.fraction <= 1:

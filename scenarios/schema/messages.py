@@ -36,7 +36,7 @@ class Float16(Model):
 
 
 class FixedPoint(Model):
-    """A grid of `bits` bits between −`limit` and `limit`; the nearest point of it, or one of the two around at random."""
+    """A grid of `bits` bits between −`limit` and `limit`; the nearest point, or one of the two around."""
 
     kind: Literal["fixed_point"]
     bits: Annotated[int, Field(ge=2, le=32)] = 16

@@ -112,12 +112,8 @@ def test_without_noise_the_verdict_is_what_the_bytes_say(codec, target):
     simulation, pair, _ = private_world(codec, scale=0.0)
     pair = replace(pair, hypotheses=(pair.hypotheses[0], LeastSquares(np.eye(4), np.arange(4) * target, 0.5)))
     found = judged(simulation, pair, claim_of(1.0, 0.0), attack=None, trials=100)
-    zero, one = (
-        np.array(
-            [r.values["x"][0] for r in sample_of(simulation, pair, world, 2).view.at_node(1) if r.event == "sent"]
-        )
-        for world in (0, 1)
-    )
+    views = [sample_of(simulation, pair, world, 2).view for world in (0, 1)]
+    zero, one = (np.array([r.values["x"][0] for r in view.at_node(1) if r.event == "sent"]) for view in views)
     gap = np.max(np.abs(zero - one))
     if not codec.random:
         assert gap == 0 or gap > 1e-3
