@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
 from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither
-from netsim.errors import NetsimError, PrivacyError, TranscriptError
-from netsim.mechanisms import Gaussian, IntervalMechanism, Laplace
+from netsim.errors import NetsimError, PrivacyError
+from netsim.mechanisms import Gaussian, Laplace
 
 ALONE = 8
 """Replicas of each sample that are replayed alone too."""
@@ -109,7 +110,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
-    rounded = _rounded(sample, agent, (true, told), (other, foil))
+    rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
     told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
@@ -118,6 +119,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         leaks.release(a, b)
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
+    for one, two in same_by_chance(told, foil):
+        leaks.dithered(one, two)
     random_times = sample.view.public.query_time is None
     departures = [] if foil.out_of_releases else [foil.departure]
     departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
@@ -149,55 +152,6 @@ def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) ->
         raise
     except Exception as error:
         raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
-
-
-Granted = tuple[Hypothesis, Replayed]
-"""A hypothesis, and its replay on granted releases."""
-
-
-def _rounded(sample: Sample, agent: int, told: Granted, foil: Granted) -> tuple[Replayed, Replayed] | None:
-    """Both replays with the releases as the codec rounded them, in place of those on granted ones.
-
-    None where the codec is lossless or its cells are not known, where a release is not on the wire or its mechanism
-    does not know what an interval costs, and where the agent's code goes on with a release as it was before it was
-    rounded: then a replay on the rounded one comes to other values.
-    """
-    codec = sample.view.public.codec
-    if codec.lossless or not all(isinstance(r.mechanism, IntervalMechanism) for r in told[1].releases):
-        return None
-    found: list[Replayed] = []
-    for hypothesis, granted in (told, foil):
-        try:
-            found.append(replay(sample.view, agent, hypothesis, sample.coins()))
-        except TranscriptError:
-            return None
-        if not _same_values(granted, found[-1]):
-            return None
-    return found[0], found[1]
-
-
-def _same_values(granted: Replayed, rounded: Replayed) -> bool:
-    pairs = list(zip(granted.releases, rounded.releases, strict=False))
-    return (
-        len(granted.releases) == len(rounded.releases)
-        and granted.departure == rounded.departure
-        and len(granted.sendings) == len(rounded.sendings)
-        and all(b.sent_in is not None and np.array_equal(bits(a.value), bits(b.value)) for a, b in pairs)
-    )
-
-
-def _check_reproduced(agent: int, told: Replayed) -> None:
-    wrong = None
-    if told.departure is not None:
-        wrong = f"at its message {told.departure.message} {told.departure.what}"
-    for comparison in told.comparisons:
-        if wrong is None and not comparison.identical:
-            wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
-    if wrong is not None:
-        raise PrivacyError(
-            f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
-            "code draws randomness that does not come through its node"
-        )
 
 
 def _granted_from(told: Replayed) -> float:
@@ -277,6 +231,19 @@ class _Leaks:
             f"function of its private gradients (the two worlds differ by {c.difference:.1e})",
         )
         self._note(found, c.visible, c.differs)
+
+    def dithered(self, one: Comparison, two: Comparison) -> None:
+        """The same by chance: another dither might have told the worlds apart."""
+        assert one.value is not None
+        assert two.value is not None
+        when = self._date(one.message)
+        sentence = (
+            f"agent {self.agent} encodes another {one.name!r} at its activation {when} in the other world, "
+            "and the codec drew the same of both"
+        )
+        differs = np.logical_and(np.any(bits(one.value) != bits(two.value), axis=-1), one.judged)
+        found = Uncovered(self.agent, one.message, when, one.name, sentence)
+        self._note(found, np.zeros(len(self.first), dtype=bool), differs)
 
     def release(self, a: Release, b: Release) -> None:
         """A release without noise in some coordinate, where the worlds differ."""

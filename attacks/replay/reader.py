@@ -164,8 +164,9 @@ class _Reader(Recorded):
                 continue
             possible = None if identical else self._possible(value, observed)
             predicted = observed if identical else encoded
+            kept = value.copy() if self._codec.random else None
             self._found.comparisons.append(
-                Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged)
+                Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
             )
 
     def _possible(self, value: Array, observed: Array) -> Mask:

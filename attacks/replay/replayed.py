@@ -52,7 +52,8 @@ class Comparison(NamedTuple):
 
     It is a field of the agent's `message`-th message, from 0. `possible` (replicas, dimension) says where the codec
     may have made the observed one of a value that differs from this one by rounding: by `ULPS` units in the last
-    place of the largest number that this coordinate of the agent has carried. None where nothing differs.
+    place of the largest number that this coordinate of the agent has carried. None where nothing differs. `value` is
+    what the hypothesis would have encoded, kept where the codec is random: two values may become the same by chance.
     """
 
     message: int
@@ -62,6 +63,7 @@ class Comparison(NamedTuple):
     predicted: Array
     possible: Mask | None
     judged: Mask
+    value: Array | None = None
 
     @property
     def identical(self) -> bool:

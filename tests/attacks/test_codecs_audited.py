@@ -149,6 +149,9 @@ def test_what_the_codec_rounds_away_is_not_held_against_anybody():
     assert found.uncovered is None
     assert all(e.epsilon.lower == 0 for e in found.exact)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
+    lucky = judged(replace(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=60)
+    assert lucky.judgement.verdict is Verdict.UNDERPOWERED  # no transcript of these shows a difference
+    assert "the codec drew the same of both" in lucky.judgement.reason
     exact = judged(simulation, pair, claim_of(1.0, 0.0), attack=None)
     assert exact.judgement.verdict is Verdict.UNPROTECTED
 
