@@ -154,6 +154,20 @@ def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) ->
         raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
 
 
+def _check_reproduced(agent: int, told: Replayed) -> None:
+    wrong = None
+    if told.departure is not None:
+        wrong = f"at its message {told.departure.message} {told.departure.what}"
+    for comparison in told.comparisons:
+        if wrong is None and not comparison.identical:
+            wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
+    if wrong is not None:
+        raise PrivacyError(
+            f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
+            "code draws randomness that does not come through its node"
+        )
+
+
 def _granted_from(told: Replayed) -> float:
     return min((r.made_before for r in told.releases if r.sent_in is None), default=math.inf)
 
