@@ -220,7 +220,7 @@ class _Execution:
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
         compute = simulation.compute
-        dither = partial(dither_of, streams, simulation.chunk, i)
+        draws = partial(dither_of, streams, simulation.chunk, i)
         place = Place(
             i,
             topology.agents,
@@ -243,7 +243,7 @@ class _Execution:
             taps=tuple(tap for tap in self.taps if i in tap.adversary.nodes),
             compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
             codec=simulation.codec,
-            dither=Dither(dither, simulation.replicas),
+            dither=Dither(draws, simulation.replicas) if simulation.codec.random else None,
             header_bytes=simulation.header_bytes,
         )
 

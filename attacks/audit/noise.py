@@ -58,7 +58,7 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     previous: Array | None = None
     earlier: Array | None = None
     signs = np.random.default_rng(0)
-    within = np.random.default_rng(crc32(b"".join(release.observed.tobytes() for release in releases)))
+    within = np.random.default_rng(_fingerprint(releases))
     rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
     for release, difference in zip(releases, differences, strict=True):
         scores, noisy = _normal_scores(release, within)
@@ -75,6 +75,15 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
         earlier = signed if earlier is None else earlier + signed
         previous = scores
     return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
+
+def _fingerprint(releases: list[Release]) -> int:
+    """Of what was rounded: samples must not share their draws within cells."""
+    number = 0
+    for release in releases:
+        if release.cells is not None:
+            number = crc32(release.observed.tobytes(), number)
+    return number
 
 
 def check_noise(samples: list[NoiseScores]) -> NoiseCheck:

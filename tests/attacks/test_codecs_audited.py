@@ -21,7 +21,7 @@ from netsim.schedules import Constant
 from scenarios.runner import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.attacks.test_audit_end_to_end import Averaging, record_pair
-from tests.worlds import READINGS, ROUGH, coins, digits_problem, dp_recal, synthetic_problem, tapped_ring
+from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]
 """Deterministic, coordinate by coordinate: their releases are priced as they are on the wire."""
@@ -285,4 +285,3 @@ def test_inversions_refuse_what_they_cannot_be_exact_about(algorithm):
     with pytest.raises(AttackError, match=r"Float32\(\) changes what is sent"):
         infer(run.views[0])
     assert infer(tapped_ring(synthetic_problem(), algorithm, codec=Float64()).run().views[0])
-    assert coins(run, 1) is not None
