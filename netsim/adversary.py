@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
+from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.inside import Inside
 from netsim.messages import Heard, Message
@@ -95,7 +96,7 @@ class PublicKnowledge:
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
     `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query takes
     agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the agents
-    that may be stopped and begin anew.
+    that may be stopped and begin anew. `codec` is how values go on the wire.
     """
 
     algorithm: "Algorithm"
@@ -110,6 +111,7 @@ class PublicKnowledge:
     query_times: tuple[float | None, ...] = ()
     patience: Patience = WAIT_FOR_ALL
     forgetful: frozenset[int] = frozenset()
+    codec: Codec = FLOAT64
 
     def query_time(self, agent: int) -> float | None:
         """How many seconds a private query takes this agent, None if that is random."""

@@ -9,11 +9,13 @@ import numpy as np
 from netsim.activity import Activity
 from netsim.adversary import Tap
 from netsim.arrays import Array
+from netsim.codecs import FLOAT64 as PLAIN
+from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError
 from netsim.inbox import Inbox
 from netsim.inside import Query
 from netsim.mechanisms import Mechanism
-from netsim.messages import Message, Values, as_sent
+from netsim.messages import HEADER_BYTES, Message, Values, as_sent
 from netsim.network import Edge
 from netsim.node import Heard
 from netsim.problems import Objective
@@ -46,13 +48,15 @@ class LiveNode:
     `channels` are those of the whole network; `compute` draws how many seconds a private query takes; `activity`
     says when it may act (None: whenever it wants); what it asks of its objective and what it releases is kept in
     `queries` and `releases` (None: it is not). `patient`: its exchanges may end without some messages, and taps at
-    its door are told when they do.
+    its door are told when they do. Every value is encoded once, by `codec`, with `dither` if that is random;
+    `header_bytes` is what a message weighs besides.
     """
 
     __slots__ = (
         "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
-        "_exchanges", "_inbox", "_noise", "_noise_stream", "_objective", "_patient", "_queries", "_releases",
-        "_shape", "_taps", "agents", "dimension", "id", "neighbors", "regularizer", "replicas", "weights",
+        "_encoder", "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_patient",
+        "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "dimension", "id", "neighbors",
+        "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +76,9 @@ class LiveNode:
         compute: Callable[[], float] | None = None,
         activity: Activity | None = None,
         patient: bool = False,
+        codec: Codec = PLAIN,
+        dither: Dither | None = None,
+        header_bytes: int = HEADER_BYTES,
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
@@ -85,6 +92,8 @@ class LiveNode:
         self._taps = taps
         self._queries, self._releases = queries, releases
         self._compute, self._activity, self._patient = compute, activity, patient
+        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
+        self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
         self._exchanges = self._directs = 0
 
     @property
@@ -139,7 +148,8 @@ class LiveNode:
             await self._activity.turn()
         number = self._exchanges
         self._exchanges = number + 1
-        message = Message(self.id, "exchange", number, self._sealed(values))
+        size = self._header_bytes + self._value_bytes * len(values)
+        message = Message(self.id, "exchange", number, self._sealed(values), size)
         for tap in self._taps:
             tap.sent(self._now(), message)
         self._broadcast(message)
@@ -189,11 +199,13 @@ class LiveNode:
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1
-        return Message(self.id, "direct", number, self._sealed(values))
+        size = self._header_bytes + self._value_bytes * len(values)
+        return Message(self.id, "direct", number, self._sealed(values), size)
 
     def _sealed(self, values: Values) -> Values:
-        """A copy that nobody can write to: a message does not change on its way."""
-        return {name: self._checked(value, "sends", name) for name, value in values.items()}
+        """As it goes on the wire, a copy that nobody can write to: a message does not change on its way."""
+        sent = {name: self._checked(value, "sends", name) for name, value in values.items()}
+        return sent if self._encoder is None else self._encoder(sent)
 
     def _checked(self, value: Array, does: str, name: str) -> Array:
         if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:

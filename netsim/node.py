@@ -40,6 +40,10 @@ class Heard:
     def __getitem__(self, name: str) -> dict[int, Array]:
         return dict(zip(self._node.neighbors, self.values(name), strict=True))
 
+    def told(self, name: str) -> Array:
+        """What I told under this name, as the others decode it; read-only."""
+        return self._told.values[name]
+
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
         return self._node.weights @ _stacked([self._told.values[name], *self.values(name)])

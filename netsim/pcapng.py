@@ -6,11 +6,12 @@ nanoseconds. The payload is as long as the recorded size, all of it little endia
 
 - sender, receiver (-1: everybody), kind (0 exchange, 1 direct, 2 acknowledgement), number (of an acknowledgement:
   the sequence number it acknowledges) and how many bytes follow, each an int32;
-- the float64 values of one replica, field after field in order of their names;
+- the values of one replica as the codec packs them, field after field in order of their names;
 - where the link is authenticated, a tag: 16 zeros in its place.
 
-A sealed packet's payload is zeros: that it passed, and its size, is all that was heard. A packet of more than
-`MOST` bytes fits in no datagram: it carries as many whole values as do, its original length says the rest.
+Of a header of another size than `HEADER_BYTES` the first bytes are there, or zeros follow. A sealed packet's payload
+is zeros: that it passed, and its size, is all that was heard. A packet of more than `MOST` bytes fits in no datagram:
+it carries as many as do (of float64: whole values), its original length says the rest.
 A packet's comment gives kind, number, sequence number, attempt and fields.
 
 Source: draft-ietf-opsawg-pcapng (blocks), RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksums).
@@ -18,10 +19,12 @@ Source: draft-ietf-opsawg-pcapng (blocks), RFC 791 (IPv4), RFC 768 (UDP), RFC 10
 
 import struct
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
+from netsim.codecs import FLOAT64, Codec
 from netsim.errors import TranscriptError
-from netsim.messages import ACK_BYTES, FLOAT_BYTES, HEADER_BYTES, TAG_BYTES, Kind
+from netsim.messages import ACK_BYTES, HEADER_BYTES, TAG_BYTES, Kind
 from netsim.transcript import EVERYBODY, Place, Record
 
 PORTS: dict[Kind, int] = {"exchange": 61001, "direct": 61002, "ack": 61003, "sealed": 61004}
@@ -45,20 +48,24 @@ def export(
     place: Place = "link",
     epoch: int = 0,
     comments: bool = True,
+    codec: Codec = FLOAT64,
+    header_bytes: int = HEADER_BYTES,
 ) -> int:
     """Write the rows heard at this place, one at a time; returns how many. The file is overwritten.
 
     `rows` is a `Transcript` or, without loading it, a `SpooledTranscript`. `epoch` is what virtual time 0 is called,
-    in seconds since 1970. Who may see the file: whoever placed the taps. You get a `TranscriptError` for a replica
-    or an address that there is not, a time that no timestamp can say, and a size that is not the packet's.
+    in seconds since 1970. `codec` and `header_bytes` are those of the run. Who may see the file: whoever placed the
+    taps. You get a `TranscriptError` for a replica or an address that there is not, a time that no timestamp can say,
+    a size that is not the packet's, and a value that the codec cannot have made.
     """
     count = 0
+    payload = partial(_payload, replica=replica, codec=codec, header=header_bytes)
     with path.open("wb") as file:
         file.write(_section())
         file.write(_interface(place))
         for row in rows:
             if row.place == place:
-                file.write(_packet(row, replica, epoch, comments))
+                file.write(_packet(row, payload(row), epoch, comments))
                 count += 1
     return count
 
@@ -86,8 +93,7 @@ def _interface(place: Place) -> bytes:
     return _block(INTERFACE, body + options)
 
 
-def _packet(row: Record, replica: int, epoch: int, comments: bool) -> bytes:
-    payload = _payload(row, replica)
+def _packet(row: Record, payload: bytes, epoch: int, comments: bool) -> bytes:
     datagram = _datagram(row, payload)
     when = round(row.time * 1e9) + epoch * 10**9
     if not 0 <= when < 2**64:
@@ -128,27 +134,33 @@ def _comment(row: Record) -> str:
 # ── the packet itself ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _payload(row: Record, replica: int) -> bytes:
+def _payload(row: Record, replica: int, codec: Codec, header: int) -> bytes:
     if row.kind == "sealed":
         return bytes(min(row.size, MOST))
-    numbers = b"".join(_numbers(row, name, replica) for name in sorted(row.values))
-    tag = row.size - (ACK_BYTES if row.kind == "ack" else HEADER_BYTES) - len(numbers)
+    numbers = b"".join(_numbers(row, name, replica, codec) for name in sorted(row.values))
+    length = ACK_BYTES if row.kind == "ack" else header
+    tag = row.size - length - len(numbers)
     if tag not in (0, TAG_BYTES):
         raise TranscriptError(
             f"{row.kind} {row.number} of agent {row.sender} at {row.time:g} s: recorded with {row.size} bytes, but a "
-            f"header of {HEADER_BYTES} and {len(numbers) // FLOAT_BYTES} values of {FLOAT_BYTES} bytes each, with or "
-            f"without a tag of {TAG_BYTES}"
+            f"header of {length} and values of {len(numbers)} bytes by {codec}, with or without a tag of {TAG_BYTES}"
         )
     number = row.sequence if row.kind == "ack" else row.number
-    header = struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers))
-    return (header + numbers + bytes(tag))[:MOST]
+    head = struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers))
+    return (head[:length].ljust(length, b"\0") + numbers + bytes(tag))[:MOST]
 
 
-def _numbers(row: Record, name: str, replica: int) -> bytes:
+def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
     value = row.values[name]
     if not 0 <= replica < len(value):
         raise TranscriptError(f"replica {replica} was asked for; the transcript has 0 … {len(value) - 1}")
-    return value[replica].astype("<f8", copy=False).tobytes()
+    vector = value[replica]
+    packed = codec.pack(vector)
+    if not codec.lossless and codec.unpack(packed, vector.size).tobytes() != vector.tobytes():
+        raise TranscriptError(
+            f"agent {row.sender}'s {name!r} at {row.time:g} s is nothing that {codec} can have made"
+        )
+    return packed
 
 
 def _datagram(row: Record, payload: bytes) -> bytes:

@@ -15,14 +15,16 @@ from netsim.activity import Activity, Downtime, PoissonClock
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
+from netsim.checks import whole
 from netsim.clock import VirtualEnvironment, VirtualLoop
+from netsim.codecs import FLOAT64, Codec, Dither
 from netsim.errors import ScenarioError, StalledError
 from netsim.inside import Inside, Query
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
 from netsim.meddling import Deeds, Meddler
-from netsim.messages import Message
+from netsim.messages import HEADER_BYTES, Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network, downs
 from netsim.outages import Switch
@@ -55,12 +57,13 @@ class Simulation:
     with an access line of their own. `compute` is the law of the time a private query takes, `compute_laws` gives
     agents one of their own (stragglers). `patience`: what an exchange does when messages are missing.
     `activation`: a clock at whose ticks agents begin their rounds (None: when their messages let them).
-    `downtimes`: agents that go down and come back. `meddlers` are active adversaries in the middle of links; what
-    such a run shows is outside the papers' threat model. `measure` records convergence; `record` says how much of
-    the private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
-    adversary), or nothing. With a folder `spool` every adversary's transcript is written there while the run goes
-    on, to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded,
-    and a run that is killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
+    `downtimes`: agents that go down and come back. A message weighs `header_bytes` and what the `codec` makes of
+    each of its values. `meddlers` are active adversaries in the middle of links; what such a run shows is outside
+    the papers' threat model. `measure` records convergence; `record` says how much of the private side is kept for
+    scoring: everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With
+    a folder `spool` every adversary's transcript is written there while the run goes on, to NAME.spool
+    (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run that is
+    killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -84,8 +87,11 @@ class Simulation:
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
     meddlers: tuple[Meddler, ...] = ()
+    codec: Codec = FLOAT64
+    header_bytes: int = HEADER_BYTES
 
     def __post_init__(self) -> None:
+        whole(self.header_bytes, "header_bytes", 0)
         if self.problem.agents != self.topology.agents:
             raise ScenarioError(
                 "problem",
@@ -142,6 +148,7 @@ class Simulation:
             query_times=tuple(_query_time(self.compute_law(i)) for i in range(self.topology.agents)),
             patience=self.patience,
             forgetful=self.forgetful,
+            codec=self.codec,
         )
 
     def compute_law(self, agent: int) -> DelayLaw | None:
@@ -266,6 +273,7 @@ class _Execution:
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
         compute = simulation.compute_law(i)
+        draws = partial(dither_of, streams, simulation.chunk, i)
         place = Place(
             i,
             topology.agents,
@@ -289,6 +297,9 @@ class _Execution:
             compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
             activity=self.activities.get(i),
             patient=not simulation.patience.endless,
+            codec=simulation.codec,
+            dither=Dither(draws, simulation.replicas) if simulation.codec.random else None,
+            header_bytes=simulation.header_bytes,
         )
 
     def _unsteady(self) -> Iterable[int]:
@@ -414,6 +425,11 @@ class _Execution:
 def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
     """An agent's private noise, in this chunk of replicas."""
     return streams.generator("agent", agent, "noise", chunk)
+
+
+def dither_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
+    """What an agent's random codec draws, in this chunk of replicas. An audit hands it to a replay."""
+    return streams.generator("agent", agent, "codec", chunk)
 
 
 def _query_time(law: DelayLaw | None) -> float | None:

@@ -12,6 +12,7 @@ from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
 from netsim.claims import Adjacency
+from netsim.codecs import Codec
 from netsim.errors import ScenarioError
 from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
@@ -226,6 +227,8 @@ class _Builder:
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
                 meddlers=self._meddlers(),
+                codec=self._codec(),
+                header_bytes=scenario.messages.header,
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
@@ -280,6 +283,12 @@ class _Builder:
                 allowed = f"0 … {self.topology.agents - 1}"
                 raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
         return agents
+
+    def _codec(self) -> Codec:
+        try:
+            return self.scenario.messages.codec.build()
+        except ScenarioError as error:
+            raise error.under("messages.codec") from None
 
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()

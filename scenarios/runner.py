@@ -5,6 +5,7 @@ import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -15,10 +16,11 @@ from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
+from netsim.codecs import Dither
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.problems import Objective
 from netsim.randomness import Streams
-from netsim.simulation import Run, Simulation, coins_of
+from netsim.simulation import Run, Simulation, coins_of, dither_of
 from scenarios import describe
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -248,12 +250,13 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
 
     def simulate(world: int, index: int) -> Sample:
         problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)
+        chunk_number = 1 + 2 * index + world
         run = replace(
             simulation,
             problem=problem,
             adversaries=(auditor,),
             replicas=chunk,
-            chunk=1 + 2 * index + world,
+            chunk=chunk_number,
             measure=False,
             record="releases",
             spool=None,
@@ -261,7 +264,9 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
         if run.interrupted:
             raise KeyboardInterrupt
         assert run.truth is not None
-        return Sample(run.views[0], lambda: coins_of(Streams(simulation.seed), agent), run.truth.releases[agent])
+        streams = Streams(simulation.seed)
+        dither = Dither(partial(dither_of, streams, chunk_number, agent), chunk)
+        return Sample(run.views[0], partial(coins_of, streams, agent), run.truth.releases[agent], dither)
 
     return simulate
 

@@ -226,7 +226,8 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> st
         if math.isfinite(e.granted_from) and not (claimed is not None and e.epsilon.upper <= claimed):
             return (
                 f"from activation {e.granted_from:.0f} on releases are not on the wire as they were released, and "
-                "only the upper end of the exact ε speaks of these (send the very array that `privatize` returns)"
+                "only the upper end of the exact ε speaks of these (send the very array that `privatize` returns, by "
+                "a codec that keeps it or rounds each coordinate by itself)"
             )
     return None
 

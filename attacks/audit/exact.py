@@ -43,9 +43,10 @@ class ExactLoss:
 
     `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
     where releases are Gaussian (δ > 0) or Laplace (δ = 0) and cost the same in all transcripts; else the
-    sample's. Its ends, at δ > 0, come from the sampled losses and, for Gaussian releases, from their cost: let m
-    and M be the smallest and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one
-    costs less than m, or more than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
+    sample's, also where the codec rounded the releases: their cost before that bounds from above only. Its ends,
+    at δ > 0, come from the sampled losses and, for Gaussian releases, from their cost: let m and M be the smallest
+    and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one costs less than m, or more
+    than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
     mechanism stopped before it costs more than M is √M-GDP (a privacy filter), so δ(ε) ≤ δ_√M(ε) + p; continued
     until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. At δ = 0 the lower end is the
     largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
@@ -132,6 +133,7 @@ class _Pool:
     sent_in: tuple[float, ...]
     dates: tuple[int, ...]
     in_step: bool
+    rounded: bool
     delta: float
     confidence: float
 
@@ -149,6 +151,7 @@ class _Pool:
             longest.sent_in,
             max((part.dates for part in parts), key=len),
             in_step,
+            any(part.rounded for part in parts),
             delta,
             confidence,
         )
@@ -188,7 +191,7 @@ class _Pool:
         sampled = epsilon_from_losses(self.losses, self.delta, 1 - self._side)
         lower, upper = sampled.lower, sampled.upper
         if self._gaussian:
-            lower = max(lower, self._cheapest())
+            lower = lower if self.rounded else max(lower, self._cheapest())
             if self._unseen < self.delta:
                 dearest = math.sqrt(float(np.max(self.total))) + SLACK
                 upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
@@ -223,9 +226,9 @@ class _Pool:
         if math.isfinite(largest) and largest - float(np.min(self.total)) <= CONSTANT * largest:
             if largest <= SLACK**2:
                 return 0.0, True
-            if set(self.laws) == {Gaussian}:
+            if set(self.laws) == {Gaussian} and not self.rounded:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
-            if set(self.laws) == {Laplace} and self.delta == 0:
+            if set(self.laws) == {Laplace} and self.delta == 0 and not self.rounded:
                 return largest, True
         return (epsilon_estimate(self.losses, self.delta) if self.delta > 0 else self._witnessed()), False
 
@@ -233,7 +236,7 @@ class _Pool:
         """A quick lower end."""
         if self.delta == 0:
             return self._witnessed()
-        if self._gaussian:
+        if self._gaussian and not self.rounded:
             return self._cheapest()
         return math.inf if bool(np.all(np.isinf(self.losses))) else 0.0
 
@@ -256,8 +259,8 @@ class _Pool:
         return gaussian_epsilon(root, self.delta + self._unseen) if self.delta + self._unseen < 1 else 0.0
 
     def _witnessed(self) -> float:
-        """Pure ε: the largest loss seen, and ∞ if Gaussian noise was seen to cover a difference."""
-        covers = any(
+        """Pure ε: the largest loss seen, and ∞ if Gaussian noise, not rounded, was seen to cover a difference."""
+        covers = not self.rounded and any(
             law is Gaussian and float(np.max(cost)) > SLACK**2 for law, cost in zip(self.laws, self.cost, strict=True)
         )
         return math.inf if covers else max(0.0, float(np.max(self.losses)))

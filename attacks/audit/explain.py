@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
-from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, replay
+from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
+from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 
@@ -30,12 +32,19 @@ class Sample:
     """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary knows besides.
 
     `coins()` gives the agent's private coins from their start; `releases` its noisy values, granted for those
-    that are not on the wire verbatim.
+    that are not on the wire verbatim, and `dither` what its codec drew, if that is random.
     """
 
     view: AdversaryView
     coins: Callable[[], np.random.Generator]
     releases: list[Array]
+    dither: Dither | None = None
+
+    def replica(self, index: int) -> "Sample":
+        """One transcript alone."""
+        view = replace(self.view, transcript=self.view.transcript.replica(index))
+        releases = [release[index : index + 1] for release in self.releases]
+        return Sample(view, self.coins, releases, None if self.dither is None else self.dither.replica(index))
 
 
 @dataclass(frozen=True)
@@ -63,11 +72,12 @@ class Explained:
     ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace, ∞ where neither is meant; `laws[t]` is its mechanism's type
     and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
     uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
-    difference that no noise covers and that may be rounding. From message `granted_from` on (∞ if from none)
-    everything here holds for an adversary who is granted a release that is not on the wire verbatim, or that
-    the other world makes at another point: an upper bound for one who sees the wire. `complete` is false where the
+    difference that no noise covers and that may be rounding, or a random codec's doing. From message
+    `granted_from` on (∞ if from none) everything here holds for an adversary who is granted a release that is not on
+    the wire verbatim, or that the other world makes at another point: an upper bound for one who sees the wire.
+    `complete` is false where the
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
-    message k.
+    message k. `rounded`: the codec rounds what is released, `steps` are exact for that, and `cost` bounds them.
     """
 
     steps: Array
@@ -82,6 +92,7 @@ class Explained:
     complete: bool
     noise: NoiseScores
     unreliable_from: int | None
+    rounded: bool = False
 
     @property
     def replicas(self) -> int:
@@ -99,6 +110,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
+    rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
+    told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     leaks = _Leaks(agent, replicas, told.sendings)
@@ -106,6 +119,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         leaks.release(a, b)
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
+    for one, two in same_by_chance(told, foil):
+        leaks.dithered(one, two)
     random_times = sample.view.public.query_time(agent) is None
     departures = [] if foil.out_of_releases else [foil.departure]
     departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
@@ -126,12 +141,13 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         complete=not foil.out_of_releases,
         noise=noise_scores([a for a, _ in pairs], [a.value - b.value for a, b in pairs]),
         unreliable_from=told.unreliable_from,
+        rounded=rounded is not None,
     )
 
 
 def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
     try:
-        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases)
+        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
     except NetsimError:
         raise
     except Exception as error:
@@ -189,13 +205,7 @@ def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Repla
     replicas = sample.view.replicas
     for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
         one = slice(r, r + 1)
-        view = replace(sample.view, transcript=sample.view.transcript.replica(r))
-        alone = _replayed(
-            Sample(view, sample.coins, [release[one] for release in sample.releases]),
-            agent,
-            true,
-            f"replica {r} alone",
-        )
+        alone = _replayed(sample.replica(r), agent, true, f"replica {r} alone")
         same = len(alone.releases) == len(told.releases) and all(
             np.array_equal(_variance(a), _variance(b)[one])
             for a, b in zip(alone.releases, told.releases, strict=True)
@@ -236,11 +246,26 @@ class _Leaks:
         )
         self._note(found, c.visible, c.differs)
 
+    def dithered(self, one: Comparison, two: Comparison) -> None:
+        """The same by chance: another dither might have told the worlds apart."""
+        assert one.value is not None
+        assert two.value is not None
+        when = self._date(one.message)
+        sentence = (
+            f"agent {self.agent} encodes another {one.name!r} at its activation {when} in the other world, "
+            "and the codec drew the same of both"
+        )
+        differs = np.logical_and(np.any(bits(one.value) != bits(two.value), axis=-1), one.judged)
+        found = Uncovered(self.agent, one.message, when, one.name, sentence)
+        self._note(found, np.zeros(len(self.first), dtype=bool), differs)
+
     def release(self, a: Release, b: Release) -> None:
         """A release without noise in some coordinate, where the worlds differ."""
         silent = np.equal(_variance(a), 0)
         difference = np.where(silent, np.abs(a.value - b.value), 0.0)
         rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
+        if a.cells is not None:
+            rounding = rounding + np.where(silent, a.cells[1] - a.cells[0], 0.0)
         message = a.made_before if a.sent_in is None else a.sent_in
         when = self._date(message)
         found = Uncovered(

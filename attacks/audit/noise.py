@@ -10,6 +10,7 @@ that repeats, cancels, or is shared among coordinates, releases or transcripts f
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from scipy import special, stats
@@ -57,9 +58,10 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     previous: Array | None = None
     earlier: Array | None = None
     signs = np.random.default_rng(0)
+    within = np.random.default_rng(_fingerprint(releases))
     rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
     for release, difference in zip(releases, differences, strict=True):
-        scores, noisy = _normal_scores(release)
+        scores, noisy = _normal_scores(release, within)
         parts.append(
             NoiseScores(
                 np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
@@ -75,17 +77,29 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
 
 
+def _fingerprint(releases: list[Release]) -> int:
+    """Of what was rounded: samples must not share their draws within cells."""
+    number = 0
+    for release in releases:
+        if release.cells is not None:
+            number = crc32(release.observed.tobytes(), number)
+    return number
+
+
 def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
     """Pool the samples; a property that nothing was seen of has no p-value."""
     pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
     return NoiseCheck(tuple(float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size))
 
 
-def _normal_scores(release: Release) -> tuple[Array, Mask]:
-    """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some."""
+def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:
+    """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some.
+
+    `within` draws where in its cell a rounded release may have been.
+    """
     noisy = np.broadcast_to(np.greater(release.mechanism.variance(), 0), release.value.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        quantiles = release.mechanism.quantiles(release.observed, release.value)
+        quantiles = release.quantiles(within)
     scores = np.clip(special.ndtri(np.where(noisy, quantiles, 0.5)), -_FARTHEST, _FARTHEST)
     noisy = np.logical_and(noisy, release.judged[:, None])
     return np.where(noisy, scores, 0.0), noisy

@@ -8,6 +8,7 @@ import numpy as np
 
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
+from netsim.errors import AttackError
 from netsim.messages import Values
 
 
@@ -23,6 +24,12 @@ class GradientEstimate(NamedTuple):
     point: Array
     gradient: Array
     stddev: float
+
+
+def check_lossless(view: AdversaryView) -> None:
+    """You get an `AttackError` where a codec changes what is sent: no estimate would be as exact as it says."""
+    if not view.public.codec.lossless:
+        raise AttackError(f"{view.public.codec} changes what is sent: the inversion is for float64 on the wire")
 
 
 class Visit(NamedTuple):

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate
+from attacks.gradients.baton import GradientEstimate, check_lossless
 from attacks.gradients.exchanges import Exchanges
 from netsim.adversary import AdversaryView
 from netsim.algorithms import PrivateGradientDescent
@@ -25,11 +25,12 @@ from netsim.errors import AttackError
 def through_differences(view: AdversaryView) -> list[GradientEstimate]:
     """One estimate per agent and round for which nothing was missed.
 
-    You get an `AttackError` where the algorithm is no private gradient descent.
+    You get an `AttackError` where the algorithm is no private gradient descent, or a codec changes what is sent.
     """
     algorithm = view.public.algorithm
     if not isinstance(algorithm, PrivateGradientDescent):
         raise AttackError(f"{type(algorithm).__name__} is not private gradient descent: this inversion is its own")
+    check_lossless(view)
     exchanges = Exchanges(view)
     told = exchanges.told
     estimates: list[GradientEstimate] = []

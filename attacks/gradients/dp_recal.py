@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate, Visit, unbroken_visits
+from attacks.gradients.baton import GradientEstimate, Visit, check_lossless, unbroken_visits
 from netsim.adversary import AdversaryView
 from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.recal import coupling
@@ -30,13 +30,15 @@ from netsim.regularizers import Zero
 def through_iterates(view: AdversaryView) -> list[GradientEstimate]:
     """All gradients that the transcript determines, agent by agent in order of time.
 
-    You get an `AttackError` where the algorithm is no DP-RECAL, or r ≠ 0 (a prox that is no bijection).
+    You get an `AttackError` where the algorithm is no DP-RECAL, r ≠ 0 (a prox that is no bijection) or a codec
+    changes what is sent.
     """
     algorithm = view.public.algorithm
     if not isinstance(algorithm, DPRecal):
         raise AttackError(f"{type(algorithm).__name__} is not DP-RECAL: this inversion is its own")
     if not isinstance(view.public.regularizer, Zero):
         raise AttackError("r ≠ 0: x⁺ determines y only where the proximal map can be inverted; use r = 0")
+    check_lossless(view)
     visits: dict[int, list[Visit]] = {}
     for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
         visits.setdefault(visit.agent, []).append(visit)

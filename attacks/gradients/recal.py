@@ -12,7 +12,7 @@ Source: the DP-RECAL paper, Appendix A. Who may run it: any eavesdropper; α and
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate, unbroken_visits
+from attacks.gradients.baton import GradientEstimate, check_lossless, unbroken_visits
 from netsim.adversary import AdversaryView
 from netsim.algorithms.recal import Walk, coupling
 from netsim.arrays import Array
@@ -22,11 +22,13 @@ from netsim.errors import AttackError
 def through_duals(view: AdversaryView) -> list[GradientEstimate]:
     """All gradients that the transcript determines, each agent's in order of time; exact up to rounding.
 
-    You get an `AttackError` where the algorithm is no RECAL or no exact u was on the wire.
+    You get an `AttackError` where the algorithm is no RECAL, no exact u was on the wire or a codec changes
+    what is sent.
     """
     algorithm = view.public.algorithm
     if not isinstance(algorithm, Walk):
         raise AttackError(f"{type(algorithm).__name__} passes no baton: this inversion is RECAL's")
+    check_lossless(view)
     beta, alpha = coupling(view.public.agents), algorithm.step
     zero = np.zeros((view.replicas, view.public.dimension))
     state: dict[int, tuple[Array, Array]] = {}

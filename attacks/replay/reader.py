@@ -7,7 +7,10 @@ privacy loss of every release and the messages that no noise covers.
 
 The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never
 goes on the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an
-adversary who knows it, an upper bound for one who sees the wire.
+adversary who knows it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is
+compared. Under a codec that rounds each coordinate for itself (`Codec.cells`) a release that is sent can be taken
+from the wire as it was rounded, with the interval of what it may have been: that is right for an agent that goes on
+with what it told.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,8 @@ from attacks.replay.places import Slot, find_releases
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
 from attacks.replay.replayed import ULPS, Comparison, Release, Replayed, Sending, bits
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
+from netsim.codecs import Dither, Encoder
 from netsim.errors import TranscriptError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Values
@@ -47,20 +51,22 @@ def replay(
     hypothesis: Hypothesis,
     coins: np.random.Generator,
     releases: Sequence[Array] | None = None,
+    dither: Dither | None = None,
 ) -> Replayed:
     """Rerun `agent` on what a tap at its door recorded.
 
     `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
-    are the outputs of its `privatize` calls, needed only where one is not sent verbatim. Under another
-    hypothesis than the true one (or with other coins) the agent may send other messages than were sent:
-    `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if it may have begun anew without
-    its state, or if a release is neither on the wire nor granted.
+    are the outputs of its `privatize` calls, needed only where one is not sent verbatim; `dither` is what its codec
+    drew, if that is random. Under another hypothesis than the true one (or with other coins) the agent may send
+    other messages than were sent: `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if
+    it may have begun anew without its state, if a release is neither on the wire nor granted, or a dither is missing.
     """
     if agent in view.public.forgetful:
         raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
     recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins)
     slots = {} if releases is not None else find_releases(recording._replace(coins=_clone(coins)))
-    node = _Reader(recording, hypothesis, slots, releases)
+    encoder = Encoder(view.public.codec, view.public.dimension, dither)
+    node = _Reader(recording, hypothesis, encoder, slots, releases)
     node.read()
     return node.finish()
 
@@ -78,11 +84,14 @@ class _Reader(Recorded):
         self,
         recording: Recording,
         hypothesis: Hypothesis,
+        encoder: Encoder,
         slots: dict[int, Slot],
         granted: Sequence[Array] | None,
     ) -> None:
         super().__init__(recording)
         self._found = Replayed()
+        self._codec, self._encoder = recording.public.codec, encoder
+        self._verbatim = granted is None or self._codec.lossless
         self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
@@ -106,7 +115,8 @@ class _Reader(Recorded):
             return value
         observed = self._carried(self._observed(len(self._found.releases)))
         self._judge(mechanism, observed)
-        release = Release(self.sent, mechanism, observed, value.copy(), self._judged)
+        cells = None if self._codec.lossless or not self._verbatim else self._codec.cells(observed)
+        release = Release(self.sent, mechanism, observed, value.copy(), self._judged, cells=cells)
         self._found.releases.append(release)
         self._given[id(observed)] = release
         return observed
@@ -117,13 +127,14 @@ class _Reader(Recorded):
                 self._found.out_of_releases = True
                 raise EndOfRecord
             return self._granted[index]
-        if index not in self._slots:
+        slot = self._slots.get(index)
+        found = None if slot is None else self._outgoing[slot[:2]].values[slot[2]]
+        if found is None or not (self._codec.lossless or self._codec.cells(found)):
             raise TranscriptError(
                 f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
                 "released: grant the replay its value (the loss is then an upper bound)"
             )
-        kind, number, name = self._slots[index]
-        return self._outgoing[kind, number].values[name]
+        return found
 
     def _judge(self, mechanism: Mechanism, observed: Array) -> None:
         """A function of what was observed alone: the loss stays that of a transcript stopped at some time."""
@@ -145,15 +156,26 @@ class _Reader(Recorded):
     def _sent(self, row: Record, values: Values) -> None:
         made = len(self._found.releases)
         self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made))
-        for name, value in values.items():
-            observed = row.values[name]
-            identical = np.array_equal(bits(value), bits(observed))
+        for name, encoded in self._encoder(values).items():
+            value, observed = values[name], row.values[name]
+            identical = np.array_equal(bits(encoded), bits(observed))
             release = self._given.get(id(value))
             if release is not None and identical:
-                release.sent_in = self.sent if release.sent_in is None else release.sent_in
+                if self._verbatim and release.sent_in is None:
+                    release.sent_in = self.sent
                 continue
-            rounding = None if identical else ULPS * np.finfo(float).eps * self._largest
-            predicted = observed if identical else value.copy()
+            possible = None if identical else self._possible(value, observed)
+            predicted = observed if identical else encoded
+            kept = value.copy() if self._codec.random else None
             self._found.comparisons.append(
-                Comparison(self.sent, name, row.receiver, observed, predicted, rounding, self._judged)
+                Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
             )
+
+    def _possible(self, value: Array, observed: Array) -> Mask:
+        """Where the codec may have made what was observed of a value that differs from this one by rounding."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = ULPS * np.finfo(float).eps * self._largest
+            anything = np.isinf(rounding) & ~np.isnan(value)
+            low = np.where(anything, -np.inf, value - rounding)
+            high = np.where(anything, np.inf, value + rounding)
+            return self._codec.could_be(observed, low, high)

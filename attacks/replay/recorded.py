@@ -178,7 +178,7 @@ class Recorded(ABC):
 
 
 def _message(row: Record) -> Message:
-    return Message(row.sender, row.kind, row.number, row.values)
+    return Message(row.sender, row.kind, row.number, row.values, row.size)
 
 
 def _whom(receiver: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
-from netsim.mechanisms import Mechanism
+from netsim.mechanisms import IntervalMechanism, Mechanism
 from netsim.messages import as_sent
 
 ULPS = 4096
@@ -20,7 +20,8 @@ class Release:
 
     `made_before` is the number of messages that the agent had sent when it was made; `sent_in` the first one,
     from 0, that carries it verbatim, None if none does. `judged` (replicas,) is false where the noise is below
-    the rounding of what was observed, now or earlier in the same replica.
+    the rounding of what was observed, now or earlier in the same replica. Where the codec rounds, `observed` is what
+    went on the wire and `cells` are the least and greatest number that each coordinate may have been.
     """
 
     made_before: int
@@ -29,18 +30,30 @@ class Release:
     value: Array
     judged: Mask
     sent_in: int | None = None
+    cells: tuple[Array, Array] | None = None
 
     def log_density(self) -> Array:
-        """log p(observed | hypothesis), (replicas,)."""
-        return self.mechanism.log_density(self.observed, self.value)
+        """log p(observed | hypothesis), (replicas,); of cells, their probability."""
+        if self.cells is None:
+            return self.mechanism.log_density(self.observed, self.value)
+        assert isinstance(self.mechanism, IntervalMechanism)
+        return self.mechanism.log_mass(*self.cells, self.value)
+
+    def quantiles(self, rng: np.random.Generator) -> Array:
+        """Uniform on (0, 1) under the hypothesis; of a cell, drawn uniformly between those of its ends."""
+        if self.cells is None:
+            return self.mechanism.quantiles(self.observed, self.value)
+        below, up_to = (self.mechanism.quantiles(end, self.value) for end in self.cells)
+        return below + rng.random(self.value.shape) * (up_to - below)
 
 
 class Comparison(NamedTuple):
     """A value on the wire that is no release, as observed and as the hypothesis would have sent it.
 
-    It is a field of the agent's `message`-th message, from 0. `rounding` (replicas, dimension) is the largest
-    difference that could be rounding: `ULPS` units in the last place of the largest number that this coordinate
-    of the agent has carried; None where nothing differs.
+    It is a field of the agent's `message`-th message, from 0. `possible` (replicas, dimension) says where the codec
+    may have made the observed one of a value that differs from this one by rounding: by `ULPS` units in the last
+    place of the largest number that this coordinate of the agent has carried. None where nothing differs. `value` is
+    what the hypothesis would have encoded, kept where the codec is random: two values may become the same by chance.
     """
 
     message: int
@@ -48,13 +61,14 @@ class Comparison(NamedTuple):
     receiver: int
     observed: Array
     predicted: Array
-    rounding: Array | None
+    possible: Mask | None
     judged: Mask
+    value: Array | None = None
 
     @property
     def identical(self) -> bool:
         """Equal to the last bit."""
-        return self.rounding is None
+        return self.possible is None
 
     @property
     def differs(self) -> Mask:
@@ -63,12 +77,10 @@ class Comparison(NamedTuple):
 
     @property
     def visible(self) -> Mask:
-        """Whether the two differ by more than rounding, (replicas,)."""
-        if self.rounding is None:
+        """Whether the two differ by more than rounding and a random codec explain, (replicas,)."""
+        if self.possible is None:
             return np.zeros(len(self.observed), dtype=bool)
-        with np.errstate(invalid="ignore"):
-            close = np.abs(self.observed - self.predicted) <= self.rounding
-        return np.logical_and(np.logical_not(np.all(self._same | close, axis=-1)), self.judged)
+        return np.logical_and(np.logical_not(np.all(self._same | self.possible, axis=-1)), self.judged)
 
     @property
     def difference(self) -> float:

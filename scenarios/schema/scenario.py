@@ -10,6 +10,7 @@ from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
 from scenarios.schema.meddlers import MeddlerSpec
+from scenarios.schema.messages import MessageSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
 
@@ -49,6 +50,7 @@ class Scenario(Model):
     links: LinkSpec = LinkSpec()
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None
+    messages: MessageSpec = MessageSpec()
     exchange: ExchangeSpec = ExchangeSpec()
     activation: Literal["rounds"] | PoissonClockSpec = "rounds"
     compute: Delay | None = None

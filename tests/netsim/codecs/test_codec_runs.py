@@ -1,0 +1,293 @@
+"""Runs under a codec: what is sent is encoded once, weighs what it says, and nothing else changes."""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
+from netsim.codecs import (
+    Codec,
+    Dither,
+    Encoder,
+    FixedPoint,
+    Float16,
+    Float32,
+    Float64,
+    Quantizer,
+    RandomK,
+    ScaledSign,
+    TopK,
+)
+from netsim.errors import ScenarioError, TranscriptError
+from netsim.links import LinkLaw
+from netsim.pcapng import export
+from netsim.randomness import Streams
+from netsim.schedules import Constant
+from netsim.simulation import dither_of
+from netsim.spool import SpooledTranscript
+from tests.netsim.test_pcapng import frames_of, header_of
+from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
+
+CODECS = [
+    Float32(),
+    Float16(),
+    FixedPoint(10, 2.0),
+    FixedPoint(5, 2.0, "stochastic"),
+    TopK(2),
+    RandomK(2),
+    Quantizer(3),
+    ScaledSign(),
+]
+
+
+def descent(rounds=8, scale=0.3) -> PrivateGradientDescent:
+    return PrivateGradientDescent(rounds, Constant(0.3), Constant(scale), Clip(0.5))
+
+
+def ring(algorithm, **options):
+    return tapped_ring(synthetic_problem(), algorithm, **options)
+
+
+@dataclass(frozen=True)
+class Same(Codec):
+    """Changes nothing, but is not known to."""
+
+    def size(self, dimension):
+        return 8 * dimension
+
+    def encode(self, value, dither=None):
+        return value + 0.0
+
+    def pack(self, vector):
+        return vector.tobytes()
+
+    def unpack(self, data, dimension):
+        return np.frombuffer(data)
+
+
+@pytest.mark.parametrize("algorithm", [descent(), Recal(0.3, activations=60)], ids=["descent", "walk"])
+def test_float64_changes_no_bit_of_a_run(algorithm):
+    """Nor does a codec that goes the long way round and changes nothing."""
+    plain, named, round_about = (
+        ring(algorithm, links=ROUGH, replicas=3, seed=4, **options).run()
+        for options in ({}, {"codec": Float64(), "header_bytes": 20}, {"codec": Same()})
+    )
+    rows = plain.views[0].transcript.records
+    for run in (named, round_about):
+        assert run.traffic == plain.traffic
+        assert run.time == plain.time
+        others = run.views[0].transcript.records
+        assert [row[:-1] for row in others] == [row[:-1] for row in rows]
+        for row, other in zip(rows, others, strict=True):
+            assert list(row.values) == list(other.values)
+            assert all(row.values[n].tobytes() == other.values[n].tobytes() for n in row.values)
+
+
+def test_a_run_in_float32_is_a_naive_loop_that_rounds_what_it_sends():
+    problem, rounds = synthetic_problem(), 30
+    run = ring(descent(rounds, scale=0.0), codec=Float32()).run()
+    topology, clip = run.simulation.topology, Clip(0.5)
+    x = [np.zeros((1, 6)) for _ in range(5)]
+    sent = []
+    for _ in range(rounds):
+        told = [v.astype(np.float32).astype(np.float64) for v in x]
+        sent.append(told)
+        x = [
+            topology.row(i) @ np.stack([told[i], *(told[j] for j in topology.neighbors(i))], axis=1)
+            - 0.3 * clip(problem.objectives[i].gradient(x[i]))
+            for i in range(5)
+        ]
+    heard = [row for row in run.views[0].transcript if row.place == "link"]
+    assert len(heard) == rounds * 10
+    for row in heard:
+        np.testing.assert_array_equal(row.values["x"], sent[row.number][row.sender])
+    exact = ring(descent(rounds, scale=0.0)).run().views[0].transcript.records
+    assert not np.array_equal(sent[-1][exact[-1].sender], exact[-1].values["x"])
+
+
+@dataclass(frozen=True)
+class Tells(Algorithm):
+    """Checks that what it told is what the others decode, and mixes it."""
+
+    async def run(self, node):
+        rng = np.random.default_rng(node.id)
+        for _ in range(5):
+            x = rng.normal(size=(node.replicas, node.dimension))
+            heard = await node.exchange(b=x, a=-x)
+            mine = np.stack([heard.told("b"), *heard.values("b")], axis=1)
+            assert np.array_equal(heard.mix("b"), node.weights @ mine)
+            assert not heard.told("a").flags.writeable
+            back = await node.exchange(**{f"x{j}": v for j, v in (heard["b"] | {node.id: x}).items()})
+            for echo in back[f"x{node.id}"].values():
+                assert np.array_equal(echo, heard.told("b"))
+            node.estimate(heard.mix("b"))
+
+
+@pytest.mark.parametrize("codec", [Float32(), Float16(), FixedPoint(10, 9.0)], ids=repr)
+def test_what_i_told_is_what_the_others_have(codec):
+    """On three agents everybody echoes what everybody sent; rounding twice is rounding once."""
+    tapped_ring(synthetic_problem(agents=3), Tells(), codec=codec, replicas=4).run()
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+@pytest.mark.parametrize("algorithm", [descent(), Recal(0.3, activations=60)], ids=["descent", "walk"])
+def test_sizes_and_bytes_of_a_run(codec, algorithm, tmp_path):
+    run = ring(algorithm, links=ROUGH, replicas=2, codec=codec, header_bytes=28).run()
+    rows = [row for row in run.views[0].transcript if row.place == "link"]
+    for row in rows:
+        assert row.size == (20 if row.kind == "ack" else 28 + len(row.values) * codec.size(6))
+    export(rows, tmp_path / "a.pcapng", replica=1, codec=codec, header_bytes=28)
+    for row, frame in zip(rows, frames_of(tmp_path / "a.pcapng"), strict=True):
+        assert len(frame.payload) == row.size
+        if row.kind == "ack":
+            continue
+        assert header_of(frame.payload)[4] == row.size - 28
+        assert not any(frame.payload[20:28])
+        for index, name in enumerate(sorted(row.values)):
+            data = frame.payload[28 + index * codec.size(6) :][: codec.size(6)]
+            np.testing.assert_array_equal(codec.unpack(data, 6), row.values[name][1])
+
+
+def test_a_header_may_be_shorter_than_what_it_would_say(tmp_path):
+    run = ring(descent(), codec=ScaledSign(), header_bytes=3).run()
+    rows = [row for row in run.views[0].transcript if row.place == "link"]
+    assert {row.size for row in rows} == {3 + 8 + 1}
+    export(rows, tmp_path / "a.pcapng", codec=ScaledSign(), header_bytes=3)
+    assert all(len(frame.payload) == 12 for frame in frames_of(tmp_path / "a.pcapng"))
+
+
+def test_tshark_reads_encoded_packets(tmp_path):
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        pytest.skip("tshark is not installed")
+    run = ring(descent(), links=ROUGH, codec=Quantizer(3)).run()
+    count = export(run.views[0].transcript, tmp_path / "a.pcapng", codec=Quantizer(3))
+    done = subprocess.run(
+        [tshark, "-n", "-r", str(tmp_path / "a.pcapng"), "-T", "fields", "-e", "udp.length"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lengths = [int(line) - 8 for line in done.stdout.split()]
+    assert len(lengths) == count
+    assert set(lengths) == {20, 20 + 8 + 3}
+
+
+def test_the_wrong_codec_is_refused_at_export(tmp_path):
+    run = ring(descent(), codec=Float32()).run()
+    transcript = run.views[0].transcript
+    with pytest.raises(TranscriptError, match="values of 48 bytes by Float64"):
+        export(transcript, tmp_path / "a.pcapng")
+    exact = ring(descent()).run().views[0].transcript
+    rows = [row._replace(size=20 + 24) for row in exact]
+    with pytest.raises(TranscriptError, match=r"'x' at 0 s is nothing that Float32\(\) can have made"):
+        export(rows, tmp_path / "a.pcapng", codec=Float32())
+
+
+def test_smaller_messages_take_less_time_on_a_slow_link():
+    link = LinkLaw(bandwidth=100.0)
+    slow, fast = (ring(descent(), links=link, codec=codec).run().time for codec in (Float64(), ScaledSign()))
+    assert slow == pytest.approx(8 * 0.68)
+    assert fast == pytest.approx(8 * 0.29)
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+def test_the_same_seed_gives_the_same_transcript_and_chunks_differ(codec, tmp_path):
+    one, two, other = (
+        ring(descent(), codec=codec, replicas=2, chunk=chunk, **options).run().views[0].transcript.records
+        for chunk, options in ((0, {}), (0, {"spool": tmp_path}), (1, {}))
+    )
+    values = [[row.values["x"].tobytes() for row in rows] for rows in (one, two, other)]
+    assert values[0] == values[1] != values[2]
+    spooled = SpooledTranscript.open(tmp_path / "ears.spool")
+    assert [row.size for row in spooled] == [row.size for row in one]
+
+
+def test_a_random_codec_disturbs_no_other_stream():
+    """The noise and the coins are those of the run without it."""
+    plain = ring(descent()).run()
+    dithered = ring(descent(), codec=FixedPoint(12, 50.0, "stochastic")).run()
+    first = [run.truth.releases[2][0] for run in (plain, dithered)]
+    np.testing.assert_array_equal(*first)
+    walks = [ring(Recal(0.3, activations=50), codec=codec).run() for codec in (Float64(), RandomK(3))]
+    assert walks[0].activations == walks[1].activations
+    assert coins(walks[0], 1).random() == coins(walks[1], 1).random()
+
+
+def test_each_value_has_a_draw_in_the_order_of_names():
+    codec = FixedPoint(3, 1.0, "stochastic")
+    dither = Dither(lambda: dither_of(Streams(3), 0, 2), 4)
+    first, second = (draw for draw, _ in zip(dither.draws(5), range(2), strict=False))
+    values = {"b": np.full((4, 5), 0.1), "a": np.full((4, 5), -0.2)}
+    told = Encoder(codec, 5, dither)(values)
+    assert list(told) == ["b", "a"]
+    np.testing.assert_array_equal(told["a"], codec.encode(values["a"], first))
+    np.testing.assert_array_equal(told["b"], codec.encode(values["b"], second))
+    alone = Encoder(codec, 5, dither.replica(2))({name: value[2:3] for name, value in values.items()})
+    np.testing.assert_array_equal(alone["b"], told["b"][2:3])
+    with pytest.raises(TranscriptError, match="give the agent's dither"):
+        Encoder(codec, 5)
+
+
+@pytest.mark.parametrize("size", [-1, 2.0, True])
+def test_a_header_is_a_whole_number_of_bytes(size):
+    with pytest.raises(ScenarioError, match="header_bytes"):
+        ring(descent(), header_bytes=size)
+
+
+def test_a_descent_in_half_precision_still_converges():
+    """Compression costs accuracy, not convergence: within a grid step's reach of the optimum."""
+    errors = []
+    for codec in (Float64(), Float16(), FixedPoint(10, 4.0)):
+        run = ring(PrivateGradientDescent(400, Constant(0.1)), codec=codec).run()
+        optimum = run.simulation.problem.optimum().point
+        last = run.views[0].transcript.records[-1].values["x"]
+        errors.append(float(np.linalg.norm(last - optimum)))
+    exact, half, fixed = errors
+    assert abs(half - exact) < 1e-2
+    assert abs(fixed - exact) < 10 * FixedPoint(10, 4.0).step
+
+
+@dataclass(frozen=True)
+class Gossip(Algorithm):
+    """CHOCO-gossip: x^c += C(x − x^c), which everybody tracks, and x += γ Σ_j w_ij (x^c_j − x^c_i)."""
+
+    step: float
+
+    async def run(self, node):
+        x = np.random.default_rng(node.id).normal(size=(node.replicas, node.dimension))
+        known = {j: node.zeros() for j in (node.id, *node.neighbors)}
+        for _ in range(600):
+            heard = await node.exchange(q=x - known[node.id])
+            for j, told in (heard["q"] | {node.id: heard.told("q")}).items():
+                known[j] = known[j] + told
+            pull = sum(w * (known[j] - known[node.id]) for w, j in zip(node.weights[1:], node.neighbors, strict=True))
+            x = x + self.step * pull
+            node.estimate(x)
+
+
+@pytest.mark.parametrize(
+    ("codec", "step"),
+    [
+        (TopK(2), 0.2),
+        (RandomK(2, unbiased=False), 0.15),
+        (Quantizer(2), 0.4),
+        (Quantizer(1, "linf"), 0.3),
+        (ScaledSign(), 0.2),
+        (Float16(), 0.8),
+    ],
+    ids=repr,
+)
+def test_differences_may_be_compressed_and_consensus_is_exact(codec, step):
+    """Because the agent knows what it told: it reaches the mean of the starting points."""
+    run = ring(Gossip(step), codec=codec, replicas=2).run()
+    mean = np.mean([np.random.default_rng(i).normal(size=(2, 6)) for i in range(5)], axis=0)
+    last = [row.values["q"] for row in run.views[0].transcript if row.number == 599]
+    assert np.max(np.abs(last)) < 1e-6
+    tracked = {i: np.zeros((2, 6)) for i in range(5)}
+    for row in run.views[0].transcript:
+        if row.event == "air" and row.receiver == (row.sender + 1) % 5:
+            tracked[row.sender] = tracked[row.sender] + row.values["q"]
+    for value in tracked.values():
+        np.testing.assert_allclose(value, mean, atol=1e-5)
