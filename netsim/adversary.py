@@ -28,10 +28,11 @@ class Adversary:
     """An eavesdropper outside the network.
 
     `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.wiretaps`); both directions of a
-    link are heard as packets go on the air. `nodes`: agents at whose door every message is seen, in order, as it
-    leaves and as it is delivered. `capture_loss`: the share of packets that a link tap misses, independently (a
-    node tap misses nothing). `clock_error`: standard deviation, in seconds, of the constant error of each link
-    tap's clock; the transcript is in order of what the clocks said.
+    link are heard as packets go on the air. On radio (`netsim.radio`) it hears transmitters: all, or those that the
+    rule picks; a broadcast is one row, for `EVERYBODY`. `nodes`: agents at whose door every message is seen, in
+    order, as it leaves and as it is delivered. `capture_loss`: the share of packets that a link tap misses,
+    independently (a node tap misses nothing). `clock_error`: standard deviation, in seconds, of the constant error
+    of each link tap's clock (on radio: of each receiver's); the transcript is in order of what the clocks said.
     """
 
     name: str = "eavesdropper"
@@ -49,9 +50,7 @@ class Adversary:
     def tapped(self, topology: "Topology") -> frozenset[tuple[int, int]]:
         """The directed links it hears. You get a `ScenarioError` for a link or an agent that is not there."""
         edges = set(topology.edges)
-        for index, agent in enumerate(self.nodes):
-            if not 0 <= agent < topology.agents:
-                raise ScenarioError(f"nodes[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
+        self._check_nodes(topology)
         if self.links == "all":
             chosen = edges
         elif not isinstance(self.links, str | tuple):
@@ -66,6 +65,27 @@ class Adversary:
                     raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown + more)
             chosen = set(self.links)
         return frozenset(chosen) | frozenset((j, i) for i, j in chosen)
+
+    def transmitters(self, topology: "Topology") -> frozenset[int]:
+        """The agents it hears on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
+        self._check_nodes(topology)
+        if self.links == "all":
+            return frozenset(range(topology.agents))
+        if self.links == ():  # it only sits at doors
+            return frozenset()
+        if isinstance(self.links, str | tuple):
+            shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
+            allowed = "all, or one of the rules around, within and random"
+            raise ScenarioError("links", shown, "radio has no links: a tap hears transmitters", allowed)
+        try:
+            return self.links.transmitters(topology)
+        except ScenarioError as error:
+            raise error.under("links") from None
+
+    def _check_nodes(self, topology: "Topology") -> None:
+        for index, agent in enumerate(self.nodes):
+            if not 0 <= agent < topology.agents:
+                raise ScenarioError(f"nodes[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
 
     def _picked(self, rule: Wiretaps, topology: "Topology") -> set[tuple[int, int]]:
         try:

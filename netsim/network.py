@@ -188,15 +188,20 @@ class Network:
         if law.plain and up is None and down is None and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
-        outages = None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *_link(edge))))
+        outages = (
+            None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *link_of(edge))))
+        )
         return RoughWire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)
         if not law.reliable:
             return wire
-        backward = self.wires[edge[1], edge[0]]
-        return ReliableChannel(self._environment, wire, backward, law, self._door(wire.target, Tally()))
+        return self._reliable(edge, self._door(wire.target, Tally()))
+
+    def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
+        forward, backward = self.wires[edge], self.wires[edge[1], edge[0]]
+        return ReliableChannel(self._environment, forward, backward, self._law(edge), deliver)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
@@ -232,7 +237,7 @@ class Network:
         wire.deliver = leave
 
 
-def _link(edge: Edge) -> Edge:
+def link_of(edge: Edge) -> Edge:
     """The link of a direction: both directions are down together."""
     return min(edge), max(edge)
 

@@ -23,6 +23,7 @@ from netsim.messages import Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network
 from netsim.problems import Problem
+from netsim.radio import Radio, RadioNetwork
 from netsim.randomness import Streams
 from netsim.topology import Topology
 from netsim.truth import Truth
@@ -45,12 +46,12 @@ class Simulation:
 
     `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
     share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
-    with an access line of their own. `compute` is the law of the time a gradient takes. `measure` records
-    convergence; `record` says how much of the private side is kept for scoring: everything, only what
-    `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
-    transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
-    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
-    `ScenarioError` here, before time 0.
+    with an access line of their own. `medium` is point-to-point links, or radio (`netsim.radio`). `compute` is the
+    law of the time a gradient takes. `measure` records convergence; `record` says how much of the private side is
+    kept for scoring: everything, only what `privatize` returned (all that an audit grants its adversary), or
+    nothing. With a folder `spool` every adversary's transcript is written there while the run goes on, to NAME.spool
+    (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run that is killed
+    leaves what was written. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -69,6 +70,7 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
+    medium: Literal["links"] | Radio = "links"
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
@@ -95,9 +97,16 @@ class Simulation:
         for agent in self.access_laws:
             if not 0 <= agent < self.topology.agents:
                 raise ScenarioError("access_laws", agent, "no such agent", f"0 … {self.topology.agents - 1}")
+        if isinstance(self.medium, Radio):
+            self.medium.check(self.links, self.link_laws, [self.access, *self.access_laws.values()])
+        elif self.medium != "links":
+            raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
         for index, adversary in enumerate(self.adversaries):
             try:
-                adversary.tapped(self.topology)
+                if self.medium == "links":
+                    adversary.tapped(self.topology)
+                else:
+                    adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
         try:
@@ -142,6 +151,7 @@ class Run:
     activations: tuple[int, ...]
     time: float
     traffic: Mapping[str, int]
+    """Packets and bytes (see `traffic`); on radio also `transmissions` and `transmitted_bytes`."""
     interrupted: bool = False
 
     @property
@@ -160,21 +170,10 @@ class _Execution:
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
         self.taps = [self._tap(a, streams) for a in simulation.adversaries]
-        self.network = Network(
-            self.environment,
-            topology,
-            simulation.links,
-            streams,
-            simulation.link_laws,
-            self._observers(),
-            {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)},
-        )
+        self.network = self._network(streams)
         self.loop.on_idle = self.network.waiting
         for tap in self.taps:
-            for i, j in sorted(edge for edge in tap.adversary.tapped(topology) if edge[0] < edge[1]):
-                ear = tap.ear()
-                self.network.wires[i, j].tap(ear)
-                self.network.wires[j, i].tap(ear)
+            self._listen(tap)
         self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
@@ -190,6 +189,23 @@ class _Execution:
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
         self.stopped = False
+
+    def _network(self, streams: Streams) -> Network:
+        simulation, topology = self.simulation, self.simulation.topology
+        links, laws, observers = simulation.links, simulation.link_laws, self._observers()
+        if isinstance(simulation.medium, Radio):
+            return RadioNetwork(simulation.medium, self.environment, topology, links, streams, laws, observers)
+        access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
+        return Network(self.environment, topology, links, streams, laws, observers, access)
+
+    def _listen(self, tap: Tap) -> None:
+        if isinstance(self.network, RadioNetwork):
+            self.network.listen(tap)
+            return
+        for i, j in sorted(edge for edge in tap.adversary.tapped(self.simulation.topology) if edge[0] < edge[1]):
+            ear = tap.ear()
+            self.network.wires[i, j].tap(ear)
+            self.network.wires[j, i].tap(ear)
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
@@ -320,7 +336,10 @@ def coins_of(streams: Streams, agent: int) -> np.random.Generator:
 
 
 def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight."""
+    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
+
+    On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
+    """
     wires = network.wires.values()
     totals: dict[str, int] = {}
     for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
@@ -328,4 +347,4 @@ def traffic(network: Network) -> dict[str, int]:
         gone = counted["delivered"] + counted["lost"] + counted["dropped"]
         counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
         totals |= {f"{unit}_{word}": count for word, count in counted.items()}
-    return totals
+    return totals | network.on_air() if isinstance(network, RadioNetwork) else totals

@@ -2,9 +2,9 @@
 # (pyarrow ships no types)
 """What taps recorded, in memory and on disk. Nothing in it that was not on the wire.
 
-A row is one packet heard on a link (`place` "link": the moment it went on the air, every attempt and every
-acknowledgement), or one message at the door of a tapped agent (`place` "node": as it left the agent, `event`
-"sent", or as it was delivered to it, `event` "received").
+A row is one packet heard on a link or on radio (`place` "link": the moment it went on the air, every attempt and
+every acknowledgement; a radio broadcast is one row, for everybody), or one message at the door of a tapped agent
+(`place` "node": as it left the agent, `event` "sent", or as it was delivered to it, `event` "received").
 
 On disk a transcript is one Parquet file with the columns of `COLUMNS` and one column ``value.NAME`` per field
 name: a flat list of float64, replica-major, null where the row has no such field.
@@ -28,7 +28,7 @@ COLUMNS = {
     "place": "where the tap sits: 'link' or 'node'",
     "event": "'air' on a link; 'sent' or 'received' at a node",
     "sender": "agent that sent the packet",
-    "receiver": "agent it is for; -1 is every neighbor (an exchange seen at its sender's door)",
+    "receiver": "agent it is for; -1 is every neighbor (on radio, and as seen at its sender's door)",
     "kind": "'exchange', 'direct' or 'ack'; 'sealed' on an encrypted link",
     "number": "the sender's count of messages of that kind, from 0; -1 for an acknowledgement, and where sealed",
     "sequence": "sequence number on a reliable link; -1 on a datagram link or at a node",
@@ -121,10 +121,15 @@ class Transcript:
         return tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
 
     def on_links(self) -> tuple[Record, ...]:
-        """Each message heard in the clear on a link once, in order of its first attempt that was heard."""
+        """Each message heard in the clear on a link once, in order of its first attempt that was heard.
+
+        A radio broadcast is for `EVERYBODY`; that it was repeated for single neighbors makes it no other message.
+        """
         heard: dict[tuple[int, int, str, int], Record] = {}
         for r in self.records:
-            if r.place == "link" and r.kind in ("exchange", "direct"):
+            if r.place != "link" or r.kind not in ("exchange", "direct"):
+                continue
+            if (r.sender, EVERYBODY, r.kind, r.number) not in heard:
                 heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)
         return tuple(heard.values())
 
