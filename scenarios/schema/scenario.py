@@ -8,6 +8,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, LinkOverride, LinkSpec
+from scenarios.schema.media import MediumSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
 
@@ -44,6 +45,7 @@ class Scenario(Model):
     replicas: Count = 1
     problem: ProblemSpec = ProblemSpec()
     topology: TopologySpec
+    medium: MediumSpec = "links"
     links: LinkSpec = LinkSpec()
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None
