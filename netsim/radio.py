@@ -105,6 +105,16 @@ class RadioNetwork(Network):
             return acknowledged.broadcaster(cast("list[Acknowledged]", channels))
         return partial(self.transmitters[agent].transmit)
 
+    def drain(self) -> None:
+        """At the end of a run: let what waits for its turn go on the air, where taps hear it.
+
+        So it is with what waits for a wire. It reaches no agent any more: it stays in flight.
+        """
+        after = VirtualEnvironment(self._environment.now)
+        for transmitter in self.transmitters:
+            transmitter.speak_to_nobody(after)
+        after.run()
+
     def on_air(self) -> dict[str, int]:
         """Frames and bytes that were on the air, counted once each, whoever heard them."""
         return {

@@ -300,6 +300,8 @@ class _Execution:
         await asyncio.gather(*pending, return_exceptions=self.stopped)
 
     def _finished(self, interrupted: bool) -> Run:
+        if isinstance(self.network, RadioNetwork):
+            self.network.drain()
         views: tuple[AdversaryView, ...] = ()
         if self.taps:
             public = self.simulation.public()

@@ -85,11 +85,12 @@ class Transmitter:
         self.numbers = count()
         """Sequence numbers of the messages that neighbors acknowledge."""
         self.transmissions = self.transmitted_bytes = 0
-        self._environment = environment
+        self._environment: VirtualEnvironment = environment
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
         self._ears: list[Callable[[Heard], object]] = []
         self._near: tuple[Transmitter, ...] = ()
-        self._urgent, self._waiting = deque[Frame](), deque[Frame]()
+        self._urgent = deque[Frame]()
+        self._waiting = deque[Frame]()
         self._waiting_bytes = 0
         self._on_air = False
         self._done = 0.0
@@ -120,6 +121,14 @@ class Transmitter:
             self._waiting_bytes += packet.size
             if self._may_begin():
                 self._next()
+
+    def speak_to_nobody(self, environment: VirtualEnvironment) -> None:
+        """Put what waits on the air of an environment in which no agent lives: only ears hear it."""
+        self._environment = environment
+        self._urgent = deque(frame._replace(receptions=(), left=None) for frame in self._urgent)
+        self._waiting = deque(frame._replace(receptions=(), left=None) for frame in self._waiting)
+        if self._on_air:  # who waits and may begin has begun: all that waits comes after somebody's end
+            environment.call_at(self._done, self._end, None)
 
     def _is_full(self, size: int) -> bool:
         assert self._rate is not None

@@ -364,6 +364,23 @@ def test_the_same_seed_is_the_same_transcript():
     assert len(first) > 300
 
 
+def test_what_waits_when_the_run_ends_is_still_heard_and_reaches_nobody():
+    """Its times are those it would have had; and it stays in flight."""
+    law = LinkLaw(bandwidth=SIZE / 1.0)
+    cut, whole = Air(SHEET, law, Radio(1)), Air(SHEET, law, Radio(1))
+    for air in (cut, whole):
+        for k in range(8):
+            air.broadcast_at(0.1 * k, message(k, sender=k // 2))
+    cut.environment.run(1.5)
+    delivered = len(cut.delivered)
+    cut.network.drain()
+    whole.run()
+    assert [heard[:3] for heard in cut.heard] == [heard[:3] for heard in whole.heard]
+    assert len(cut.delivered) == delivered < len(whole.delivered)
+    assert cut.network.on_air() == whole.network.on_air()
+    assert sum(wire.in_flight for wire in cut.network.wires.values()) == len(whole.delivered) - delivered
+
+
 # ── taps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
