@@ -11,7 +11,6 @@ near each other take turns, at once and without fail.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 from netsim import acknowledged
@@ -103,7 +102,7 @@ class RadioNetwork(Network):
         channels = [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
         if isinstance(channels[0], Acknowledged):
             return acknowledged.broadcaster(cast("list[Acknowledged]", channels))
-        return partial(self.transmitters[agent].transmit)
+        return self.transmitters[agent].transmit
 
     def drain(self) -> None:
         """At the end of a run: let what waits for its turn go on the air, where taps hear it.
