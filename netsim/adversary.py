@@ -6,13 +6,15 @@ part of the objective. Nobody's view holds an objective or a datum: those stay i
 
 import math
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, TranscriptError
+from netsim.inside import Inside
 from netsim.messages import Heard, Message
+from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
 from netsim.wiretaps import Wiretaps
@@ -25,19 +27,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Adversary:
-    """An eavesdropper outside the network.
+    """An eavesdropper outside the network, or agents that are honest but curious, or both.
 
     `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.wiretaps`); both directions of a
-    link are heard as packets go on the air. On radio (`netsim.radio`) it hears transmitters: all, or those that the
-    rule picks; a broadcast is one row, for `EVERYBODY`. `nodes`: agents at whose door every message is seen, in
-    order, as it leaves and as it is delivered. `capture_loss`: the share of packets that a link tap misses,
-    independently (a node tap misses nothing). `clock_error`: standard deviation, in seconds, of the constant error
-    of each link tap's clock (on radio: of each receiver's); the transcript is in order of what the clocks said.
+    link are heard as packets go on the air. None is all links for an outsider, and none for insiders. On radio
+    (`netsim.radio`) it hears transmitters: all, or those that the rule picks; a broadcast is one row, for
+    `EVERYBODY`. `nodes`: agents at whose door every message is seen, in order, as it leaves and as it is delivered.
+    `insiders`: agents that follow the protocol and tell the adversary all they know: what passes their doors, and
+    their own private state (`AdversaryView.inside`). Several are a coalition: what they know is united.
+    `capture_loss`: the share of packets that a link tap misses, independently (a node tap misses nothing).
+    `clock_error`: standard deviation, in seconds, of the constant error of each link tap's clock (on radio: of each
+    receiver's); the transcript is in order of what the clocks said.
     """
 
     name: str = "eavesdropper"
-    links: Literal["all"] | tuple[tuple[int, int], ...] | Wiretaps = "all"
+    links: Literal["all"] | tuple[tuple[int, int], ...] | Wiretaps | None = None
     nodes: tuple[int, ...] = ()
+    insiders: tuple[int, ...] = ()
     capture_loss: float = 0.0
     clock_error: float = 0.0
 
@@ -47,11 +53,18 @@ class Adversary:
         if not 0 <= self.capture_loss < 1:
             raise ScenarioError("capture_loss", self.capture_loss, "a share of packets", "0 <= capture_loss < 1")
 
+    @property
+    def doors(self) -> tuple[int, ...]:
+        """The agents whose messages it sees as they leave and as they are delivered."""
+        return tuple(sorted({*self.nodes, *self.insiders}))
+
     def tapped(self, topology: "Topology") -> frozenset[tuple[int, int]]:
         """The directed links it hears. You get a `ScenarioError` for a link or an agent that is not there."""
         edges = set(topology.edges)
-        self._check_nodes(topology)
-        if self.links == "all":
+        self._check_agents(topology)
+        if self.links is None:
+            chosen = set[tuple[int, int]]() if self.insiders else edges
+        elif self.links == "all":
             chosen = edges
         elif not isinstance(self.links, str | tuple):
             chosen = self._picked(self.links, topology)
@@ -68,10 +81,10 @@ class Adversary:
 
     def transmitters(self, topology: "Topology") -> frozenset[int]:
         """The agents it hears on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
-        self._check_nodes(topology)
-        if self.links == "all":
+        self._check_agents(topology)
+        if self.links == "all" or (self.links is None and not self.insiders):
             return frozenset(range(topology.agents))
-        if self.links == ():  # it only sits at doors
+        if not self.links:  # it only sits at doors
             return frozenset()
         if isinstance(self.links, str | tuple):
             shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
@@ -82,10 +95,11 @@ class Adversary:
         except ScenarioError as error:
             raise error.under("links") from None
 
-    def _check_nodes(self, topology: "Topology") -> None:
-        for index, agent in enumerate(self.nodes):
-            if not 0 <= agent < topology.agents:
-                raise ScenarioError(f"nodes[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
+    def _check_agents(self, topology: "Topology") -> None:
+        for name, agents in (("nodes", self.nodes), ("insiders", self.insiders)):
+            for index, agent in enumerate(agents):
+                if not 0 <= agent < topology.agents:
+                    raise ScenarioError(f"{name}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
 
     def _picked(self, rule: Wiretaps, topology: "Topology") -> set[tuple[int, int]]:
         try:
@@ -100,8 +114,9 @@ class PublicKnowledge:
 
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
-    `value_range` is the declared range of a feature, if any. `query_time`: how many seconds a private query takes,
-    None if that is random.
+    `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query takes
+    agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the agents
+    that may be stopped and begin anew.
     """
 
     algorithm: "Algorithm"
@@ -113,22 +128,37 @@ class PublicKnowledge:
     loss: str
     ridge: float
     value_range: tuple[float, float] | None = None
-    query_time: float | None = 0.0
+    query_times: tuple[float | None, ...] = ()
+    patience: Patience = WAIT_FOR_ALL
+    forgetful: frozenset[int] = frozenset()
+
+    def query_time(self, agent: int) -> float | None:
+        """How many seconds a private query takes this agent, None if that is random."""
+        return self.query_times[agent] if self.query_times else 0.0
 
 
 @dataclass(frozen=True)
 class AdversaryView:
-    """All that an attack is given: the transcript the adversary recorded and what it knows."""
+    """All that an attack is given: the transcript the adversary recorded and what it knows.
+
+    `inside` has the private state of its insiders, by agent; empty for an outsider.
+    """
 
     adversary: Adversary
     transcript: Transcript
     public: PublicKnowledge
+    inside: Mapping[int, Inside] = field(default_factory=dict[int, Inside])
 
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at a tapped agent's door, in order. You get a `TranscriptError` where no tap sat there."""
-        if agent not in self.adversary.nodes:
+        if agent not in self.adversary.doors:
             raise TranscriptError(f"no tap sat at agent {agent}: its messages were not recorded at its door")
         return self.transcript.at_node(agent)
+
+    def messages(self) -> tuple[Record, ...]:
+        """Each message in the clear once, in order: heard on a link, or at the door of an insider."""
+        insiders = self.inside.keys()
+        return self.transcript.messages(insiders)
 
     @property
     def replicas(self) -> int:
@@ -174,6 +204,15 @@ class Tap:
             self._doors.append((time, "received", receiver, message))
         else:
             self._spool.received(time, message, receiver)
+
+    def closed(self, time: float, told: Message) -> None:
+        """The exchange in which a tapped agent told that is over, and not all messages need be here."""
+        empty = Message(told.sender, told.kind, told.number, {})
+        empty.size = 0
+        if self._spool is None:
+            self._doors.append((time, "closed", told.sender, empty))
+        else:
+            self._spool.closed(time, empty)
 
     def close(self) -> None:
         """Write what was heard so far, where it is written."""

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netsim.activity import Activity
 from netsim.adversary import Tap
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
+from netsim.inbox import Inbox
+from netsim.inside import Query
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values, as_sent
-from netsim.network import Edge, Inbox
+from netsim.network import Edge
 from netsim.node import Heard
 from netsim.problems import Objective
 from netsim.regularizers import Regularizer
-from netsim.truth import Query, Truth
 from netsim.wires import Channel
 
 FLOAT64 = np.dtype(np.float64)
@@ -41,13 +43,16 @@ class Place:
 class LiveNode:
     """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices.
 
-    `channels` are those of the whole network; `compute` draws how many seconds a private query takes.
+    `channels` are those of the whole network; `compute` draws how many seconds a private query takes; `activity`
+    says when it may act (None: whenever it wants); what it asks of its objective and what it releases is kept in
+    `queries` and `releases` (None: it is not). `patient`: its exchanges may end without some messages, and taps at
+    its door are told when they do.
     """
 
     __slots__ = (
-        "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_exchanges",
-        "_inbox", "_noise", "_noise_stream", "_objective", "_queries", "_releases", "_shape", "_taps", "agents",
-        "dimension", "id", "neighbors", "regularizer", "replicas", "weights",
+        "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
+        "_exchanges", "_inbox", "_noise", "_noise_stream", "_objective", "_patient", "_queries", "_releases",
+        "_shape", "_taps", "agents", "dimension", "id", "neighbors", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -61,10 +66,12 @@ class LiveNode:
         noise: Stream,
         coins: Stream,
         closed: Closed,
-        truth: Truth | None = None,
-        record_queries: bool = False,
+        queries: list[Query] | None = None,
+        releases: list[Array] | None = None,
         taps: Sequence[Tap] = (),
         compute: Callable[[], float] | None = None,
+        activity: Activity | None = None,
+        patient: bool = False,
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
@@ -76,9 +83,8 @@ class LiveNode:
         self._coins: np.random.Generator | None = None
         self._channels, self._broadcast = channels, broadcast
         self._taps = taps
-        self._queries = None if truth is None or not record_queries else truth.queries[place.id]
-        self._releases = None if truth is None else truth.releases[place.id]
-        self._compute = compute
+        self._queries, self._releases = queries, releases
+        self._compute, self._activity, self._patient = compute, activity, patient
         self._exchanges = self._directs = 0
 
     @property
@@ -93,8 +99,7 @@ class LiveNode:
         return np.zeros(self._shape)
 
     async def gradient(self, x: Array) -> Array:
-        if self._compute is not None:
-            await self._work()
+        await self._work()
         gradient = self._objective.gradient(x)
         if self._queries is not None:
             self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
@@ -102,8 +107,7 @@ class LiveNode:
 
     async def proximal(self, v: Array, step: float) -> Array:
         """Recorded in the truth as the gradient it implies, (v − x⁺)/step at x⁺."""
-        if self._compute is not None:
-            await self._work()
+        await self._work()
         x = self._objective.proximal(v, step)
         if self._queries is not None:
             self._queries.append(Query(self._now(), x.copy(), (v - x) / step))
@@ -121,11 +125,18 @@ class LiveNode:
         return released
 
     async def _work(self) -> None:
-        assert self._compute is not None
-        await asyncio.sleep(self._compute())
+        """The time that a private query takes."""
+        if self._activity is not None:
+            await self._activity.turn()
+        if self._compute is not None:
+            await asyncio.sleep(self._compute())
+            if self._activity is not None:
+                await self._activity.up()
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────
     async def exchange(self, **values: Array) -> Heard:
+        if self._activity is not None:
+            await self._activity.turn()
         number = self._exchanges
         self._exchanges = number + 1
         message = Message(self.id, "exchange", number, self._sealed(values))
@@ -135,7 +146,12 @@ class LiveNode:
         inbox = self._inbox
         if not inbox.has(number):
             await inbox.woken(number)
-        return Heard(self, message, inbox.collect(number))
+        if self._activity is not None:
+            await self._activity.up()
+        if self._patient:
+            for tap in self._taps:
+                tap.closed(self._now(), message)
+        return Heard(self, message, inbox.collect(message))
 
     def send(self, to: int, **values: Array) -> None:
         channel = self._channels.get((self.id, to))
@@ -155,10 +171,21 @@ class LiveNode:
         self._broadcast(message)
 
     async def receive(self) -> Message:
-        return await self._inbox.take()
+        if self._activity is None:
+            return await self._inbox.take()
+        await self._activity.up()
+        message = await self._inbox.take()
+        await self._activity.turn()
+        return message
 
     def estimate(self, x: Array) -> None:
+        if self._activity is not None:
+            self._activity.closed()
         self._closed(self.id, self._checked(x, "estimates", "x"))
+
+    def forget(self) -> None:
+        """The agent was stopped and begins anew; numbers of messages go on."""
+        self._inbox.forget()
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1

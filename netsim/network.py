@@ -1,21 +1,16 @@
-"""The network between the agents: wires, transports and one inbox per agent.
+"""The network between the agents: wires, transports and one inbox per agent."""
 
-An agent that exchanges is woken once, when the last of its neighbors' messages has arrived, not once per
-message: `Inbox` counts. Messages that are an exchange ahead wait in their own slot.
-"""
-
-import asyncio
 import random
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from types import MethodType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 
 from netsim.clock import VirtualEnvironment
-from netsim.errors import ProtocolError
+from netsim.inbox import Inbox, PatientInbox
 from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.messages import Message, Packet
-from netsim.outages import Switch
+from netsim.outages import Outages, Switch, either
+from netsim.patience import Patience
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.topology import Topology
@@ -27,116 +22,10 @@ UNUSED = random.Random(0)
 """The stream of wires that draw nothing: seeding one each would take longer than a short run."""
 
 
-class Inbox:
-    """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
-
-    __slots__ = (
-        "_collected",
-        "_degree",
-        "_direct",
-        "_exchanges",
-        "_future",
-        "_loop",
-        "_wanted",
-        "neighbors",
-        "owner",
-    )
-
-    def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
-        self.owner, self.neighbors = owner, neighbors
-        self._degree = len(neighbors)
-        self._exchanges: dict[int, dict[int, Message]] = {}
-        self._collected = 0
-        self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
-        self._future: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wanted: int | None = None
-
-    def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
-        """Where messages come in; each is counted in `tally`, which has no other entrance.
-
-        Where messages come in repeatedly (`repeats`), those of an exchange that is over are counted and left.
-        """
-        tally.inbox = self
-        return MethodType(self._enter_once if repeats else self._enter, tally)
-
-    @staticmethod
-    def _enter(tally: Tally, message: Message) -> None:
-        tally.received += 1
-        tally.received_bytes += message.size
-        inbox = tally.inbox
-        if message.kind != "exchange":
-            if inbox._direct is None:
-                inbox._direct = deque()
-            inbox._direct.append(message)
-            if inbox._future is not None and inbox._wanted is None:
-                inbox._wake()
-            return
-        number = message.number
-        slot = inbox._exchanges.get(number)
-        if slot is None:
-            slot = inbox._exchanges[number] = {}
-        slot[message.sender] = message
-        if len(slot) == inbox._degree and number == inbox._wanted:
-            inbox._wake()
-
-    @staticmethod
-    def _enter_once(tally: Tally, message: Message) -> None:
-        if message.kind == "exchange" and message.number < tally.inbox._collected:
-            tally.received += 1
-            tally.received_bytes += message.size
-        else:
-            Inbox._enter(tally, message)
-
-    def _wake(self) -> None:
-        future, self._future = self._future, None
-        if future is not None and not future.done():
-            future.set_result(None)
-
-    def has(self, number: int) -> bool:
-        """Whether every neighbor's message of exchange `number` is here."""
-        slot = self._exchanges.get(number)
-        return slot is not None and len(slot) == self._degree
-
-    def collect(self, number: int) -> dict[int, Message]:
-        """The messages of exchange `number`, once they are all here."""
-        self._collected = number + 1
-        return self._exchanges.pop(number)
-
-    async def take(self) -> Message:
-        """Wait for the next direct message."""
-        if not self._direct:
-            await self.woken(None)
-        assert self._direct is not None
-        return self._direct.popleft()
-
-    def woken(self, wanted: int | None) -> asyncio.Future[None]:
-        """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if self._waits():
-            raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        self._wanted = wanted
-        self._future = self._loop.create_future()
-        return self._future
-
-    def _waits(self) -> bool:
-        return self._future is not None and not self._future.done()
-
-    def waits_for(self) -> str | None:
-        """A sentence for a deadlock's message, or None if the agent does not wait here."""
-        if not self._waits():
-            return None
-        if self._wanted is None:
-            return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
-        here = self._exchanges.get(self._wanted, {})
-        missing = tuple(j for j in self.neighbors if j not in here)
-        return f"agent {self.owner} waits for exchange {self._wanted} from {_agents(missing)}"
-
-
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
-    agents an access line that their links share.
+    agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
+    what an exchange makes of missing messages (None: it waits for all).
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """
@@ -150,6 +39,8 @@ class Network:
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
         access: Mapping[int, AccessLaw] | None = None,
+        patience: Patience | None = None,
+        downtimes: Mapping[int, Outages] | None = None,
     ) -> None:
         self._environment = environment
         self._default, self._laws = default, laws or {}
@@ -157,7 +48,8 @@ class Network:
         self._uplinks = {i: Pipe(law.uplink) for i, law in rates if law.uplink is not None}
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
-        self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
+        self._downtimes = downtimes or {}
+        self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -185,13 +77,18 @@ class Network:
         source, target = edge
         law = self._law(edge)
         up, down = self._uplinks.get(source), self._downlinks.get(target)
-        if law.plain and up is None and down is None and isinstance(law.delay, ConstantDelay):
+        switch = self._switch(edge, streams)
+        if law.plain and up is None and down is None and switch is None and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
-        outages = (
-            None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *link_of(edge))))
-        )
-        return RoughWire(self._environment, source, target, law, rng, switch=outages, uplink=up, downlink=down)
+        return RoughWire(self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down)
+
+    def _switch(self, edge: Edge, streams: Streams) -> Switch | None:
+        """A direction is down when the link is, or one of its ends."""
+        outages = self._law(edge).outages
+        flips = [] if outages is None else [outages.changes(streams.plain("outage", *_link(edge)))]
+        flips += [downs(i, self._downtimes[i], streams) for i in edge if i in self._downtimes]
+        return Switch(reduce(either, flips)) if flips else None
 
     def _channel(self, edge: Edge) -> Channel:
         wire, law = self.wires[edge], self._law(edge)
@@ -237,10 +134,17 @@ class Network:
         wire.deliver = leave
 
 
-def link_of(edge: Edge) -> Edge:
+def downs(agent: int, outages: Outages, streams: Streams) -> Iterator[float]:
+    """When an agent goes down and comes back: the same flips for whoever asks."""
+    return outages.changes(streams.plain("outage", "agent", agent))
+
+
+def _inbox(agent: int, neighbors: tuple[int, ...], patience: Patience | None) -> Inbox:
+    if patience is None or patience.endless:
+        return Inbox(agent, neighbors)
+    return PatientInbox(agent, neighbors, patience)
+
+
+def _link(edge: Edge) -> Edge:
     """The link of a direction: both directions are down together."""
     return min(edge), max(edge)
-
-
-def _agents(ids: tuple[int, ...]) -> str:
-    return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))

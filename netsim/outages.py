@@ -88,6 +88,21 @@ class TraceOutages:
         return _flips(self.intervals)
 
 
+def either(first: Iterator[float], second: Iterator[float]) -> Iterator[float]:
+    """The flips of what is down whenever one of two things is."""
+    flips, down, was = [next(first, math.inf), next(second, math.inf)], [False, False], False
+    while (now := min(flips)) < math.inf:
+        for which, source in enumerate((first, second)):
+            if flips[which] == now:
+                down[which] = not down[which]
+                flips[which] = next(source, math.inf)
+        if any(down) != was:
+            was = not was
+            yield now
+        if any(is_down and flip == math.inf for is_down, flip in zip(down, flips, strict=True)):
+            return  # down for good
+
+
 def _misplaced(intervals: Sequence[Interval]) -> tuple[int, str, str] | None:
     """The first interval that cannot be: its index, the problem, what is allowed."""
     ended = -math.inf

@@ -20,8 +20,9 @@ from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.links import AccessLaw, LinkLaw
 from netsim.messages import Message
-from netsim.network import UNUSED, Edge, Network, Observer, link_of
-from netsim.outages import Switch
+from netsim.network import UNUSED, Edge, Network, Observer, downs
+from netsim.outages import Outages, Switch
+from netsim.patience import Patience
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.topology import Topology
@@ -82,13 +83,18 @@ class RadioNetwork(Network):
         streams: Streams,
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
+        patience: Patience | None = None,
+        downtimes: Mapping[int, Outages] | None = None,
     ) -> None:
         self._topology = topology
-        self.transmitters = [Transmitter(environment, i, default) for i in range(topology.agents)]
+        off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
+        self.transmitters = [Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
         if radio.carrier_sense:
             for i, transmitter in enumerate(self.transmitters):
                 transmitter.yield_to([self.transmitters[j] for j in _near(topology, i, radio.carrier_sense)])
-        super().__init__(environment, topology, default, streams, laws, observers)
+        super().__init__(
+            environment, topology, default, streams, laws, observers, patience=patience, downtimes=downtimes
+        )
 
     def listen(self, tap: Tap) -> None:
         """Let an adversary hear its transmitters: with a receiver at each, or one for all where it has a place."""
@@ -124,10 +130,7 @@ class RadioNetwork(Network):
     def _wire(self, edge: Edge, streams: Streams) -> Wire:
         law, transmitter = self._law(edge), self.transmitters[edge[0]]
         rng = streams.plain("link", *edge) if law.random else UNUSED
-        outages = (
-            None if law.outages is None else Switch(law.outages.changes(streams.plain("outage", *link_of(edge))))
-        )
-        reception = Reception(transmitter, self._environment, edge[1], law, rng, outages)
+        reception = Reception(transmitter, self._environment, edge[1], law, rng, self._switch(edge, streams))
         transmitter.receptions.append(reception)
         return reception
 

@@ -1,7 +1,7 @@
 """Where the parts meet: a problem, a topology, links, an algorithm, and who listens."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -11,17 +11,21 @@ from typing import Literal
 import numpy as np
 
 from netsim import clock
+from netsim.activity import Activity, Downtime, PoissonClock
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
 from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment, VirtualLoop
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, StalledError
+from netsim.inside import Inside, Query
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
 from netsim.messages import Message
 from netsim.metrics import Metrics
-from netsim.network import Edge, Network
+from netsim.network import Edge, Network, downs
+from netsim.outages import Switch
+from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
 from netsim.radio import Radio, RadioNetwork
 from netsim.randomness import Streams
@@ -36,6 +40,8 @@ COUNTS = {
     "dropped": "dropped",
 }
 """What becomes of a packet, in words, and how a wire calls it."""
+FRUITLESS = 1_000
+"""How often agents may begin anew while nobody closes a round."""
 Watch = Callable[[int], None]
 """Called after every estimate with the number of estimates so far."""
 
@@ -47,11 +53,14 @@ class Simulation:
     `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
     share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
     with an access line of their own. `medium` is point-to-point links, or radio (`netsim.radio`). `compute` is the
-    law of the time a gradient takes. `measure` records convergence; `record` says how much of the private side is
-    kept for scoring: everything, only what `privatize` returned (all that an audit grants its adversary), or
-    nothing. With a folder `spool` every adversary's transcript is written there while the run goes on, to NAME.spool
-    (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run that is killed
-    leaves what was written. Bad input is a `ScenarioError` here, before time 0.
+    law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
+    an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
+    when their messages let them). `downtimes`: agents that go down and come back. `measure` records convergence;
+    `record` says how much of the private side is kept for scoring: everything, only what `privatize` returned (all
+    that an audit grants its adversary), or nothing. With a folder `spool` every adversary's transcript is written
+    there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it:
+    memory stays bounded, and a run that is killed leaves what was written. Bad input is a `ScenarioError` here,
+    before time 0.
     """
 
     problem: Problem
@@ -66,6 +75,10 @@ class Simulation:
     seed: int = 0
     chunk: int = 0
     compute: DelayLaw | None = None
+    compute_laws: Mapping[int, DelayLaw] = field(default_factory=dict[int, DelayLaw])
+    patience: Patience = WAIT_FOR_ALL
+    activation: PoissonClock | None = None
+    downtimes: Mapping[int, Downtime] = field(default_factory=dict[int, Downtime])
     measure: bool = True
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
@@ -94,9 +107,10 @@ class Simulation:
         for edge in self.link_laws:
             if not self.topology.has_edge(*edge):
                 raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
-        for agent in self.access_laws:
-            if not 0 <= agent < self.topology.agents:
-                raise ScenarioError("access_laws", agent, "no such agent", f"0 … {self.topology.agents - 1}")
+        for name in ("access_laws", "compute_laws", "downtimes"):
+            for agent in getattr(self, name):
+                if not 0 <= agent < self.topology.agents:
+                    raise ScenarioError(name, agent, "no such agent", f"0 … {self.topology.agents - 1}")
         if isinstance(self.medium, Radio):
             self.medium.check(self.links, self.link_laws, [self.access, *self.access_laws.values()])
         elif self.medium != "links":
@@ -131,8 +145,19 @@ class Simulation:
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
-            query_time=_query_time(self.compute),
+            query_times=tuple(_query_time(self.compute_law(i)) for i in range(self.topology.agents)),
+            patience=self.patience,
+            forgetful=self.forgetful,
         )
+
+    def compute_law(self, agent: int) -> DelayLaw | None:
+        """The law of the time that a private query takes this agent."""
+        return self.compute_laws.get(agent, self.compute)
+
+    @property
+    def forgetful(self) -> frozenset[int]:
+        """The agents that may be stopped and begin anew, without their state."""
+        return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
 
     def run(self, watch: Watch | None = None) -> "Run":
         """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set."""
@@ -171,7 +196,7 @@ class _Execution:
         self.loop = VirtualLoop(self.environment)
         self.taps = [self._tap(a, streams) for a in simulation.adversaries]
         self.network = self._network(streams)
-        self.loop.on_idle = self.network.waiting
+        self.loop.on_idle = self._waiting
         for tap in self.taps:
             self._listen(tap)
         self.shape = (simulation.replicas, problem.dimension)
@@ -180,8 +205,16 @@ class _Execution:
         self.truth = None
         if simulation.record != "nothing":
             self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
+        insiders = {i for adversary in simulation.adversaries for i in adversary.insiders}
+        self.queries: dict[int, list[Query]] = {i: [] for i in insiders}
+        self.releases: dict[int, list[Array]] = {i: [] for i in insiders}
+        if self.truth is not None:
+            self.releases = dict(enumerate(self.truth.releases))
+        if self.truth is not None and simulation.record == "everything":
+            self.queries = dict(enumerate(self.truth.queries))
         self.noise = partial(noise_of, streams, simulation.chunk)
         self.coins = partial(coins_of, streams)
+        self.activities = {i: self._activity(i, streams) for i in self._unsteady()}
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
         self.total = 0
@@ -189,14 +222,17 @@ class _Execution:
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
         self.stopped = False
+        self.going, self.anew = set(range(n)), set[int]()
+        self.fruitless = self.total_then = 0
 
     def _network(self, streams: Streams) -> Network:
         simulation, topology = self.simulation, self.simulation.topology
-        links, laws, observers = simulation.links, simulation.link_laws, self._observers()
+        known = (self.environment, topology, simulation.links, streams, simulation.link_laws, self._observers())
+        patience, downtimes = simulation.patience, {i: down.outages for i, down in simulation.downtimes.items()}
         if isinstance(simulation.medium, Radio):
-            return RadioNetwork(simulation.medium, self.environment, topology, links, streams, laws, observers)
+            return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
-        return Network(self.environment, topology, links, streams, laws, observers, access)
+        return Network(*known, access, patience, downtimes)
 
     def _listen(self, tap: Tap) -> None:
         if isinstance(self.network, RadioNetwork):
@@ -219,7 +255,7 @@ class _Execution:
     def _observers(self) -> dict[int, list[Callable[[Message], None]]]:
         observers: dict[int, list[Callable[[Message], None]]] = {}
         for tap in self.taps:
-            for agent in tap.adversary.nodes:
+            for agent in tap.adversary.doors:
                 observers.setdefault(agent, []).append(partial(self._received, tap, agent))
         return observers
 
@@ -228,7 +264,7 @@ class _Execution:
 
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
-        compute = simulation.compute
+        compute = simulation.compute_law(i)
         place = Place(
             i,
             topology.agents,
@@ -246,11 +282,29 @@ class _Execution:
             noise=self.noise,
             coins=self.coins,
             closed=self._closed,
-            truth=self.truth,
-            record_queries=simulation.record == "everything",
-            taps=tuple(tap for tap in self.taps if i in tap.adversary.nodes),
+            queries=self.queries.get(i),
+            releases=self.releases.get(i),
+            taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
             compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
+            activity=self.activities.get(i),
+            patient=not simulation.patience.endless,
         )
+
+    def _unsteady(self) -> Iterable[int]:
+        """The agents that do not act whenever their messages let them."""
+        return self.simulation.downtimes if self.simulation.activation is None else range(len(self.network.inboxes))
+
+    def _activity(self, i: int, streams: Streams) -> Activity:
+        clock, down = self.simulation.activation, self.simulation.downtimes.get(i)
+        tick = None if clock is None else partial(clock.wait, streams.plain("agent", i, "clock"))
+        if down is None or down.effect == "offline":
+            return Activity(tick, None)
+        return Activity(tick, Switch(downs(i, down.outages, streams)))
+
+    def _waiting(self) -> str:
+        """Who waits for what, for a deadlock's message."""
+        gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
+        return "; ".join([*(f"agent {i} is down for good" for i in gone[:8]), self.network.waiting()])
 
     def _closed(self, agent: int, x: Array) -> None:
         """An agent closed a round or an activation; the walk may end here."""
@@ -265,10 +319,39 @@ class _Execution:
             self.watch(self.total)
         stopping = self.stopping
         if self.total == stopping.activations or self.activations[agent] == stopping.per_agent:
-            self.stopped = True
-            for task in self.tasks:
-                task.cancel()
+            self._stop()
             raise asyncio.CancelledError("the walk has ended")
+
+    async def _agent(self, node: LiveNode) -> None:
+        """An agent that may be down, in a run where some are."""
+        run, activity = self.simulation.algorithm.run, self.activities.get(node.id)
+        if activity is not None and node.id in self.simulation.forgetful:
+            await activity.lives(partial(run, node), partial(self._begins_anew, node))
+        else:
+            if activity is not None:
+                await activity.up()
+            await run(node)
+        self.going.discard(node.id)
+        if self.going <= self.anew:
+            self._stop()
+
+    def _begins_anew(self, node: LiveNode) -> None:
+        node.forget()
+        self.anew.add(node.id)
+        self.fruitless = self.fruitless + 1 if self.total == self.total_then else 0
+        self.total_then = self.total
+        if self.fruitless > FRUITLESS:
+            raise StalledError(
+                f"agents began anew {FRUITLESS:,} times, agent {node.id} last, and none closed a round: messages "
+                "that they had read were lost with their state, and nobody sends them again; with a deadline for "
+                "exchanges, agents go on"
+            )
+
+    def _stop(self) -> None:
+        """The run is over, whatever the agents wait for."""
+        self.stopped = True
+        for task in self.tasks:
+            task.cancel()
 
     def run(self) -> Run:
         interrupted = False
@@ -288,8 +371,8 @@ class _Execution:
         return self._finished(interrupted)
 
     async def _agents(self) -> None:
-        algorithm = self.simulation.algorithm
-        self.tasks = [asyncio.create_task(algorithm.run(node), name=f"agent {node.id}") for node in self.nodes]
+        run = self._agent if self.activities else self.simulation.algorithm.run
+        self.tasks = [asyncio.create_task(run(node), name=f"agent {node.id}") for node in self.nodes]
         done, pending = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in filter(done.__contains__, self.tasks):
             if not task.cancelled() and (error := task.exception()) is not None:
@@ -299,6 +382,10 @@ class _Execution:
                 raise error
         await asyncio.gather(*pending, return_exceptions=self.stopped)
 
+    def _inside(self, adversary: Adversary) -> dict[int, Inside]:
+        objectives = self.simulation.problem.objectives
+        return {i: Inside(objectives[i], self.queries[i], self.releases[i]) for i in adversary.insiders}
+
     def _finished(self, interrupted: bool) -> Run:
         if isinstance(self.network, RadioNetwork):
             self.network.drain()
@@ -306,7 +393,10 @@ class _Execution:
         if self.taps:
             public = self.simulation.public()
             views = tuple(
-                AdversaryView(tap.adversary, tap.transcript(self.simulation.replicas), public) for tap in self.taps
+                AdversaryView(
+                    tap.adversary, tap.transcript(self.simulation.replicas), public, self._inside(tap.adversary)
+                )
+                for tap in self.taps
             )
         return Run(
             self.simulation,

@@ -4,13 +4,14 @@
 
 A row is one packet heard on a link or on radio (`place` "link": the moment it went on the air, every attempt and
 every acknowledgement; a radio broadcast is one row, for everybody), or one message at the door of a tapped agent
-(`place` "node": as it left the agent, `event` "sent", or as it was delivered to it, `event` "received").
+(`place` "node": as it left the agent, `event` "sent", or as it was delivered to it, `event` "received"). Where
+exchanges may end without some messages, a row `event` "closed" at the agent's door says when exchange `number` did.
 
 On disk a transcript is one Parquet file with the columns of `COLUMNS` and one column ``value.NAME`` per field
 name: a flat list of float64, replica-major, null where the row has no such field.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -21,12 +22,13 @@ from netsim.errors import TranscriptError
 from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Values
 
 Place = Literal["link", "node"]
-Event = Literal["air", "sent", "received"]
+Event = Literal["air", "sent", "received", "closed"]
+DoorEvent = Literal["sent", "received", "closed"]
 
 COLUMNS = {
     "time": "virtual seconds",
     "place": "where the tap sits: 'link' or 'node'",
-    "event": "'air' on a link; 'sent' or 'received' at a node",
+    "event": "'air' on a link; 'sent', 'received' or 'closed' (an exchange ended) at a node",
     "sender": "agent that sent the packet",
     "receiver": "agent it is for; -1 is every neighbor (on radio, and as seen at its sender's door)",
     "kind": "'exchange', 'direct' or 'ack'; 'sealed' on an encrypted link",
@@ -54,8 +56,11 @@ class Record(NamedTuple):
     values: Values
 
 
-Door = tuple[float, Literal["sent", "received"], int, Message]
-"""What a node tap sees: when, which way, for whom (`EVERYBODY`, or an agent), and the message."""
+Door = tuple[float, DoorEvent, int, Message]
+"""What a node tap sees: when, which way, for whom (`EVERYBODY`, or an agent), and the message.
+
+Where an exchange was closed, the message is empty.
+"""
 
 
 class Stored(Protocol):
@@ -121,15 +126,23 @@ class Transcript:
         return tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
 
     def on_links(self) -> tuple[Record, ...]:
-        """Each message heard in the clear on a link once, in order of its first attempt that was heard.
+        """Each message heard in the clear on a link once, in order of its first attempt that was heard."""
+        return self.messages(())
+
+    def messages(self, doors: Container[int]) -> tuple[Record, ...]:
+        """Each message in the clear once, heard on a link or at one of these agents' doors, in order.
 
         A radio broadcast is for `EVERYBODY`; that it was repeated for single neighbors makes it no other message.
         """
         heard: dict[tuple[int, int, str, int], Record] = {}
+        on_radio: set[tuple[int, str, int]] = set()
         for r in self.records:
-            if r.place != "link" or r.kind not in ("exchange", "direct"):
+            if r.event == "air" and r.receiver == EVERYBODY:
+                on_radio.add((r.sender, r.kind, r.number))
+            elif r.event == "air" and (r.sender, r.kind, r.number) in on_radio:
                 continue
-            if (r.sender, EVERYBODY, r.kind, r.number) not in heard:
+            known = r.event == "air" or (r.event != "closed" and _door(r) in doors)
+            if known and r.kind in ("exchange", "direct"):
                 heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)
         return tuple(heard.values())
 
@@ -195,7 +208,7 @@ def _time(record: Record) -> float:
     return record.time
 
 
-def _at_door(time: float, event: Literal["sent", "received"], receiver: int, message: Message) -> Record:
+def _at_door(time: float, event: DoorEvent, receiver: int, message: Message) -> Record:
     return _record(time, "node", event, message.sender, receiver, message, -1, 0)
 
 
@@ -225,4 +238,4 @@ def _record(
 
 
 def _door(record: Record) -> int:
-    return record.sender if record.event == "sent" else record.receiver
+    return record.receiver if record.event == "received" else record.sender

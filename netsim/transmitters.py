@@ -73,20 +73,22 @@ class Frame(NamedTuple):
 
 
 class Transmitter:
-    """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those it `yields_to`.
+    """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those it must `yield_to`.
 
-    A frame that finds no room in the buffer is dropped before it is on the air. `transmissions` and
+    A frame that finds no room in the buffer is dropped before it is on the air; one whose turn comes while the agent
+    is down (`off`) is lost, and not heard. `transmissions` and
     `transmitted_bytes` count what was on the air, once each, whoever heard it; every ear hears it then, whatever
     the neighbors lose.
     """
 
-    def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw) -> None:
+    def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw, off: Switch | None = None) -> None:
         self.agent, self.receptions = agent, list[Reception]()
         self.numbers = count()
         """Sequence numbers of the messages that neighbors acknowledge."""
         self.transmissions = self.transmitted_bytes = 0
         self._environment: VirtualEnvironment = environment
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
+        self._off = off
         self._ears: list[Callable[[Heard], object]] = []
         self._near: tuple[Transmitter, ...] = ()
         self._urgent = deque[Frame]()
@@ -152,14 +154,24 @@ class Transmitter:
         return not frame.urgent, frame.since, self.agent
 
     def _next(self) -> None:
-        frame = (self._urgent or self._waiting).popleft()
+        """Begin with what comes first; what is lost because the agent is down takes no time."""
+        frame = self._taken()
+        while self._is_off():
+            self._begin(frame, self._environment.now)
+            if not self._may_begin():
+                return
+            frame = self._taken()
         assert self._rate is not None
-        self._waiting_bytes -= frame.packet.size
         self._on_air, self._done = True, self._environment.now + frame.packet.size / self._rate
         for other in self._near:
             other._heard_busy += 1
         self._begin(frame, self._done)
         self._environment.call_at(self._done, self._end, None)
+
+    def _taken(self) -> Frame:
+        frame = (self._urgent or self._waiting).popleft()
+        self._waiting_bytes -= frame.packet.size
+        return frame
 
     def _end(self, _: None) -> None:
         self._on_air = False
@@ -170,13 +182,17 @@ class Transmitter:
             if transmitter._may_begin():  # nobody before it took the air
                 transmitter._next()
 
+    def _is_off(self) -> bool:
+        return self._off is not None and self._off.is_down(self._environment.now)
+
     def _begin(self, frame: Frame, done: float) -> None:
         start, packet = self._environment.now, frame.packet
-        self.transmissions += 1
-        self.transmitted_bytes += packet.size
-        heard = Ciphertext(packet.size) if self._encrypted else packet
-        for ear in self._ears:
-            ear((start, self.agent, frame.receiver, heard))
+        if not self._is_off():
+            self.transmissions += 1
+            self.transmitted_bytes += packet.size
+            heard = Ciphertext(packet.size) if self._encrypted else packet
+            for ear in self._ears:
+                ear((start, self.agent, frame.receiver, heard))
         for reception in frame.receptions:
             reception.hear(packet, start, done)
         if frame.left is not None:

@@ -5,18 +5,10 @@ adversary is handed refers to anything in here.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from netsim.arrays import Array
+from netsim.inside import Query
 from netsim.problems import Problem
-
-
-class Query(NamedTuple):
-    """One private gradient: ∇f_agent(point) = gradient, both (replicas, dimension)."""
-
-    time: float
-    point: Array
-    gradient: Array
 
 
 @dataclass

@@ -14,7 +14,7 @@ from netsim.messages import Ciphertext, Heard, Message, Packet
 from netsim.outages import Switch
 
 if TYPE_CHECKING:
-    from netsim.network import Inbox
+    from netsim.inbox import Inbox
 
 
 class Channel(Protocol):

@@ -8,11 +8,14 @@ from scipy.spatial.distance import cdist
 
 from attacks.audit.audit import Pair
 from attacks.reconstruction import Prior
+from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
+from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
+from netsim.patience import Patience
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
 from netsim.randomness import Streams
 from netsim.schedules import Constant
@@ -21,7 +24,6 @@ from netsim.topology import Topology
 from scenarios.schema import (
     AlgorithmSpec,
     DPRecalSpec,
-    LinkSpec,
     PrivateGradientDescentSpec,
     PureTarget,
     RecalSpec,
@@ -30,6 +32,7 @@ from scenarios.schema import (
     medium,
     schedule,
 )
+from scenarios.schema.base import built
 
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
@@ -177,6 +180,16 @@ class _Access(TypedDict, total=False):
     access_laws: dict[int, AccessLaw]
 
 
+class _Activity(TypedDict):
+    """The simulation's arguments about when agents act."""
+
+    patience: Patience
+    activation: PoissonClock | None
+    compute: DelayLaw | None
+    compute_laws: dict[int, DelayLaw]
+    downtimes: dict[int, Downtime]
+
+
 @dataclass(frozen=True)
 class _Builder:
     scenario: Scenario
@@ -208,6 +221,7 @@ class _Builder:
                 self._links(),
                 self._overrides(),
                 **self._access(),
+                **self._activity(),
                 adversaries=(self._adversary(),),
                 replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
                 seed=scenario.seed,
@@ -218,13 +232,13 @@ class _Builder:
             raise _readdressed(error, index) from None
 
     def _links(self) -> LinkLaw:
-        return _law("links", self.scenario.links)
+        return built("links", self.scenario.links)
 
     def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
         """Directed links with a law of their own; a later override wins."""
         laws: dict[tuple[int, int], LinkLaw] = {}
         for index, override in enumerate(self.scenario.link_overrides):
-            law = _law(f"link_overrides[{index}].law", override.law)
+            law = built(f"link_overrides[{index}].law", override.law)
             for place, (i, j) in enumerate(override.between):
                 if not self.topology.has_edge(i, j):
                     field = f"link_overrides[{index}].between[{place}]"
@@ -237,18 +251,36 @@ class _Builder:
         spec = self.scenario.access
         if spec is None:
             return {}
-        try:
-            line = spec.build()
-        except ScenarioError as error:
-            raise error.under("access") from None
+        line = built("access", spec)
         if spec.agents is None:
             return {"access": line}
-        for index, agent in enumerate(spec.agents):
+        return {"access_laws": dict.fromkeys(self._known("access", spec.agents), line)}
+
+    def _activity(self) -> _Activity:
+        scenario = self.scenario
+        compute: dict[int, DelayLaw] = {}
+        downtimes: dict[int, Downtime] = {}
+        for index, straggler in enumerate(scenario.stragglers):
+            place = f"stragglers[{index}]"
+            law = built(f"{place}.compute", straggler.compute)
+            compute |= dict.fromkeys(self._known(place, straggler.agents), law)
+        for index, spec in enumerate(scenario.downtimes):
+            place = f"downtimes[{index}]"
+            downtimes |= dict.fromkeys(self._known(place, spec.agents), built(place, spec))
+        return {
+            "patience": scenario.exchange.build(),
+            "activation": None if scenario.activation == "rounds" else scenario.activation.build(),
+            "compute": None if scenario.compute is None else built("compute", scenario.compute),
+            "compute_laws": compute,
+            "downtimes": downtimes,
+        }
+
+    def _known(self, place: str, agents: list[int]) -> list[int]:
+        for index, agent in enumerate(agents):
             if agent >= self.topology.agents:
-                raise ScenarioError(
-                    f"access.agents[{index}]", agent, "no such agent", f"0 … {self.topology.agents - 1}"
-                )
-        return {"access_laws": dict.fromkeys(spec.agents, line)}
+                allowed = f"0 … {self.topology.agents - 1}"
+                raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
+        return agents
 
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()
@@ -282,13 +314,6 @@ class _Builder:
         return algorithm.calibrated(
             spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
         )
-
-
-def _law(field: str, spec: LinkSpec) -> LinkLaw:
-    try:
-        return spec.build()
-    except ScenarioError as error:
-        raise error if error.file is not None else error.under(field) from None
 
 
 def setting_of(problem: Problem, releases: int) -> Setting:
@@ -339,6 +364,10 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
     assert spec is not None
     if spec.agent >= problem.agents:
         raise ScenarioError("audit.agent", spec.agent, "no such agent", f"0 … {problem.agents - 1}")
+    for index, down in enumerate(scenario.downtimes):
+        if down.effect == "restart_without_state" and spec.agent in down.agents:
+            why = f"an audit follows one life of agent {spec.agent}, which it audits"
+            raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
     if not isinstance(own, LogisticLoss):
         raise ScenarioError(

@@ -106,7 +106,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         leaks.release(a, b)
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
-    random_times = sample.view.public.query_time is None
+    random_times = sample.view.public.query_time(agent) is None
     departures = [] if foil.out_of_releases else [foil.departure]
     departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
     for departure in filter(None, departures):

@@ -38,18 +38,19 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
     """The visits of each agent from its first on, as long as none of its batons was missed.
 
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
-    The visits of an agent with a tap at its door are read there, those of the others on the links. `first` is
-    the first holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    The visits of an agent with a tap at its door are read there, those of the others on the links and at the doors of
+    insiders. Insiders need no inference of their own; of agents that may begin anew nothing follows. `first` is the
+    first holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
     """
+    watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
     start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
-    yield from _at_doors(view, first, start)
-    watched = set(view.adversary.nodes)
-    yield from (visit for visit in _on_links(view, first, start) if visit.agent not in watched)
+    yield from (visit for visit in _at_doors(view, first, start) if visit.agent not in skipped)
+    yield from (visit for visit in _on_links(view, first, start) if visit.agent not in watched | skipped)
 
 
 def _at_doors(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:
     """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
-    held = {agent: deque([start] if agent == first else []) for agent in view.adversary.nodes}
+    held = {agent: deque([start] if agent == first else []) for agent in view.adversary.doors}
     for row in view.transcript:
         if row.event == "received":
             held[row.receiver].append(row.values)
@@ -66,7 +67,7 @@ def _on_links(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]
     seen: dict[int, int] = {}
     complete = view.adversary.capture_loss == 0
     receiver, incoming = first, start
-    for row in view.transcript.on_links():
+    for row in view.messages():
         agent = row.sender
         if not complete and row.attempt > 0:
             continue

@@ -53,9 +53,11 @@ def replay(
     `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
     are the outputs of its `privatize` calls, needed only where one is not sent verbatim. Under another
     hypothesis than the true one (or with other coins) the agent may send other messages than were sent:
-    `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent or a release is neither on the
-    wire nor granted.
+    `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if it may have begun anew without
+    its state, or if a release is neither on the wire nor granted.
     """
+    if agent in view.public.forgetful:
+        raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
     recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins)
     slots = {} if releases is not None else find_releases(recording._replace(coins=_clone(coins)))
     node = _Reader(recording, hypothesis, slots, releases)

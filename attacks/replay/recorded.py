@@ -13,6 +13,7 @@ from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message, Values
 from netsim.node import Heard
+from netsim.patience import Shelf
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Record
 
@@ -49,13 +50,17 @@ class Recorded(ABC):
         self.pace = 0
         self.overran = False
         self._algorithm = public.algorithm
-        self._query_time = public.query_time or 0.0
+        self._query_time = public.query_time(agent) or 0.0
+        self._shelf = None if public.patience.endless else Shelf(self.neighbors, public.patience)
+        self._passing: deque[Record] = deque()
         self._exchanged: dict[int, dict[int, Record]] = {}
         self._direct: deque[Record] = deque()
         self._outgoing: dict[tuple[str, int], Record] = {}
         for row in rows:
             if row.event == "sent":
                 self._outgoing[row.kind, row.number] = row
+            elif row.kind == "exchange" and self._shelf is not None:
+                self._passing.append(row)
             elif row.kind == "exchange":
                 self._exchanged.setdefault(row.number, {})[row.sender] = row
             else:
@@ -85,10 +90,23 @@ class Recorded(ABC):
     async def exchange(self, **values: Array) -> Heard:
         number = self._counts["exchange"]
         told = self._tell("exchange", values, EVERYBODY)
+        if self._shelf is not None:
+            return Heard(self, told, self._closed(self._shelf, told))
         heard = self._exchanged.get(number, {})
         if len(heard) < len(self.neighbors):
             raise EndOfRecord
         return Heard(self, told, {j: self._take(row) for j, row in heard.items()})
+
+    def _closed(self, shelf: Shelf, told: Message) -> dict[int, Message]:
+        """What the exchange had when it was closed: the recorded order of arrivals and deadlines."""
+        while self._passing:
+            row = self._passing.popleft()
+            if row.event == "closed":
+                self._pass(row)
+                return shelf.collect(told)
+            self._seen(row)
+            shelf.put(_message(row))
+        raise EndOfRecord
 
     def send(self, to: int, **values: Array) -> None:
         self._tell("direct", values, to)
@@ -105,10 +123,14 @@ class Recorded(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        self.clock = max(self.clock, row.time)
-        self.pace = hash((self.pace, row.time))
+        self._pass(row)
         self._seen(row)
         return _message(row)
+
+    def _pass(self, row: Record) -> None:
+        """What the agent does now it can do when this has happened."""
+        self.clock = max(self.clock, row.time)
+        self.pace = hash((self.pace, row.time))
 
     def _asked(self) -> None:
         """A private query is answered."""

@@ -14,7 +14,7 @@ Rows = dict[str, Column]
 """The columns of `COLUMNS`, and "values": one mapping of field to read-only (replicas, dimension) array a row."""
 
 KINDS = ("exchange", "direct", "ack", "sealed")
-WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received"), "kind": KINDS}
+WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received", "closed"), "kind": KINDS}
 FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
 NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
 SCHEMA = pa.schema(

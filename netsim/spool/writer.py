@@ -73,6 +73,10 @@ class Spool:
         """A message is delivered to a tapped agent."""
         self._door((time, "received", receiver, message))
 
+    def closed(self, time: float, message: Message) -> None:
+        """An exchange of a tapped agent is over; the message is empty."""
+        self._door((time, "closed", message.sender, message))
+
     def _door(self, door: Door) -> None:
         self._doors.append(door)
         if len(self._doors) >= self._limit:
@@ -137,7 +141,7 @@ def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dic
     kind, number, sequence, attempt, size, message, author = carried.T
     place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
     place[links:] = 1
-    event[links:] = [1 if row[1] == "sent" else 2 for row in doors]
+    event[links:] = [WORDS["event"].index(row[1]) for row in doors]
     sender[:links] = [row[1] for row in heard]
     time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)
     at, owns = _first_rows(message[which], len(messages))

@@ -56,18 +56,28 @@ WiretapSpec = Annotated[AroundSpec | WithinSpec | CutSpec | RandomShareSpec, Fie
 
 
 class AdversarySpec(Model):
-    """Who listens: on `links` ("all", pairs of agents, or a rule) and at the door of `nodes`; what it misses
-    (share of packets), and the standard deviation of its taps' clocks (seconds). Pairs are no taps on radio."""
+    """Who listens: on `links` ("all", pairs of agents, or a rule; left out: all, or none where there are insiders)
+    and at the door of `nodes`; `insiders` are honest but curious agents, who add what they know of themselves; what
+    the taps on links miss (share of packets), and the standard deviation of their clocks (seconds). Pairs are no
+    taps on radio."""
 
-    links: Literal["all"] | list[Edge] | WiretapSpec = "all"
+    links: Literal["all"] | list[Edge] | WiretapSpec | None = None
     nodes: list[Index] = []
+    insiders: list[Index] = []
     capture_loss: Share = 0.0
     clock_error: NonNegative = 0.0
 
     def build(self) -> Adversary:
-        return Adversary("eavesdropper", self._links(), tuple(self.nodes), self.capture_loss, self.clock_error)
+        return Adversary(
+            "eavesdropper",
+            self._links(),
+            tuple(self.nodes),
+            tuple(self.insiders),
+            capture_loss=self.capture_loss,
+            clock_error=self.clock_error,
+        )
 
-    def _links(self) -> Literal["all"] | tuple[tuple[int, int], ...] | wiretaps.Wiretaps:
+    def _links(self) -> Literal["all"] | tuple[tuple[int, int], ...] | wiretaps.Wiretaps | None:
         if isinstance(self.links, list):
             return tuple((i, j) for i, j in self.links)
-        return "all" if self.links == "all" else self.links.build()
+        return self.links.build() if isinstance(self.links, Model) else self.links

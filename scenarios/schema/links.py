@@ -1,12 +1,11 @@
 """What a scenario can say of its links."""
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from netsim import laws, links, outages
-from netsim.errors import ScenarioError
-from scenarios.schema.base import Built, Edge, Index, Model, NonNegative, Positive, Share
+from scenarios.schema.base import Edge, Index, Model, NonNegative, Positive, Share, built
 
 
 class ConstantDelay(Model):
@@ -142,15 +141,15 @@ class LinkSpec(Model):
 
     def build(self) -> links.LinkLaw:
         return links.LinkLaw(
-            delay=_built("delay", self.delay),
-            loss=self.loss if isinstance(self.loss, float | int) else _built("loss", self.loss),
+            delay=built("delay", self.delay),
+            loss=self.loss if isinstance(self.loss, float | int) else built("loss", self.loss),
             bandwidth=self.bandwidth,
             reliable=self.reliable,
             timeout=self.timeout,
             reordering=self.reordering,
             buffer=self.buffer,
             duplication=self.duplication,
-            outages=None if self.outages is None else _built("outages", self.outages),
+            outages=None if self.outages is None else built("outages", self.outages),
             encrypted=self.encrypted,
         )
 
@@ -176,15 +175,3 @@ class AccessSpec(Model):
 
     def build(self) -> links.AccessLaw:
         return links.AccessLaw(self.uplink, self.downlink)
-
-
-class _Buildable(Protocol[Built]):
-    def build(self) -> Built: ...
-
-
-def _built(field: str, spec: _Buildable[Built]) -> Built:
-    """What a part describes; an error that has no place in another file is one of this field."""
-    try:
-        return spec.build()
-    except ScenarioError as error:
-        raise error if error.file is not None else error.under(field) from None

@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
 from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
-from scenarios.schema.links import AccessSpec, LinkOverride, LinkSpec
+from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
@@ -49,6 +50,11 @@ class Scenario(Model):
     links: LinkSpec = LinkSpec()
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None
+    exchange: ExchangeSpec = ExchangeSpec()
+    activation: Literal["rounds"] | PoissonClockSpec = "rounds"
+    compute: Delay | None = None
+    stragglers: list[StragglerSpec] = []
+    downtimes: list[DowntimeSpec] = []
     adversary: AdversarySpec = AdversarySpec()
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()

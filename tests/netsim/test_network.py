@@ -13,10 +13,11 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Stopping
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, ProtocolError
+from netsim.inbox import Inbox
 from netsim.laws import ConstantDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.messages import Message
-from netsim.network import Inbox, Network
+from netsim.network import Network
 from netsim.node import Node
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
@@ -51,7 +52,7 @@ async def collected(inbox: Inbox, number: int) -> dict[int, Message]:
     """What `LiveNode.exchange` does."""
     if not inbox.has(number):
         await inbox.woken(number)
-    return inbox.collect(number)
+    return inbox.collect(message(inbox.owner, "exchange", number))
 
 
 # ── the inbox ───────────────────────────────────────────────────────────────────────────────────────────

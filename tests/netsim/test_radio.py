@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.clock import VirtualEnvironment
@@ -18,6 +19,7 @@ from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.messages import ACK_BYTES, Message
 from netsim.outages import RandomOutages, Scheduled
+from netsim.patience import Patience
 from netsim.pcapng import address, export
 from netsim.problems import least_squares, load
 from netsim.radio import Radio, RadioNetwork
@@ -379,6 +381,45 @@ def test_what_waits_when_the_run_ends_is_still_heard_and_reaches_nobody():
     assert len(cut.delivered) == delivered < len(whole.delivered)
     assert cut.network.on_air() == whole.network.on_air()
     assert sum(wire.in_flight for wire in cut.network.wires.values()) == len(whole.delivered) - delivered
+
+
+def test_who_is_down_transmits_nothing_that_anybody_hears():
+    """Its frames are lost at once, take no time on the air, and a reliable radio sends them again."""
+    down = {0: Scheduled(((1.5, 10.0),))}
+    law = LinkLaw(bandwidth=SIZE / 1.0, reliable=True, timeout=6.0)
+    environment = VirtualEnvironment()
+    network = RadioNetwork(Radio(1), environment, star(3), law, Streams(0), downtimes=down)
+    heard, say = [], network.broadcaster(0)
+    network.transmitters[0].tap(heard.append)
+    for k, time in enumerate((0.0, 2.0, 3.0)):
+        environment.call_at(time, say, message(k))
+    environment.run(9.9)
+    assert [(when, receiver, p.sequence) for when, _, receiver, p in heard] == [(0.0, EVERYBODY, 0)]
+    assert network.transmitters[0].transmissions == 1
+    assert network.wires[0, 1].lost == 4  # two broadcasts, and each of them again, alone
+    environment.run()
+    assert {p.sequence for *_, p in heard} == {0, 1, 2}
+    assert network.inboxes[1]._direct is not None
+    assert [m.number for m in network.inboxes[1]._direct] == [0, 1, 2]
+
+
+def test_agents_that_go_down_and_do_not_wait_forever_do_so_on_radio_too():
+    run = simulation(
+        SHEET, LinkLaw(ConstantDelay(0.01), loss=0.2), Adversary(links=Within((0.0, 0.0), 1.0), nodes=(5,)),
+        downtimes={5: Downtime(Scheduled(((0.1, 0.3),)))}, patience=Patience(0.1),
+    ).run()  # fmt: skip
+    assert run.activations == (ROUNDS,) * 12
+    assert conserved(run.traffic)
+    assert {r.sender for r in run.views[0].transcript if r.place == "link"} == {0, 1, 4}
+
+
+def test_insiders_hear_at_their_doors_only_unless_they_have_receivers():
+    curious, armed = Adversary("curious", insiders=(5,)), Adversary("armed", links=Around((0,)), insiders=(5,))
+    run = simulation(SHEET, None, curious, armed).run()
+    air = [{r.sender for r in view.transcript if r.place == "link"} for view in run.views]
+    assert air == [set(), {0}]
+    doors = [[r[:10] for r in view.at_node(5)] for view in run.views]
+    assert doors[0] == doors[1] != []
 
 
 # ── taps ────────────────────────────────────────────────────────────────────────────────────────────────
