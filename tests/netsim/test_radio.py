@@ -322,6 +322,8 @@ def test_reliable_radio_delivers_everything_once_and_in_order_whoever_it_is_for(
     for _, receiver, sender, number in air.delivered:
         got[sender, receiver].append(number)
     assert got == expected
+    for channel in air.network.channels.values():  # and nothing is kept for later
+        assert not any((channel._ahead, channel._early, channel._unacknowledged))
 
 
 def test_only_who_missed_a_broadcast_is_sent_it_again():
@@ -342,6 +344,10 @@ def test_a_timeout_counts_from_when_the_frame_has_left_not_from_when_it_was_hand
     for k in range(20):  # the last waits nineteen seconds
         air.broadcast_at(0.0, message(k))
     assert {packet.attempt for *_, packet in air.run().heard} == {0}
+    lossy = LinkLaw(bandwidth=SIZE / 1.0, reliable=True, timeout=2.0, outages=Scheduled(((0.0, 0.5),)))
+    air = Air(star(2), lossy)
+    air.broadcast_at(0.0, message(0))  # off the air at 1, so again at 3
+    assert [heard[0] for heard in air.run().heard] == [0.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("radio", [Radio(), Radio(1), Radio(2)], ids=["apart", "1 hop", "2 hops"])

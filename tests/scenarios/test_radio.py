@@ -10,7 +10,7 @@ from netsim.radio import Radio
 from netsim.wiretaps import Within
 from scenarios.experiment import Experiment
 from scenarios.loader import load_scenario, parse
-from scenarios.runner import run_scenario
+from scenarios.runner import run_scenario, worlds
 
 FORM = """\
 name: air
@@ -136,6 +136,14 @@ def test_a_network_without_places_keeps_its_picture():
     circle = header(experiment("adversary: {links: all}"), "")["network"]  # a grid, where nothing depends on places
     assert circle["disc"] is None
     assert any(a != b for a, b in pairwise(circle["positions"]))
+
+
+def test_an_auditor_hears_the_agent_and_its_neighbors():
+    """As it hears both directions of the agent's links, where there are links."""
+    simulation = experiment("medium: radio").subjects[0].simulation
+    sample = worlds(simulation, 1, simulation.problem.objectives[0], 1)(0, 0)
+    rows = [r for r in sample.view.transcript if r.place == "link"]
+    assert {r.sender for r in rows} == {1, *simulation.topology.neighbors(1)}
 
 
 def test_an_audit_is_valid_on_radio(tmp_path):
