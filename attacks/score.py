@@ -1,6 +1,6 @@
 """The only room where an estimate meets the truth."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +42,10 @@ class GradientScore:
         return float(np.median(self.errors)) if self.errors.size else float("inf")
 
 
-def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> GradientScore:
-    """Compare every estimate with the gradient its agent got at that query."""
+def score_gradients(
+    estimates: Sequence[GradientEstimate], truth: Truth, insiders: Container[int] = ()
+) -> GradientScore:
+    """Compare every estimate with the gradient its agent got at that query. None is asked of `insiders`."""
     errors: list[Array] = []
     times: list[float] = []
     found = [0] * len(truth.queries)
@@ -54,7 +56,7 @@ def score_gradients(estimates: Sequence[GradientEstimate], truth: Truth) -> Grad
         ignorant.append(_error(truth.problem.ridge * query.point, query.gradient))
         times.append(query.time)
         found[estimate.agent] += 1
-    asked = [len(queries) for queries in truth.queries]
+    asked = [0 if i in insiders else len(queries) for i, queries in enumerate(truth.queries)]
     return GradientScore(
         np.array(errors),
         np.array(times),

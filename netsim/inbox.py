@@ -44,7 +44,8 @@ class Inbox:
     def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages come in; each is counted in `tally`, which has no other entrance.
 
-        Where messages come in repeatedly (`repeats`), those of an exchange that is over are counted and left.
+        Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
+        those of an exchange that is over, are counted and left.
         """
         tally.inbox = self
         return MethodType(self._enter_once if repeats else self._enter, tally)
@@ -71,7 +72,10 @@ class Inbox:
 
     @staticmethod
     def _enter_once(tally: Tally, message: Message) -> None:
-        if message.kind == "exchange" and message.number < tally.inbox._collected:
+        inbox, number = tally.inbox, message.number
+        if message.kind == "exchange" and (
+            number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
+        ):
             tally.received += 1
             tally.received_bytes += message.size
         else:

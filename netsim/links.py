@@ -21,7 +21,12 @@ class LinkLaw:
 
     `reliable` links acknowledge, retransmit after `timeout` seconds (None: four mean delays and four times the time
     to serialize a packet, at least 1 ms), doubling at every attempt up to `timeout`·2^6, and deliver exactly once
-    and in order. On an `encrypted` link a tap sees time, size and endpoints of a packet, and nothing else.
+    and in order.
+
+    On an `authenticated` link every packet, acknowledgements too, carries a tag of 16 bytes more (`TAG_BYTES`), and
+    the receiver rejects what was altered on its way and what it had before, the network's own copies included
+    (`netsim.integrity`). An `encrypted` link is authenticated as well (AEAD), and a tap sees time, size and endpoints
+    of a packet, and nothing else.
     """
 
     delay: DelayLaw = field(default_factory=ConstantDelay)
@@ -34,6 +39,7 @@ class LinkLaw:
     duplication: float = 0.0
     outages: Outages | None = None
     encrypted: bool = False
+    authenticated: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.loss, int | float) and not 0 <= self.loss < 1:
@@ -60,6 +66,11 @@ class LinkLaw:
         return law if law.rate() > 0 else None
 
     @property
+    def tagged(self) -> bool:
+        """Whether packets carry a tag that the receiver checks."""
+        return self.authenticated or self.encrypted
+
+    @property
     def random(self) -> bool:
         """Whether a wire of this law draws random numbers."""
         constant = isinstance(self.delay, ConstantDelay)
@@ -68,7 +79,7 @@ class LinkLaw:
     @property
     def plain(self) -> bool:
         """Constant delay and nothing else: every packet arrives, at once and once."""
-        return not self.random and self.bandwidth is None and not self.encrypted
+        return not self.random and self.bandwidth is None and not self.tagged
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,18 @@
 A size is what one replica's copy would weigh on a wire: replicas are parallel worlds, not one large packet.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
+
+if TYPE_CHECKING:
+    from netsim.tampering import Tally
 
 HEADER_BYTES = 20
 """Sender, receiver, kind, number and length: 4 bytes each."""
 ACK_BYTES = 20
+TAG_BYTES = 16
+"""What authentication adds to every packet: the tag of AES-GCM or ChaCha20-Poly1305."""
 FLOAT_BYTES = 8
 
 Kind = Literal["exchange", "direct", "ack", "sealed"]
@@ -65,5 +70,25 @@ class Ciphertext:
 
 
 Packet = Message | Segment
-Heard = tuple[float, int, int, Packet | Ciphertext]
+
+
+class Tagged:
+    """A packet on an authenticated link, its number on that wire, and a tag over both (`TAG_BYTES`).
+
+    The number travels in the header. `genuine`: whether the tag fits what the packet carries now; `by`: the count of
+    the meddler that altered or replayed it, so that what was caught can be laid at its door. On the air, where taps
+    hear it, every packet is genuine and by nobody.
+    """
+
+    __slots__ = ("by", "genuine", "number", "packet", "size")
+
+    def __init__(self, packet: Packet, number: int, *, genuine: bool = True, by: "Tally | None" = None) -> None:
+        self.packet = packet
+        self.number = number
+        self.genuine = genuine
+        self.by = by
+        self.size = packet.size + TAG_BYTES
+
+
+Heard = tuple[float, int, int, Packet | Tagged | Ciphertext]
 """What a tap hears: when the packet went on the air (seconds), from whom, for whom, and the packet."""

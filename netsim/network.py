@@ -6,13 +6,16 @@ from functools import reduce
 
 from netsim.clock import VirtualEnvironment
 from netsim.inbox import Inbox, PatientInbox
+from netsim.integrity import Guard
 from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
+from netsim.meddling import Meddler
 from netsim.messages import Message, Packet
 from netsim.outages import Outages, Switch, either
 from netsim.patience import Patience
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
+from netsim.tampering import Meddling
 from netsim.topology import Topology
 from netsim.wires import Channel, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
@@ -25,7 +28,7 @@ UNUSED = random.Random(0)
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
     agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
-    what an exchange makes of missing messages (None: it waits for all).
+    what an exchange makes of missing messages (None: it waits for all). `meddlers` sit in the middle of some links.
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """
@@ -41,6 +44,8 @@ class Network:
         access: Mapping[int, AccessLaw] | None = None,
         patience: Patience | None = None,
         downtimes: Mapping[int, Outages] | None = None,
+        meddlers: Sequence[Meddler] = (),
+        chunk: int = 0,
     ) -> None:
         self._environment = environment
         self._default, self._laws = default, laws or {}
@@ -50,6 +55,7 @@ class Network:
         self._observers = observers or {}
         self._downtimes = downtimes or {}
         self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
+        self.meddling = Meddling(meddlers, topology, streams, chunk)
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -66,7 +72,8 @@ class Network:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
-        hint = f" ({lost} packets were lost; links that are `reliable` send them again)" if lost else ""
+        whose = f" ({self.meddling.dropped} to meddlers)" if self.meddling.dropped else ""
+        hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)" if lost else ""
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
         return (shown or "no agent waits for a message") + hint
 
@@ -78,10 +85,13 @@ class Network:
         law = self._law(edge)
         up, down = self._uplinks.get(source), self._downlinks.get(target)
         switch = self._switch(edge, streams)
-        if law.plain and up is None and down is None and switch is None and isinstance(law.delay, ConstantDelay):
+        alone = up is None and down is None and switch is None and edge not in self.meddling.edges
+        if law.plain and alone and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds)
         rng = streams.plain("link", source, target) if law.random else UNUSED
-        return RoughWire(self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down)
+        wire = RoughWire(self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down)
+        self.meddling.sit(self._environment, wire)
+        return wire
 
     def _switch(self, edge: Edge, streams: Streams) -> Switch | None:
         """A direction is down when the link is, or one of its ends."""
@@ -97,8 +107,9 @@ class Network:
         return self._reliable(edge, self._door(wire.target, Tally()))
 
     def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
-        forward, backward = self.wires[edge], self.wires[edge[1], edge[0]]
-        return ReliableChannel(self._environment, forward, backward, self._law(edge), deliver)
+        forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)
+        cut_by = self.meddling.who_cuts(edge, tagged=law.tagged)
+        return ReliableChannel(self._environment, forward, backward, law, deliver, cut_by)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
@@ -115,11 +126,12 @@ class Network:
 
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
-        out, back = self.channels[edge], self.channels[edge[1], edge[0]]
-        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel):
-            wire.arrive = self._door(edge[1], wire, repeats=self._law(edge).duplication > 0)
+        out, back, law = self.channels[edge], self.channels[edge[1], edge[0]], self._law(edge)
+        repeats = law.duplication > 0 or edge in self.meddling.edges
+        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
+            wire.arrive = self._door(edge[1], wire, repeats=repeats)
             return  # the inbox counts for the wire
-        door = self._door(edge[1], Tally())
+        door = self._door(edge[1], Tally(), repeats=repeats)
 
         def leave(packet: Packet) -> None:
             if isinstance(packet, Message):
@@ -131,7 +143,7 @@ class Network:
                 assert isinstance(out, ReliableChannel)
                 out.on_data(packet)
 
-        wire.deliver = leave
+        wire.deliver = Guard(wire, leave).check if law.tagged else leave
 
 
 def downs(agent: int, outages: Outages, streams: Streams) -> Iterator[float]:

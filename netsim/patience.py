@@ -61,7 +61,7 @@ class Shelf:
         sender, number = message.sender, message.number
         self._ahead[sender] = max(self._ahead[sender], number)
         if number >= self._collected:
-            self._slots.setdefault(number, {})[sender] = message
+            self._slots.setdefault(number, {}).setdefault(sender, message)
         if self._last_heard:
             key = sender, _names(message)
             if key not in self._newest or self._newest[key].number < number:

@@ -6,7 +6,8 @@ nanoseconds. The payload is as long as the recorded size, all of it little endia
 
 - sender, receiver (-1: everybody), kind (0 exchange, 1 direct, 2 acknowledgement), number (of an acknowledgement:
   the sequence number it acknowledges) and how many bytes follow, each an int32;
-- the float64 values of one replica, field after field in order of their names.
+- the float64 values of one replica, field after field in order of their names;
+- where the link is authenticated, a tag: 16 zeros in its place.
 
 A sealed packet's payload is zeros: that it passed, and its size, is all that was heard. A packet of more than
 `MOST` bytes fits in no datagram: it carries as many whole values as do, its original length says the rest.
@@ -20,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from netsim.errors import TranscriptError
-from netsim.messages import ACK_BYTES, FLOAT_BYTES, HEADER_BYTES, Kind
+from netsim.messages import ACK_BYTES, FLOAT_BYTES, HEADER_BYTES, TAG_BYTES, Kind
 from netsim.transcript import EVERYBODY, Place, Record
 
 PORTS: dict[Kind, int] = {"exchange": 61001, "direct": 61002, "ack": 61003, "sealed": 61004}
@@ -131,13 +132,16 @@ def _payload(row: Record, replica: int) -> bytes:
     if row.kind == "sealed":
         return bytes(min(row.size, MOST))
     numbers = b"".join(_numbers(row, name, replica) for name in sorted(row.values))
-    if row.size != (ACK_BYTES if row.kind == "ack" else HEADER_BYTES) + len(numbers):
+    tag = row.size - (ACK_BYTES if row.kind == "ack" else HEADER_BYTES) - len(numbers)
+    if tag not in (0, TAG_BYTES):
         raise TranscriptError(
             f"{row.kind} {row.number} of agent {row.sender} at {row.time:g} s: recorded with {row.size} bytes, but a "
-            f"header of {HEADER_BYTES} and {len(numbers) // FLOAT_BYTES} values of {FLOAT_BYTES} bytes each"
+            f"header of {HEADER_BYTES} and {len(numbers) // FLOAT_BYTES} values of {FLOAT_BYTES} bytes each, with or "
+            f"without a tag of {TAG_BYTES}"
         )
     number = row.sequence if row.kind == "ack" else row.number
-    return (struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers)) + numbers)[:MOST]
+    header = struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers))
+    return (header + numbers + bytes(tag))[:MOST]
 
 
 def _numbers(row: Record, name: str, replica: int) -> bytes:

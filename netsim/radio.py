@@ -1,9 +1,9 @@
 """Radio beside links: one transmission, serialized once, is heard by all neighbors and by every tap in range.
 
 What a `LinkLaw` says is divided between the two ends. The transmitter has the bandwidth, first in first out, the
-buffer and the encryption. Each neighbor has the delay, the losses, the copies, the outages and the reordering, all
-drawn for itself: a broadcast may reach one neighbor and miss another. `exchange` and `broadcast` are one frame;
-`send` is a frame that only its receiver takes, though all in range hear it.
+buffer, the encryption and the tags. Each neighbor has the delay, the losses, the copies, the outages and the
+reordering, all drawn for itself: a broadcast may reach one neighbor and miss another. `exchange` and `broadcast` are
+one frame; `send` is a frame that only its receiver takes, though all in range hear it.
 
 There is no model of collisions. Without carrier sense every transmitter has a channel of its own; with it, those
 near each other take turns, at once and without fail.
@@ -30,7 +30,7 @@ from netsim.transmitters import Reception, Transmitter
 from netsim.wires import Wire
 from netsim.wiretaps import Within
 
-TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "reliable")
+TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
 """What in a law is the transmitter's, the same whoever listens."""
 
 
@@ -49,8 +49,17 @@ class Radio:
         if type(self.carrier_sense) is not int or not 0 <= self.carrier_sense <= 2:
             raise ScenarioError("carrier_sense", self.carrier_sense, "a number of hops", "0, 1 or 2")
 
-    def check(self, links: LinkLaw, link_laws: Mapping[Edge, LinkLaw], access: Sequence[AccessLaw]) -> None:
-        """You get a `ScenarioError` for laws that no radio follows."""
+    def check(
+        self,
+        links: LinkLaw,
+        link_laws: Mapping[Edge, LinkLaw],
+        access: Sequence[AccessLaw],
+        meddlers: Sequence[str] = (),
+    ) -> None:
+        """You get a `ScenarioError` for laws that no radio follows, and for who sits in the middle of a link."""
+        if meddlers:
+            why = "a meddler sits in the middle of a link, and radio has none"
+            raise ScenarioError("meddlers", list(meddlers), why, "medium: links, or no meddlers")
         if self.carrier_sense and links.bandwidth is None:
             raise ScenarioError(
                 "medium.carrier_sense", self.carrier_sense,

@@ -6,11 +6,14 @@ Every attempt and every acknowledgement is on the air, where taps see it.
 from collections.abc import Callable
 
 from netsim.clock import Timer, VirtualEnvironment
+from netsim.errors import SimulationError
 from netsim.links import LinkLaw
 from netsim.messages import Message, Segment
 from netsim.wires import Wire
 
 MAX_BACKOFF = 6
+MOST_ATTEMPTS = 10_000
+"""Where a meddler may have cut the link for good: how often a message is sent before the run ends with an error."""
 
 
 class ReliableChannel:
@@ -18,7 +21,8 @@ class ReliableChannel:
 
     The sender keeps every unacknowledged message and sends it again after a timeout that doubles; the
     receiver acknowledges each segment by its sequence number, also the ones it already has, and hands on
-    what is in order.
+    what is in order. It never gives up, but where somebody may be keeping packets from getting through for ever
+    (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
     """
 
     def __init__(
@@ -28,9 +32,10 @@ class ReliableChannel:
         backward: Wire,
         law: LinkLaw,
         deliver: Callable[[Message], None],
+        cut_by: str = "",
     ) -> None:
         self._environment, self._forward, self._backward = environment, forward, backward
-        self._law, self._deliver = law, deliver
+        self._law, self._deliver, self._cut_by = law, deliver, cut_by
         self._next = 0
         self._unacknowledged: dict[int, Message] = {}
         self._timers: dict[int, Timer] = {}
@@ -45,6 +50,12 @@ class ReliableChannel:
 
     def _attempt(self, attempt: tuple[int, int]) -> None:
         sequence, count = attempt
+        if self._cut_by and count >= MOST_ATTEMPTS:
+            raise SimulationError(
+                f"link {self._forward.source} → {self._forward.target}: packet {sequence} was sent {count:,} "
+                f"times and never acknowledged; meddler {self._cut_by} drops or alters what passes there. A "
+                "reliable link outlives a meddler that ends, or whose probability is lower"
+            )
         message = self._unacknowledged[sequence]
         self._forward.send(Segment(sequence, count, message))
         wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)

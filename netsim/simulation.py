@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from netsim import clock
+from netsim import clock, meddling
 from netsim.activity import Activity, Downtime, PoissonClock
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge, Tap
 from netsim.algorithms import Algorithm, Setting
@@ -21,6 +21,7 @@ from netsim.inside import Inside, Query
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.live import LiveNode, Place
+from netsim.meddling import Deeds, Meddler
 from netsim.messages import Message
 from netsim.metrics import Metrics
 from netsim.network import Edge, Network, downs
@@ -55,7 +56,8 @@ class Simulation:
     with an access line of their own. `medium` is point-to-point links, or radio (`netsim.radio`). `compute` is the
     law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
     an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
-    when their messages let them). `downtimes`: agents that go down and come back. `measure` records convergence;
+    when their messages let them). `downtimes`: agents that go down and come back. `meddlers` are active adversaries
+    in the middle of links; what such a run shows is outside the papers' threat model. `measure` records convergence;
     `record` says how much of the private side is kept for scoring: everything, only what `privatize` returned (all
     that an audit grants its adversary), or nothing. With a folder `spool` every adversary's transcript is written
     there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it:
@@ -83,6 +85,7 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
+    meddlers: tuple[Meddler, ...] = ()
     medium: Literal["links"] | Radio = "links"
 
     def __post_init__(self) -> None:
@@ -112,7 +115,8 @@ class Simulation:
                 if not 0 <= agent < self.topology.agents:
                     raise ScenarioError(name, agent, "no such agent", f"0 … {self.topology.agents - 1}")
         if isinstance(self.medium, Radio):
-            self.medium.check(self.links, self.link_laws, [self.access, *self.access_laws.values()])
+            access = [self.access, *self.access_laws.values()]
+            self.medium.check(self.links, self.link_laws, access, [meddler.name for meddler in self.meddlers])
         elif self.medium != "links":
             raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
         for index, adversary in enumerate(self.adversaries):
@@ -123,6 +127,7 @@ class Simulation:
                     adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
+        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links))
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -167,7 +172,11 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Run:
-    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only."""
+    """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only.
+
+    `meddling` says what each active adversary did, and how much of it receivers caught; `rejected` counts the packets
+    that receivers of authenticated links rejected, for whatever reason. Both are in nobody's view.
+    """
 
     simulation: Simulation
     views: tuple[AdversaryView, ...]
@@ -178,6 +187,13 @@ class Run:
     traffic: Mapping[str, int]
     """Packets and bytes (see `traffic`); on radio also `transmissions` and `transmitted_bytes`."""
     interrupted: bool = False
+    meddling: tuple[Deeds, ...] = ()
+    rejected: int = 0
+
+    @property
+    def outside_model(self) -> str | None:
+        """The line that any result of a run with an active adversary has to carry; None for a run without."""
+        return meddling.outside_model(self.meddling)
 
     @property
     def largest_activations(self) -> int:
@@ -232,7 +248,7 @@ class _Execution:
         if isinstance(simulation.medium, Radio):
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
-        return Network(*known, access, patience, downtimes)
+        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk)
 
     def _listen(self, tap: Tap) -> None:
         if isinstance(self.network, RadioNetwork):
@@ -384,7 +400,7 @@ class _Execution:
 
     def _inside(self, adversary: Adversary) -> dict[int, Inside]:
         objectives = self.simulation.problem.objectives
-        return {i: Inside(objectives[i], self.queries[i], self.releases[i]) for i in adversary.insiders}
+        return {i: Inside(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in adversary.insiders}
 
     def _finished(self, interrupted: bool) -> Run:
         if isinstance(self.network, RadioNetwork):
@@ -407,6 +423,8 @@ class _Execution:
             self.ended,
             traffic(self.network),
             interrupted,
+            self.network.meddling.deeds(),
+            sum(wire.rejected for wire in self.network.wires.values()),
         )
 
 

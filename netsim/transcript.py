@@ -19,7 +19,7 @@ import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
-from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Values
+from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Tagged, Values
 
 Place = Literal["link", "node"]
 Event = Literal["air", "sent", "received", "closed"]
@@ -212,7 +212,9 @@ def _at_door(time: float, event: DoorEvent, receiver: int, message: Message) -> 
     return _record(time, "node", event, message.sender, receiver, message, -1, 0)
 
 
-def _on_air(time: float, sender: int, receiver: int, packet: Packet | Ciphertext) -> Record:
+def _on_air(time: float, sender: int, receiver: int, packet: Packet | Tagged | Ciphertext) -> Record:
+    if isinstance(packet, Tagged):
+        return _on_air(time, sender, receiver, packet.packet)._replace(size=packet.size)
     if isinstance(packet, Ciphertext):
         return Record(time, "link", "air", sender, receiver, "sealed", -1, -1, 0, packet.size, {})
     if isinstance(packet, Message):

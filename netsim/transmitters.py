@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from netsim.clock import VirtualEnvironment
 from netsim.links import LinkLaw
-from netsim.messages import Ciphertext, Heard, Packet, Segment
+from netsim.messages import Ciphertext, Heard, Packet, Segment, Tagged
 from netsim.outages import Switch
 from netsim.transcript import EVERYBODY
 from netsim.wires import RoughWire
@@ -39,7 +39,8 @@ class Reception(RoughWire):
         super().__init__(environment, transmitter.agent, target, law, rng, switch=switch)
         self.transmitter = transmitter
 
-    def send(self, packet: Packet) -> None:
+    def send(self, packet: Packet | Tagged) -> None:
+        assert not isinstance(packet, Tagged)  # the transmitter tags
         self.transmitter.transmit(packet, self)
 
     def expect(self, size: int) -> None:
@@ -52,24 +53,23 @@ class Reception(RoughWire):
         self.dropped += 1
         self.dropped_bytes += size
 
-    def hear(self, packet: Packet, start: float, done: float) -> None:
+    def hear(self, packet: Packet | Tagged, start: float, done: float) -> None:
         """It is on the air from `start` to `done`, in seconds."""
         self._carry(packet, start, done, inf if self._switch is None else self._down_at(self._switch, start))
 
 
 class Frame(NamedTuple):
-    """A packet on its way to the air. `left` is called once, with when it is off the air, or was dropped."""
+    """A packet on its way to the air. `left` is called once, with when it is off the air, or was dropped.
 
-    packet: Packet
+    Acknowledgements are `urgent`: they go before all that waits, as in IEEE 802.11 (SIFS < DIFS).
+    """
+
+    packet: Packet | Tagged
+    urgent: bool
     receptions: Sequence[Reception]
     receiver: int
     since: float
     left: Callable[[float], None] | None
-
-    @property
-    def urgent(self) -> bool:
-        """Acknowledgements go before all that waits, as in IEEE 802.11 (SIFS < DIFS)."""
-        return isinstance(self.packet, Segment) and self.packet.message is None
 
 
 class Transmitter:
@@ -88,6 +88,7 @@ class Transmitter:
         self.transmissions = self.transmitted_bytes = 0
         self._environment: VirtualEnvironment = environment
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
+        self._tags = count() if law.tagged else None
         self._off = off
         self._ears: list[Callable[[Heard], object]] = []
         self._near: tuple[Transmitter, ...] = ()
@@ -111,16 +112,18 @@ class Transmitter:
     ) -> None:
         """Put a frame on the air when it is its turn: for one neighbor, or for all."""
         receptions, receiver = (self.receptions, EVERYBODY) if to is None else ((to,), to.target)
-        frame = Frame(packet, receptions, receiver, self._environment.now, left)
+        urgent = isinstance(packet, Segment) and packet.message is None
+        sealed = packet if self._tags is None else Tagged(packet, next(self._tags))
+        frame = Frame(sealed, urgent, receptions, receiver, self._environment.now, left)
         for reception in receptions:
-            reception.expect(packet.size)
+            reception.expect(sealed.size)
         if self._rate is None:
             self._begin(frame, frame.since)
-        elif self._is_full(packet.size):
+        elif self._is_full(sealed.size):
             self._drop(frame)
         else:
-            (self._urgent if frame.urgent else self._waiting).append(frame)
-            self._waiting_bytes += packet.size
+            (self._urgent if urgent else self._waiting).append(frame)
+            self._waiting_bytes += sealed.size
             if self._may_begin():
                 self._next()
 

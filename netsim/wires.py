@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from netsim.clock import DELIVERY, VirtualEnvironment
 from netsim.laws import ConstantDelay
 from netsim.links import LinkLaw
-from netsim.messages import Ciphertext, Heard, Message, Packet
+from netsim.messages import Ciphertext, Heard, Message, Packet, Tagged
 from netsim.outages import Switch
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Wire(Tally, ABC):
     dropped_bytes: int = 0
     duplicated: int = 0
     duplicated_bytes: int = 0
+    rejected: int = 0
+    """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.integrity`)."""
 
     def __init__(self, environment: VirtualEnvironment, source: int, target: int) -> None:
         self.received = self.received_bytes = 0
@@ -94,7 +96,7 @@ class Wire(Tally, ABC):
         """Call `ear` with every packet that goes on the air."""
         self.taps = (*self.taps, ear)
 
-    def _arrive(self, packet: Packet) -> None:
+    def _arrive(self, packet: Packet | Tagged) -> None:
         self.received += 1
         self.received_bytes += packet.size
         self.deliver(packet)
@@ -149,13 +151,14 @@ class RoughWire(Wire):
     """A wire of any law.
 
     A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
-    taps, also if it is lost on its way, unless the link is down.
+    taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
+    where meddlers sit, if there is one; they hand it, or what they make of it, `onward` to the receiver.
     """
 
     __slots__ = (
         "_buffer", "_constant", "_delay", "_downlink", "_duplication", "_encrypted", "_fifo", "_last_arrival",
-        "_lost", "_pipe", "_rng", "_switch", "_uplink", "dropped", "dropped_bytes", "duplicated", "duplicated_bytes",
-        "lost", "lost_bytes",
+        "_lost", "_pipe", "_rng", "_switch", "_tagged", "_uplink", "dropped", "dropped_bytes", "duplicated",
+        "duplicated_bytes", "lost", "lost_bytes", "middle", "rejected",
     )  # fmt: skip
 
     def __init__(
@@ -171,11 +174,13 @@ class RoughWire(Wire):
         downlink: Pipe | None = None,
     ) -> None:
         super().__init__(environment, source, target)
-        self.lost = self.dropped = self.duplicated = 0
+        self.lost = self.dropped = self.duplicated = self.rejected = 0
         self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
         self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
         self._rng = rng
-        self._delay, self._duplication, self._encrypted = law.delay, law.duplication, law.encrypted
+        self._delay, self._duplication = law.delay, law.duplication
+        self._encrypted, self._tagged = law.encrypted, law.tagged
+        self.middle: Callable[[Packet | Tagged], None] | None = None
         losses = law.losses
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
@@ -184,7 +189,10 @@ class RoughWire(Wire):
         self._fifo = not law.reordering and (self._constant is None or law.duplication > 0)
         self._last_arrival = 0.0
 
-    def send(self, packet: Packet) -> None:
+    def send(self, packet: Packet | Tagged) -> None:
+        if self._tagged:
+            assert not isinstance(packet, Tagged)
+            packet = Tagged(packet, self._sent)
         now, size = self._environment.now, packet.size
         self._sent += 1
         self._sent_bytes += size
@@ -205,7 +213,7 @@ class RoughWire(Wire):
                 tap((start, self.source, self.target, heard))
         self._carry(packet, start, done, down_at)
 
-    def _carry(self, packet: Packet, start: float, done: float, down_at: float) -> None:
+    def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
         """What becomes of a packet that goes on the air at `start` and is off it at `done`."""
         size = packet.size
         lost = self._lost is not None and self._lost(start)
@@ -215,14 +223,15 @@ class RoughWire(Wire):
             self.duplicated_bytes += size
             self._travel(packet, done, down_at, False)
 
-    def _travel(self, packet: Packet, done: float, down_at: float, lost: bool) -> None:
+    def _travel(self, packet: Packet | Tagged, done: float, down_at: float, lost: bool) -> None:
         if not lost:
             arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
             if self._fifo:
                 arrival = self._last_arrival = max(arrival, self._last_arrival)
             lost = arrival >= down_at
             if not lost:
-                self._environment.call_at(arrival, self.arrive if self._downlink is None else self._come_down, packet)
+                end = self.middle or (self.arrive if self._downlink is None else self._come_down)
+                self._environment.call_at(arrival, end, packet)
         if lost:
             self.lost += 1
             self.lost_bytes += packet.size
@@ -232,13 +241,18 @@ class RoughWire(Wire):
         """When a packet that goes on the air at `start` finds the link down."""
         return start if switch.is_down(start) else switch.next_change(start)
 
-    def _come_down(self, packet: Packet) -> None:
+    def onward(self, packet: Packet | Tagged) -> None:
+        """The rest of a packet's way, from `middle` to the receiver; now."""
+        end = self.arrive if self._downlink is None else self._come_down
+        end(packet)
+
+    def _come_down(self, packet: Packet | Tagged) -> None:
         assert self._downlink is not None
         _, done = self._downlink.push(self._environment.now, packet.size)
         self._environment.call_at(done, self.arrive, packet)
 
 
-def _nowhere(packet: Packet) -> None:
+def _nowhere(packet: Packet | Tagged) -> None:
     raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
 
 

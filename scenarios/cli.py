@@ -185,9 +185,11 @@ def _print_verdicts(results: Results) -> None:
             _number(audit.get("epsilon_claimed")),
             _exact(audit.get("epsilon_exact")),
             f"≥ {_number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
-            f"[{style}]{verdict}[/]",
+            f"[{style}]{verdict}[/]" + ("*" if findings.outside_model(entry) else ""),
         )
     console.print(table)
+    if any(map(findings.outside_model, results["algorithms"])):
+        console.print("* outside the paper's threat model: an active adversary meddled\n", highlight=False)
     for entry in results["algorithms"]:
         _print_findings(entry)
 
@@ -195,6 +197,8 @@ def _print_verdicts(results: Results) -> None:
 def _print_findings(entry: Results) -> None:
     verdict, style = _verdict(entry)
     console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
+    if (caution := findings.caution(entry)) is not None:
+        console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
     sentences = [
         findings.sentence(entry),
         _gradients(entry["gradients"]),

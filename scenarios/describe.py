@@ -123,6 +123,7 @@ def _network(experiment: Experiment) -> Results:
         "tapped": [] if on_radio else sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
         "heard": sorted(adversary.transmitters(topology)) if on_radio else [],
         "tapped_nodes": list(adversary.nodes),
+        "insiders": list(adversary.insiders),
         "spectral_gap": topology.spectral_gap,
     }
 
@@ -165,7 +166,15 @@ def run(run: Run) -> Results:
             "time": run.time,
             "traffic": dict(run.traffic),
         },
-    }
+    } | _meddling(run)
+
+
+def _meddling(run: Run) -> Results:
+    """Who meddled, what receivers rejected, and the line that says what such a run is; nothing where nobody did."""
+    if run.outside_model is None:
+        return {}
+    deeds = [asdict(one) for one in run.meddling]
+    return {"meddling": deeds, "rejected": run.rejected, "outside_model": run.outside_model}
 
 
 def _convergence(run: Run) -> Results:

@@ -15,6 +15,7 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
+from netsim.meddling import Meddler
 from netsim.patience import Patience
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
 from netsim.randomness import Streams
@@ -227,6 +228,7 @@ class _Builder:
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
                 medium=medium(scenario.medium),
+                meddlers=self._meddlers(),
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
@@ -284,6 +286,16 @@ class _Builder:
 
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()
+
+    def _meddlers(self) -> tuple[Meddler, ...]:
+        """Active adversaries. Whether their links are there, and can be altered, is the simulation's affair."""
+        built: list[Meddler] = []
+        for index, spec in enumerate(self.scenario.meddlers):
+            try:
+                built.append(spec.build())
+            except ScenarioError as error:
+                raise error if error.file is not None else error.under(f"meddlers[{index}]") from None
+        return tuple(built)
 
     def _algorithm(self, spec: AlgorithmSpec, problem: Problem) -> Algorithm:
         match spec:

@@ -35,9 +35,15 @@ def has_claim(entry: Result) -> bool:
     return _audit(entry).get("epsilon_claimed") is not None
 
 
+def outside_model(entry: Result) -> str | None:
+    """The line to be shown wherever results are, if an active adversary meddled: no claim is about that."""
+    return entry.get("outside_model")
+
+
 def claim_is_broken(entry: Result) -> bool:
-    """Whether a claimed number was shown not to hold. What was never claimed cannot be broken."""
-    return has_claim(entry) and verdict(entry) in BROKEN
+    """Whether a claimed number was shown not to hold. What was never claimed cannot be broken, and neither can a
+    claim about listeners be by what came of an active adversary."""
+    return has_claim(entry) and verdict(entry) in BROKEN and outside_model(entry) is None
 
 
 def sentence(entry: Result) -> str:
@@ -57,6 +63,20 @@ def sentence(entry: Result) -> str:
     claim: Result = audit.get("claim") or {}
     why = "; ".join(claim.get("failed_conditions") or [])
     return f"Nothing was claimed{f' ({why})' if why else ''}. {reason}"
+
+
+def caution(entry: Result) -> str | None:
+    """What to read together with everything else that is said of an algorithm; None if there is nothing."""
+    line = outside_model(entry)
+    if line is None:
+        return None
+    line = line[:1].upper() + line[1:] + "."
+    if not verdict(entry):
+        return line
+    return (
+        f"{line} The claim is about adversaries that only listen: what the audit found is exact for what the agent "
+        "received from this meddler, and neither confirms nor refutes the claim in its own model."
+    )
 
 
 def _audit(entry: Result) -> Result:

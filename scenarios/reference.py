@@ -45,6 +45,14 @@ UNITS = {
     "agent": "number of an agent, from 0",
     "first": "an agent, or the value at k = 0",
 }
+ROOMS = {
+    "scenarios.schema.meddlers": {
+        "probability": "of the packets, each on its own",
+        "copies": "packets",
+        **dict.fromkeys(("after", "start", "end"), "seconds"),
+    }
+}
+"""Fields whose unit is another one in this file of the schema."""
 BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 
 
@@ -75,11 +83,16 @@ def _under(path: str, name: str, field: FieldInfo) -> str:
 def _section(where: str, model: Model) -> str:
     lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
-    rows = [(f"`{name}`", _value(field), _default(field), UNITS.get(name, "")) for name, field in fields]
+    rows = [(f"`{name}`", _value(field), _default(field), _unit(model, name)) for name, field in fields]
     if rows:
         lines += ["| field | value | default | unit |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, ""])
+
+
+def _unit(model: Model, name: str) -> str:
+    """In what a field is counted: as its model's file says, or as fields of that name are everywhere."""
+    return ROOMS.get(model.__module__, {}).get(name, UNITS.get(name, ""))
 
 
 def _title(where: str, model: Model) -> str:

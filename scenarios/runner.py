@@ -176,7 +176,7 @@ class _Session:
         self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
         try:
             inversion = gradients.inversion_of(subject.simulation.algorithm)
-            score = score_gradients(inversion(run.views[0]), run.truth)
+            score = score_gradients(inversion(run.views[0]), run.truth, run.views[0].inside)
         except AttackError as error:
             return {"refused": str(error)}
         self.progress.advance(1)
@@ -193,9 +193,11 @@ class _Session:
         view = run.views[0]
         try:
             estimates = gradients.infer(view)
+            inferred = sorted({e.agent for e in estimates})
+            if not inferred:
+                raise AttackError("no gradient could be inferred: nothing to rebuild an image from")
             rebuilt = [
-                reconstruct_single([e for e in estimates if e.agent == i], view.public, prior)
-                for i in range(view.public.agents)
+                reconstruct_single([e for e in estimates if e.agent == i], view.public, prior) for i in inferred
             ]
         except AttackError as error:
             return {"refused": str(error)}

@@ -62,7 +62,7 @@ class Recorded(ABC):
             elif row.kind == "exchange" and self._shelf is not None:
                 self._passing.append(row)
             elif row.kind == "exchange":
-                self._exchanged.setdefault(row.number, {})[row.sender] = row
+                self._exchanged.setdefault(row.number, {}).setdefault(row.sender, row)  # the first one holds
             else:
                 self._direct.append(row)
         self._unsent = len(self._outgoing)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.messages import Ciphertext, Heard, Message, Packet
+from netsim.messages import Ciphertext, Heard, Message, Packet, Tagged
 from netsim.spool.layout import BATCH, GROWTH, KINDS, MEMORY, SCHEMA, TEXT, WORDS, Column
 from netsim.spool.reader import SpooledTranscript
 from netsim.spool.rows import offsets
@@ -132,7 +132,7 @@ class Spool:
 def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
     """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
     links, rows = len(heard), len(heard) + len(doors)
-    packets: list[Packet | Ciphertext] = [row[3] for row in heard]
+    packets: list[Packet | Tagged | Ciphertext] = [row[3] for row in heard]
     packets += [row[3] for row in doors]
     places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
     which = np.fromiter(map(places.__getitem__, packets), np.intp, rows)
@@ -167,8 +167,11 @@ def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dic
     return batch, {"netsim": json.dumps(facts)}
 
 
-def _carried(packet: Packet | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
+def _carried(packet: Packet | Tagged | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
     """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
+    if isinstance(packet, Tagged):
+        kind, number, sequence, attempt, _, known, author = _carried(packet.packet, messages)
+        return kind, number, sequence, attempt, packet.size, known, author
     if isinstance(packet, Message):
         message, sequence, attempt = packet, -1, 0
     elif isinstance(packet, Ciphertext):

@@ -86,7 +86,7 @@ def budget(shown: Shown, prefix: str) -> Markup:
 
 
 def network(net: Result, prefix: str) -> Markup:
-    """Agents and links; tapped links and agents are marked, and what an eavesdropper at a place reaches."""
+    """Agents and links; tapped links and agents are marked, insiders are squares; and an eavesdropper's reach."""
     places = [(number(x), number(y)) for x, y in net["positions"]]
     tapped: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "tapped")}
     links: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "edges")} | tapped
@@ -104,11 +104,12 @@ def network(net: Result, prefix: str) -> Markup:
                 plot.plot([np.mean(xs)], [np.mean(ys)], "v", color=VERMILLION, markersize=9 if small else 4)
             else:
                 plot.plot(xs, ys, color=INK, alpha=0.45, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
-        heard = items(net, "heard")
-        held = {*items(net, "tapped_nodes"), *heard}
+        insiders, heard = set(items(net, "insiders")), items(net, "heard")
+        held = {*items(net, "tapped_nodes"), *heard, *insiders}
         for i, (x, y) in enumerate(places):
             edge = {"markeredgecolor": VERMILLION if i in held else INK, "markeredgewidth": 3 if i in held else 1.3}
-            plot.plot([x], [y], "o", markersize=24 if small else 7, markerfacecolor=PAPER, zorder=2, **edge)
+            shape = "s" if i in insiders else "o"
+            plot.plot([x], [y], shape, markersize=24 if small else 7, markerfacecolor=PAPER, zorder=2, **edge)
             if small:
                 plot.text(x, y, str(i), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
         if net.get("disc"):

@@ -42,6 +42,7 @@ def page(results: Result) -> str:
             headline=headline(ordered),
             meanings=meanings(ordered),
             missing=missing(results),
+            outside=any(a["caution"] for a in ordered),
             evidence=evidence(_judged(ordered)),
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),

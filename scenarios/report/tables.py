@@ -254,5 +254,6 @@ def network_facts(net: Result) -> dict[str, str | bool]:
         "heard": count(len(items(net, "heard"))),
         "heard_share": percent(len(items(net, "heard")) / max(1, len(items(net, "positions")))),
         "nodes": ", ".join(str(i) for i in items(net, "tapped_nodes")),
+        "insiders": ", ".join(str(i) for i in items(net, "insiders")),
         "gap": show(net.get("spectral_gap")),
     }

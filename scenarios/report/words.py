@@ -9,8 +9,10 @@ from scenarios.findings import (
     NO_CLAIM,
     NOT_REACHED,
     audit_status,
+    caution,
     claim_is_broken,
     has_claim,
+    outside_model,
     sentence,
     verdict,
 )
@@ -62,17 +64,20 @@ def _subject(algorithm: Result) -> dict[str, Any]:
     inferred = part(shown, "gradients")
     shown["learned_nothing"] = number(inferred.get("median")) >= number(inferred.get("baseline"))
     said = {"word": word(algorithm), "sentence": sentence(algorithm), "mark": kind, "symbol": _SYMBOLS[kind]}
-    return shown | said
+    return shown | said | {"caution": caution(algorithm)}
 
 
 def headline(ordered: Sequence[Result]) -> str:
     """The finding in a sentence or two; only what was claimed counts as a claim."""
-    judged = [a for a in ordered if verdict(a)]
+    judged = [a for a in ordered if verdict(a) and outside_model(a) is None]
     claims = [a for a in judged if has_claim(a)]
     silent = _tally([a["word"] for a in judged if not has_claim(a)])
     besides = f" Audited without a claimed number: {silent}." if silent else ""
+    beyond = _tally([a["word"] for a in ordered if verdict(a) and outside_model(a) is not None])
+    if beyond:
+        besides += f" Outside the papers' threat model, with an active adversary on the links: {beyond}."
     if not claims:
-        return "No privacy claim was audited." + besides
+        return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
     broken = [a["word"] for a in claims if claim_is_broken(a)]
     others = [a["word"] for a in claims if not claim_is_broken(a)]
     total = f"{len(claims)} audited privacy claim{'s' * (len(claims) > 1)}"

@@ -126,7 +126,8 @@ OutageSpec = Annotated[ScheduledOutages | RandomOutages | TraceOutages, Field(di
 
 class LinkSpec(Model):
     """What a link is: seconds, loss (a probability per packet, or a law), bytes per second, bytes that may wait for
-    that, the share of packets that arrive twice, when it is down, and whether taps can read it."""
+    that, the share of packets that arrive twice, when it is down, whether taps can read it, and whether the receiver
+    rejects what was altered or repeated (`authenticated`, 16 bytes a packet; an encrypted link does so too)."""
 
     delay: Delay = ConstantDelay(kind="constant", seconds=0.0)
     loss: LossSpec = 0.0
@@ -138,6 +139,7 @@ class LinkSpec(Model):
     duplication: Share = 0.0
     outages: OutageSpec | None = None
     encrypted: bool = False
+    authenticated: bool = False
 
     def build(self) -> links.LinkLaw:
         return links.LinkLaw(
@@ -151,6 +153,7 @@ class LinkSpec(Model):
             duplication=self.duplication,
             outages=None if self.outages is None else built("outages", self.outages),
             encrypted=self.encrypted,
+            authenticated=self.authenticated,
         )
 
 

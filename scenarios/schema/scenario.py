@@ -9,6 +9,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
+from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
@@ -56,6 +57,7 @@ class Scenario(Model):
     stragglers: list[StragglerSpec] = []
     downtimes: list[DowntimeSpec] = []
     adversary: AdversarySpec = AdversarySpec()
+    meddlers: list[MeddlerSpec] = []
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()
     audit: AuditSpec | None = None

@@ -3,7 +3,7 @@
 import ipaddress
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -120,10 +120,11 @@ def header_of(payload: bytes) -> list[int]:
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="module", params=["descent", "walk", "encrypted"])
+@pytest.fixture(scope="module", params=["descent", "walk", "encrypted", "tagged"])
 def run(request):
     algorithm = Recal(0.2, activations=60) if request.param == "walk" else descent()
-    links = LinkLaw(UniformDelay(0.01, 0.2), encrypted=True) if request.param == "encrypted" else ROUGH
+    sealed = LinkLaw(UniformDelay(0.01, 0.2), encrypted=True)
+    links = {"encrypted": sealed, "tagged": replace(ROUGH, authenticated=True)}.get(request.param, ROUGH)
     return tapped_ring(synthetic_problem(), algorithm, links=links, replicas=3, seed=2).run()
 
 
@@ -154,9 +155,9 @@ def test_every_packet_on_the_air_is_there(run, tmp_path):
             continue
         number = row.sequence if row.kind == "ack" else row.number
         code = ["exchange", "direct", "ack"].index(row.kind)
-        assert header_of(frame.payload) == [row.sender, row.receiver, code, number, row.size - 20]
-        values = [row.values[name][1] for name in sorted(row.values)]
-        assert frame.payload[20:] == b"".join(value.tobytes() for value in values)
+        carried = b"".join(row.values[name][1].tobytes() for name in sorted(row.values))
+        assert header_of(frame.payload) == [row.sender, row.receiver, code, number, len(carried)]
+        assert frame.payload[20:] == carried + bytes(row.size - 20 - len(carried))
 
 
 def test_a_spool_is_exported_without_being_loaded(run, tmp_path):

@@ -17,7 +17,8 @@ from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
-from netsim.messages import ACK_BYTES, Message
+from netsim.meddling import Drop, Meddler
+from netsim.messages import ACK_BYTES, TAG_BYTES, Message
 from netsim.outages import RandomOutages, Scheduled
 from netsim.patience import Patience
 from netsim.pcapng import address, export
@@ -428,6 +429,19 @@ def test_insiders_hear_at_their_doors_only_unless_they_have_receivers():
     assert doors[0] == doors[1] != []
 
 
+@pytest.mark.parametrize("reliable", [False, True])
+def test_authenticated_frames_are_tagged_once_and_let_in_once(reliable):
+    """Copies are rejected by whoever gets them; what is new comes through, whoever it was for."""
+    law = LinkLaw(bandwidth=1e4, duplication=0.5, authenticated=True, reliable=reliable)
+    run = simulation(SHEET, law, Adversary(), medium=Radio(1)).run()
+    plain = simulation(SHEET, LinkLaw(), medium="links").run()
+    rows = [r for r in run.views[0].transcript if r.kind == "exchange"]
+    assert {(r.receiver, r.size) for r in rows if r.attempt == 0} == {(EVERYBODY, 20 + 8 * 3 + TAG_BYTES)}
+    assert run.rejected > 100
+    for one, other in zip(run.truth.queries, plain.truth.queries, strict=True):
+        assert all((a.point == b.point).all() for a, b in zip(one, other, strict=True))
+
+
 # ── taps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -471,8 +485,8 @@ def test_encrypted_radio_tells_time_size_sender_and_receiver():
     plain, sealed = (simulation(SHEET, each, Adversary()).run().views[0].transcript for each in (LinkLaw(), law))
     assert {r.kind for r in sealed} == {"sealed"}
     assert not any(r.values for r in sealed)
-    told = [[(r.time, r.sender, r.receiver, r.size) for r in rows] for rows in (plain, sealed)]
-    assert told[0] == told[1]
+    told = [(r.time, r.sender, r.receiver, r.size + TAG_BYTES) for r in plain]
+    assert told == [(r.time, r.sender, r.receiver, r.size) for r in sealed]
 
 
 def test_an_eavesdropper_misses_its_share_and_nobody_elses():
@@ -536,6 +550,8 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
         (lambda: simulation(link_laws={(0, 1): LinkLaw(bandwidth=10.0)}), "link_laws.bandwidth"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(encrypted=True)}), "link_laws.encrypted"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(reliable=True)}), "link_laws.reliable"),
+        (lambda: simulation(link_laws={(0, 1): LinkLaw(authenticated=True)}), "link_laws.authenticated"),
+        (lambda: simulation(meddlers=(Meddler("m", "all", (Drop(),)),)), "meddlers"),
         (lambda: simulation(SHEET, None, Adversary(links=((0, 1),))), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links="some")), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links=Cut((0,)))), "adversaries[0].links.cut"),

@@ -38,6 +38,7 @@ RUNS = {
     "lossy": (DESCENT, ROUGH, 3),
     "air times ahead of the clock": (DESCENT, QUEUES, 1),
     "encrypted": (DESCENT, LinkLaw(UniformDelay(0.01, 0.4), reliable=True, encrypted=True), 1),
+    "authenticated": (DESCENT, LinkLaw(UniformDelay(0.01, 0.4), reliable=True, authenticated=True), 2),
     "a walk with two fields": (Recal(0.2, activations=60), ROUGH, 1),
 }
 

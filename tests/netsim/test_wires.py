@@ -14,7 +14,7 @@ from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.laws import Bernoulli, ConstantDelay, ExponentialDelay, GilbertElliott, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
-from netsim.messages import Message
+from netsim.messages import TAG_BYTES, Message
 from netsim.outages import RandomOutages, Scheduled, Switch
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
@@ -207,7 +207,7 @@ class TestEncryption:
         others = [r for r in run.views[0].transcript if {r.sender, r.receiver} != {0, 1}]
         assert {(r.kind, r.number, r.sequence, r.attempt) for r in sealed} == {("sealed", -1, -1, 0)}
         assert not any(r.values for r in sealed)
-        assert {r.size for r in sealed} == {r.size for r in others}
+        assert {r.size for r in sealed} == {r.size + TAG_BYTES for r in others}
         assert all(r.values for r in others)
         assert not any({r.sender, r.receiver} == {0, 1} for r in run.views[0].transcript.on_links())
 

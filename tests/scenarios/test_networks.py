@@ -2,10 +2,12 @@
 
 import pytest
 
+from netsim.activity import Downtime, PoissonClock
 from netsim.errors import ScenarioError
-from netsim.laws import ExponentialDelay, GilbertElliott, TraceDelay
+from netsim.laws import ConstantDelay, ExponentialDelay, GilbertElliott, TraceDelay
 from netsim.links import AccessLaw
 from netsim.outages import RandomOutages, Scheduled
+from netsim.patience import Patience
 from scenarios.experiment import Experiment
 from scenarios.loader import parse
 
@@ -36,6 +38,16 @@ link_overrides:
     law: {outages: {kind: scheduled, intervals: [[1.0, 2.0], [5.0, .inf]]}, reliable: false}
 access: {uplink: 1e6, agents: [2, 4]}
 adversary: {links: {kind: around, agents: [1]}, clock_error: 1e-4}
+"""
+ACTIVITY = """\
+exchange: {deadline: 0.2, instead: own_value}
+activation: {kind: poisson, rate: 4}
+compute: {kind: exponential, mean_excess: 0.01}
+stragglers: [{agents: [3], compute: {kind: constant, seconds: 0.5}}]
+downtimes:
+  - {agents: [1, 2], outages: {kind: scheduled, intervals: [[1.0, 2.0]]}, effect: restart_without_state}
+  - {agents: [4], outages: {kind: random, mean_up: 5, mean_down: 1}, effect: offline}
+adversary: {insiders: [0, 2]}
 """
 
 
@@ -71,6 +83,26 @@ def test_everything_a_file_says_reaches_the_simulation():
     assert simulation.link_laws[2, 1].outages == Scheduled(((1.0, 2.0), (5.0, float("inf"))))
     assert simulation.access_laws == {2: AccessLaw(uplink=1e6), 4: AccessLaw(uplink=1e6)}
     assert simulation.adversaries[0].tapped(simulation.topology) == {(0, 1), (1, 0), (1, 2), (2, 1)}
+
+
+def test_when_agents_act_reaches_the_simulation():
+    simulation = experiment(ACTIVITY).subjects[0].simulation
+    assert simulation.patience == Patience(0.2, "own_value")
+    assert simulation.activation == PoissonClock(4.0)
+    assert simulation.compute_law(0) == ExponentialDelay(0.01)
+    assert simulation.compute_law(3) == ConstantDelay(0.5)
+    away = Downtime(Scheduled(((1.0, 2.0),)), "restart_without_state")
+    assert simulation.downtimes == {1: away, 2: away, 4: Downtime(RandomOutages(5.0, 1.0), "offline")}
+    assert simulation.adversaries[0].insiders == (0, 2)
+    assert simulation.adversaries[0].tapped(simulation.topology) == frozenset()
+
+
+def test_an_audited_agent_keeps_its_state():
+    audit = "audit: {agent: 2, trials: 100}"
+    assert experiment(f"{ACTIVITY.replace('[1, 2]', '[1]')}{audit}").pair is not None
+    error = refused(f"{ACTIVITY}{audit}")
+    assert error.field == "downtimes[0].effect"
+    assert "audit follows one life of agent 2" in str(error)
 
 
 def test_such_a_network_runs_and_its_tap_sees_what_it_can():
@@ -118,6 +150,32 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
         ("adversary: {links: {kind: cut, agents: [0, 1, 2, 3, 4]}}", "adversary.links.cut", "not all"),
         ("adversary: {links: {kind: random, share: 1.5}}", "adversary.links.share", "<= 1"),
         ("adversary: {clock_error: -1}", "adversary.clock_error", ">= 0"),
+        ("adversary: {insiders: [1, 5]}", "adversary.insiders[1]", "0 … 4"),
+        ("exchange: {deadline: -0.5}", "exchange.deadline", ">= 0"),
+        ("exchange: {deadline: 1, instead: zero}", "exchange.instead", "own_value"),
+        ("activation: {kind: poisson, rate: 0}", "activation.rate", "> 0"),
+        ("activation: sometimes", "activation", "rounds"),
+        ("compute: {kind: uniform, low: 2, high: 1}", "compute.high", ">= 2"),
+        (
+            "stragglers: [{agents: [5], compute: {kind: constant, seconds: 1}}]",
+            "stragglers[0].agents[0]",
+            "0 … 4",
+        ),
+        (
+            "downtimes: [{agents: [1], outages: {kind: scheduled, intervals: [[2, 1]]}}]",
+            "downtimes[0].outages.intervals[0]",
+            "to > 2",
+        ),
+        (
+            "downtimes: [{agents: [1, 9], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
+            "downtimes[0].agents[1]",
+            "0 … 4",
+        ),
+        (
+            "downtimes: [{agents: [1], outages: {kind: random, mean_up: 2, mean_down: 1}, effect: gone}]",
+            "downtimes[0].effect",
+            "restart_with_state",
+        ),
     ],
 )
 def test_one_clear_message(network, field, said):

@@ -1,0 +1,162 @@
+"""Meddlers as data: what they may say, and what is refused before time 0."""
+
+import math
+
+import numpy as np
+import pytest
+
+from netsim.errors import ScenarioError, SimulationError
+from netsim.laws import UniformDelay
+from netsim.links import LinkLaw
+from netsim.meddling import (
+    AddGaussian,
+    Alter,
+    Deeds,
+    Delay,
+    Drop,
+    FlipSign,
+    Meddler,
+    Replay,
+    Scale,
+    SetTo,
+    outside_model,
+)
+from netsim.topology import ring
+from netsim.wiretaps import Around
+from tests.netsim.meddled import descending
+
+RING = ring(5)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Drop(1.5), "probability"),
+        (lambda: Drop(math.nan), "probability"),
+        (lambda: Delay(-1.0), "seconds"),
+        (lambda: Delay(math.inf), "seconds"),
+        (lambda: Delay(1.0, -0.1), "probability"),
+        (lambda: Replay(-1.0), "after"),
+        (lambda: Replay(copies=0), "copies"),
+        (lambda: Replay(probability=2.0), "probability"),
+        (lambda: Alter(FlipSign(), 1.1), "probability"),
+        (lambda: Alter("noise"), "how"),
+        (lambda: Alter(FlipSign(), fields=()), "fields"),
+        (lambda: AddGaussian(-1.0), "stddev"),
+        (lambda: AddGaussian(math.inf), "stddev"),
+        (lambda: Scale(math.nan), "factor"),
+        (lambda: SetTo(math.inf), "value"),
+        (lambda: Meddler("m", "all", ()), "actions"),
+        (lambda: Meddler("m", "all", (FlipSign(),)), "actions[0]"),
+        (lambda: Meddler("m", "all", (Drop(),), start=-1.0), "start"),
+        (lambda: Meddler("m", "all", (Drop(),), start=2.0, end=2.0), "end"),
+        (lambda: Meddler("m", "all", (Drop(),), end=math.nan), "end"),
+        (lambda: Meddler("m", "all", (Drop(),), directed=True), "directed"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, field):
+    with pytest.raises(ScenarioError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("meddlers", "links", "field"),
+    [
+        ((Meddler("m", ((0, 2),), (Drop(),)),), LinkLaw(), "meddlers[0].links[0]"),
+        ((Meddler("m", Around((9,)), (Drop(),)),), LinkLaw(), "meddlers[0].links.around[0]"),
+        ((Meddler("m", "all", (Drop(),)), Meddler("m", "all", (Drop(),))), LinkLaw(), "meddlers[1].name"),
+        ((Meddler("m", "all", (Drop(0.1), Alter(FlipSign()))),), LinkLaw(encrypted=True), "meddlers[0].actions[1]"),
+    ],
+)
+def test_a_simulation_refuses_what_does_not_fit_it(meddlers, links, field):
+    with pytest.raises(ScenarioError) as caught:
+        descending(links, meddlers=meddlers)
+    assert caught.value.field == field
+
+
+def test_who_reads_nothing_alters_nothing():
+    """One encrypted link among its own is enough to refuse; off that link it may alter."""
+    laws = {(0, 1): LinkLaw(encrypted=True)}
+    with pytest.raises(ScenarioError, match="0 → 1 is encrypted"):
+        descending(link_laws=laws, meddlers=(Meddler("m", "all", (Alter(FlipSign()),)),))
+    descending(link_laws=laws, meddlers=(Meddler("m", ((1, 0),), (Alter(FlipSign()),), directed=True),))
+
+
+def test_where_it_sits():
+    assert Meddler("m", "all", (Drop(),)).tampered(RING) == {e for i, j in RING.edges for e in ((i, j), (j, i))}
+    assert Meddler("m", ((1, 0),), (Drop(),)).tampered(RING) == {(0, 1), (1, 0)}
+    assert Meddler("m", ((1, 0),), (Drop(),), directed=True).tampered(RING) == {(1, 0)}
+    assert Meddler("m", Around((2,)), (Drop(),)).tampered(RING) == {(1, 2), (2, 1), (2, 3), (3, 2)}
+
+
+@pytest.mark.parametrize(
+    ("meddler", "bare", "tagged"),
+    [
+        (Meddler("m", "all", (Drop(0.1),)), True, True),
+        (Meddler("m", "all", (Alter(FlipSign()),)), False, True),
+        (Meddler("m", "all", (Drop(),), end=9.0), False, False),
+        (Meddler("m", "all", (Delay(9.0), Replay())), False, False),
+    ],
+)
+def test_only_who_drops_or_alters_without_end_may_cut_a_link_for_good(meddler, bare, tagged):
+    assert (meddler.may_cut(tagged=False), meddler.may_cut(tagged=True)) == (bare, tagged)
+
+
+class TestAlterations:
+    values = {"x": np.array([[1.0, -2.0], [0.0, 4.0]]), "y": np.array([[5.0, 5.0], [5.0, 5.0]])}  # noqa: RUF012
+
+    def after(self, how, fields=None):
+        return Alter(how, fields=fields).rewritten(self.values, np.random.default_rng(1))
+
+    @pytest.mark.parametrize(
+        ("how", "expected"),
+        [
+            (FlipSign(), [[-1, 2], [0, -4]]),
+            (Scale(3.0), [[3, -6], [0, 12]]),
+            (SetTo(7.0), [[7, 7], [7, 7]]),
+            (AddGaussian(0.0), [[1, -2], [0, 4]]),
+            (lambda values: {"x": values["x"] + 1}, [[2, -1], [1, 5]]),
+        ],
+    )
+    def test_they_do_what_they_say_to_the_named_field_only(self, how, expected):
+        after = self.after(how, ("x", "absent"))
+        np.testing.assert_array_equal(after["x"], expected)
+        assert after["y"] is self.values["y"]
+        assert not after["x"].flags.writeable
+        assert not np.signbit(after["x"][after["x"] == 0]).any()  # the wire carries no sign of a zero
+
+    def test_gaussian_noise_has_its_deviation(self):
+        value = {"x": np.zeros((1, 40_000))}
+        noise = Alter(AddGaussian(3.0)).rewritten(value, np.random.default_rng(1))["x"]
+        assert abs(noise.std() - 3.0) < 0.06  # ten standard deviations of the estimate
+
+    @pytest.mark.parametrize(
+        "how",
+        [
+            lambda values: {"x": values["x"]},
+            lambda values: values | {"z": values["x"]},
+            lambda values: {name: value[:1] for name, value in values.items()},
+            lambda values: {name: value.astype(np.float32) for name, value in values.items()},
+            lambda values: {name: value.tolist() for name, value in values.items()},
+        ],
+    )
+    def test_a_function_that_changes_more_than_values_is_an_error(self, how):
+        with pytest.raises(SimulationError, match="gave back"):
+            self.after(how)
+
+
+def test_a_delay_may_be_a_number_or_a_law():
+    assert Delay(2).law.mean() == 2
+    assert Delay(UniformDelay(0.0, 1.0)).law.mean() == 0.5
+
+
+def test_the_line_says_who_did_what_and_where():
+    assert outside_model(()) is None
+    one = Deeds("mallory", ((0, 1), (1, 0)), dropped=3, delayed=0, replayed=2, altered=1200, rejected=4)
+    assert outside_model((one,)) == (
+        "outside the paper's threat model: an active adversary meddled with link 0–1 (mallory: dropped 3, delayed 0, "
+        "replayed 2, altered 1,200; receivers rejected 4)"
+    )
+    many = Deeds("eve", tuple((i, i + 1) for i in range(9)), 0, 0, 0, 0, 0)
+    assert "links 0–1, 1–2, 2–3, 3–4, 4–5, 5–6 and 3 more (" in outside_model((one, many))

@@ -1,0 +1,203 @@
+"""Scenarios with an active adversary: what a file may say, and that no result hides that he was there."""
+
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from netsim.laws import UniformDelay
+from netsim.meddling import AddGaussian, Alter, Delay, Drop, FlipSign, Meddler, Replay, Scale, SetTo
+from netsim.wiretaps import Around
+from scenarios import findings
+from scenarios.cli import app
+from scenarios.experiment import Experiment
+from scenarios.loader import library, parse
+from scenarios.report.page import page
+from scenarios.runner import run_scenario
+
+FORM = """\
+name: meddled
+seed: 3
+problem: {{data: {{name: digits, norm_bound: 4.0}}}}
+topology: {{kind: ring, agents: 5}}
+links: {links}
+meddlers:
+  - {meddler}
+algorithms:
+  - {{kind: recal, activations: 40}}
+"""
+ALL = """\
+name: mallory
+    links: {kind: around, agents: [1]}
+    start: 1.0
+    end: 9.0
+    actions:
+      - {kind: drop, probability: 0.1}
+      - {kind: delay, seconds: 0.5}
+      - {kind: delay, seconds: {kind: uniform, low: 0.0, high: 1.0}, probability: 0.5}
+      - {kind: replay, after: 0.2, copies: 3}
+      - {kind: alter, how: {kind: gaussian, stddev: 1.0}, fields: [x]}
+      - {kind: alter, how: {kind: scale, factor: -2.0}}
+      - {kind: alter, how: {kind: constant, value: 4.0}}
+      - {kind: alter, how: {kind: flip_sign}, probability: 0.25}"""
+
+
+def built(meddler: str, links: str = "{authenticated: true}") -> Experiment:
+    located = parse(FORM.format(links=links, meddler=meddler), "meddled.yaml")
+    try:
+        return Experiment.of(located.scenario)
+    except ScenarioError as error:
+        raise located.locate(error) from None
+
+
+def test_everything_a_file_says_reaches_the_simulation():
+    simulation = built(ALL).subjects[0].simulation
+    assert simulation.links.authenticated
+    assert simulation.meddlers == (
+        Meddler(
+            "mallory",
+            Around((1,)),
+            (
+                Drop(0.1),
+                Delay(0.5),
+                Delay(UniformDelay(0.0, 1.0), 0.5),
+                Replay(0.2, copies=3),
+                Alter(AddGaussian(1.0), fields=("x",)),
+                Alter(Scale(-2.0)),
+                Alter(SetTo(4.0)),
+                Alter(FlipSign(), 0.25),
+            ),
+            1.0,
+            9.0,
+        ),
+    )
+    plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
+    assert plain.meddlers == (Meddler("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
+
+
+@pytest.mark.parametrize(
+    ("meddler", "links", "field", "said"),
+    [
+        ("{links: all, actions: []}", "{}", "meddlers[0].actions", "at least 1"),
+        ("{links: all, actions: [{kind: drop, probability: 2}]}", "{}", "meddlers[0].actions[0].probability", "<= 1"),
+        ("{links: all, actions: [{kind: steal}]}", "{}", "meddlers[0].actions[0].kind", "drop, delay, replay, alter"),
+        (
+            "{links: all, actions: [{kind: alter, how: {kind: noise}}]}",
+            "{}",
+            "meddlers[0].actions[0].how.kind",
+            "scale",
+        ),
+        ("{links: [[0, 2]], actions: [{kind: drop}]}", "{}", "meddlers[0].links[0]", "[0, 1]"),
+        ("{links: all, actions: [{kind: drop}], directed: true}", "{}", "meddlers[0].directed", "pairs"),
+        ("{links: all, actions: [{kind: drop}], start: 3.0, end: 2.0}", "{}", "meddlers[0].end", "> 3"),
+        (
+            "{links: all, actions: [{kind: delay, seconds: {kind: uniform, low: 2.0, high: 1.0}}]}",
+            "{}",
+            "meddlers[0].actions[0].seconds.high",
+            ">= 2",
+        ),
+        (
+            "{links: all, actions: [{kind: drop}, {kind: alter, how: {kind: flip_sign}}]}",
+            "{encrypted: true}",
+            "meddlers[0].actions[1]",
+            "it takes the key",
+        ),
+    ],
+)
+def test_one_clear_message(meddler, links, field, said):
+    with pytest.raises(ScenarioError) as caught:
+        built(meddler, links)
+    assert caught.value.field == field
+    assert said in str(caught.value)
+    assert caught.value.line == 7
+
+
+# ── what results say ────────────────────────────────────────────────────────────────────────────────────
+
+
+def results_of(text: str, folder) -> dict:
+    return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The shipped scenario as it is, authenticated, and with nobody in the middle."""
+    shipped, folder = library()["man-in-the-middle"], tmp_path_factory.mktemp("meddled")
+    texts = {
+        "fooled": shipped,
+        "guarded": shipped.replace("authenticated: false", "authenticated: true"),
+        "honest": shipped.replace("  - name: mallory\n", "  - name: mallory\n    end: 1e-9\n"),
+    }
+    return {name: results_of(text, folder / name) for name, text in texts.items()}, folder
+
+
+def test_the_shipped_scenario_shows_what_it_promises(found):
+    finals = {name: [a["convergence"]["final"] for a in one["algorithms"]] for name, one in found[0].items()}
+    assert finals["guarded"] == finals["honest"]
+    assert finals["fooled"][0] > 2 * finals["honest"][0]
+    for entry in found[0]["fooled"]["algorithms"]:
+        assert entry["rejected"] == 0
+        assert entry["meddling"][0]["altered"] > 10
+    for entry in found[0]["guarded"]["algorithms"]:
+        deeds = entry["meddling"][0]
+        assert deeds["rejected"] == entry["rejected"] == deeds["altered"] + deeds["replayed"] > 30
+    guarded = found[0]["guarded"]["algorithms"][0]["gradients"]
+    assert guarded["worst"] < 1e-10 < found[0]["fooled"]["algorithms"][0]["gradients"]["worst"]
+
+
+def test_results_and_report_say_that_he_was_there(found):
+    results, folder = found
+    stored = json.loads((folder / "fooled" / "results.json").read_text())
+    for entry in stored["algorithms"]:
+        assert entry["outside_model"].startswith("outside the paper's threat model: an active adversary meddled with")
+        assert "link 0–1 (mallory: dropped 0" in entry["outside_model"]
+    html = (folder / "fooled" / "report.html").read_text()
+    assert html.count("Outside the paper&#39;s threat model: an active adversary meddled with link 0–1") == 2
+    assert "Outside the papers' threat model." in html
+    assert "No privacy claim was audited in its own threat model." in html
+    manifest = json.loads((folder / "fooled" / "manifest.json").read_text())
+    assert manifest["scenario"]["meddlers"][0]["name"] == "mallory"
+    assert results["fooled"]["scenario"]["links"]["authenticated"] is False
+
+
+def test_where_nobody_meddles_nothing_is_said(tmp_path):
+    text = "name: quiet\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
+    results = results_of(text, tmp_path)
+    entry = results["algorithms"][0]
+    assert not {"outside_model", "meddling", "rejected"} & entry.keys()
+    assert findings.caution(entry) is None
+    assert "threat model" not in page(results)
+
+
+def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners():
+    audit = {"verdict": "refuted", "epsilon_claimed": 1.0, "reason": "more than claimed"}
+    entry = {"audit": audit, "audit_status": "done"}
+    assert findings.claim_is_broken(entry)
+    met = entry | {"outside_model": "outside the paper's threat model: …"}
+    assert not findings.claim_is_broken(met)
+    assert "neither confirms nor refutes" in findings.caution(met)
+    assert findings.caution({"outside_model": "outside …"}) == "Outside …."
+
+
+def test_the_terminal_says_it_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(library()["man-in-the-middle"])
+    done = CliRunner().invoke(app, ["run", "mine.yaml", "--out", "out", "--jobs", "1"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    assert done.output.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2
+    assert "unprotected*" in done.output
+    assert "* outside the paper's threat model" in done.output
+
+
+def test_a_cut_link_fails_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cut = library()["man-in-the-middle"].replace(
+        "{kind: alter, how: {kind: flip_sign}, probability: 0.5}", "{kind: drop}"
+    )
+    (tmp_path / "cut.yaml").write_text(cut)
+    done = CliRunner().invoke(app, ["run", "cut.yaml", "--out", "out"])
+    assert done.exit_code == 70
+    assert "never acknowledged; meddler 'mallory'" in done.stderr
+    assert (tmp_path / "out" / "report.html").exists()
