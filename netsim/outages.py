@@ -142,6 +142,11 @@ class Switch:
             self._pass(now)
         return self._down
 
+    @property
+    def gone(self) -> bool:
+        """Whether it was down for good when it was last asked."""
+        return self._down and self._until == math.inf
+
     def next_change(self, now: float) -> float:
         """The first flip after `now`, ∞ if there is none."""
         if not self._since <= now < self._until:

@@ -16,13 +16,17 @@ MOST_ATTEMPTS = 10_000
 """Where a meddler may have cut the link for good: how often a message is sent before the run ends with an error."""
 
 
+UNHEARD = 100
+"""How often a message is sent where no acknowledgement can come back any more."""
+
+
 class ReliableChannel:
     """Carries the messages of one direction exactly once and in order over two lossy wires.
 
     The sender keeps every unacknowledged message and sends it again after a timeout that doubles; the
     receiver acknowledges each segment by its sequence number, also the ones it already has, and hands on
-    what is in order. It never gives up, but where somebody may be keeping packets from getting through for ever
-    (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
+    what is in order. It gives up where the link is down for good, and where somebody may be keeping
+    packets from getting through for ever (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
     """
 
     def __init__(
@@ -58,6 +62,8 @@ class ReliableChannel:
             )
         message = self._unacknowledged[sequence]
         self._forward.send(Segment(sequence, count, message))
+        if self._forward.gone or (self._backward.gone and count >= UNHEARD):
+            return  # it would send for ever, and no deadlock would be seen
         wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
         due = self._environment.now + wait
         self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))

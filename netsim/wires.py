@@ -92,6 +92,11 @@ class Wire(Tally, ABC):
     def send(self, packet: Packet) -> None:
         """Put a packet on the air; it arrives, is dropped, or is lost."""
 
+    @property
+    def gone(self) -> bool:
+        """Whether the last packet found the link down for good."""
+        return False
+
     def tap(self, ear: Callable[[Heard], object]) -> None:
         """Call `ear` with every packet that goes on the air."""
         self.taps = (*self.taps, ear)
@@ -235,6 +240,10 @@ class RoughWire(Wire):
         if lost:
             self.lost += 1
             self.lost_bytes += packet.size
+
+    @property
+    def gone(self) -> bool:
+        return self._switch is not None and self._switch.gone
 
     @staticmethod
     def _down_at(switch: Switch, start: float) -> float:

@@ -215,8 +215,15 @@ def test_agents_that_begin_anew_for_ever_are_named():
 
 def test_an_agent_that_is_down_for_good_is_named():
     gone = Downtime(Scheduled(((0.5, np.inf),)))
-    with pytest.raises(DeadlockError, match="agent 1 is down for good"):
-        simulation(descent(50), ring(4), LinkLaw(ConstantDelay(0.1)), downtimes={1: gone}).run()
+    for links in (LinkLaw(ConstantDelay(0.1)), RELIABLE):  # reliable links do not send for ever to nobody
+        with pytest.raises(DeadlockError, match="agent 1 is down for good"):
+            simulation(descent(50), ring(4), links, downtimes={1: gone}).run()
+
+
+def test_a_link_that_is_down_for_good_ends_in_a_deadlock_that_is_named():
+    gone = LinkLaw(ConstantDelay(0.1), outages=Scheduled(((0.5, np.inf),)), reliable=True)
+    with pytest.raises(DeadlockError, match="agent 1 waits for exchange"):
+        simulation(descent(50), ring(4), link_laws={(0, 1): gone}).run()
 
 
 def test_nothing_is_inferred_of_who_may_have_begun_anew_and_no_replay_follows_it():

@@ -239,3 +239,13 @@ def test_a_switch_reads_outages(outages):
     switch = Switch(outages.changes(random.Random(7)))
     for now in np.linspace(0.0, 12.0, 200):
         assert switch.is_down(now) == (sum(flip <= now for flip in changes) % 2 == 1)
+
+
+def test_a_switch_is_gone_once_it_is_down_for_good():
+    switch = Switch(iter([1.0, 2.0, 3.0]))
+    assert [(switch.is_down(t), switch.gone) for t in (0.0, 1.5, 2.5, 3.0)] == [
+        (False, False),
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
