@@ -12,7 +12,7 @@ from functools import partial
 from netsim.clock import VirtualEnvironment
 from netsim.links import LinkLaw
 from netsim.messages import Message, Segment
-from netsim.reliable import MAX_BACKOFF, ReliableChannel
+from netsim.reliable import MAX_BACKOFF, UNHEARD, ReliableChannel
 from netsim.transmitters import Reception
 from netsim.wires import Wire
 
@@ -53,6 +53,8 @@ class Acknowledged(ReliableChannel):
         message = self._unacknowledged.get(sequence)
         if message is None:  # an earlier attempt was acknowledged while this one waited for its turn
             return
+        if self._forward.gone or (self._backward.gone and count >= UNHEARD):
+            return  # it would transmit for ever, and no deadlock would be seen
         due = since + self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
         self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
 

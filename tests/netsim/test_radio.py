@@ -14,7 +14,7 @@ from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.clock import VirtualEnvironment
-from netsim.errors import ScenarioError
+from netsim.errors import DeadlockError, ScenarioError
 from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import Drop, Meddler
@@ -371,6 +371,15 @@ def test_the_same_seed_is_the_same_transcript():
     first, second = ([r[:10] for r in run.views[0].transcript] for run in runs)
     assert first == second
     assert len(first) > 300
+
+
+@pytest.mark.parametrize("edges", [[(0, 1)], [(1, 0)], [(0, 1), (1, 0)]])
+def test_a_neighbor_that_is_out_of_reach_for_good_is_given_up(edges):
+    """Also where only acknowledgements cannot come back; the others go on, and who waits is named."""
+    gone = LinkLaw(ConstantDelay(0.01), reliable=True, outages=Scheduled(((0.02, math.inf),)))
+    sim = simulation(ring(4), replace(gone, outages=None), link_laws=dict.fromkeys(edges, gone))
+    with pytest.raises(DeadlockError, match=f"agent {edges[0][1]} waits for exchange"):
+        sim.run()
 
 
 def test_what_waits_when_the_run_ends_is_still_heard_and_reaches_nobody():
