@@ -31,12 +31,14 @@ class Adversary:
     """An eavesdropper outside the network, or agents that are honest but curious, or both.
 
     `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.wiretaps`); both directions of a
-    link are heard as packets go on the air. None is all links for an outsider, and none for insiders. `nodes`:
-    agents at whose door every message is seen, in order, as it leaves and as it is delivered. `insiders`: agents
-    that follow the protocol and tell the adversary all they know: what passes their doors, and their own private
-    state (`AdversaryView.inside`). Several are a coalition: what they know is united. `capture_loss`: the share of
-    packets that a link tap misses, independently (a node tap misses nothing). `clock_error`: standard deviation, in
-    seconds, of the constant error of each link tap's clock; the transcript is in order of what the clocks said.
+    link are heard as packets go on the air. None is all links for an outsider, and none for insiders. On radio
+    (`netsim.radio`) it hears transmitters: all, or those that the rule picks; a broadcast is one row, for
+    `EVERYBODY`. `nodes`: agents at whose door every message is seen, in order, as it leaves and as it is delivered.
+    `insiders`: agents that follow the protocol and tell the adversary all they know: what passes their doors, and
+    their own private state (`AdversaryView.inside`). Several are a coalition: what they know is united.
+    `capture_loss`: the share of packets that a link tap misses, independently (a node tap misses nothing).
+    `clock_error`: standard deviation, in seconds, of the constant error of each link tap's clock (on radio: of each
+    receiver's); the transcript is in order of what the clocks said.
     """
 
     name: str = "eavesdropper"
@@ -60,10 +62,7 @@ class Adversary:
     def tapped(self, topology: "Topology") -> frozenset[tuple[int, int]]:
         """The directed links it hears. You get a `ScenarioError` for a link or an agent that is not there."""
         edges = set(topology.edges)
-        for name, agents in (("nodes", self.nodes), ("insiders", self.insiders)):
-            for index, agent in enumerate(agents):
-                if not 0 <= agent < topology.agents:
-                    raise ScenarioError(f"{name}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
+        self._check_agents(topology)
         if self.links is None:
             chosen = set[tuple[int, int]]() if self.insiders else edges
         elif self.links == "all":
@@ -80,6 +79,28 @@ class Adversary:
                     raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown + more)
             chosen = set(self.links)
         return frozenset(chosen) | frozenset((j, i) for i, j in chosen)
+
+    def transmitters(self, topology: "Topology") -> frozenset[int]:
+        """The agents it hears on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
+        self._check_agents(topology)
+        if self.links == "all" or (self.links is None and not self.insiders):
+            return frozenset(range(topology.agents))
+        if not self.links:  # it only sits at doors
+            return frozenset()
+        if isinstance(self.links, str | tuple):
+            shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
+            allowed = "all, or one of the rules around, within and random"
+            raise ScenarioError("links", shown, "radio has no links: a tap hears transmitters", allowed)
+        try:
+            return self.links.transmitters(topology)
+        except ScenarioError as error:
+            raise error.under("links") from None
+
+    def _check_agents(self, topology: "Topology") -> None:
+        for name, agents in (("nodes", self.nodes), ("insiders", self.insiders)):
+            for index, agent in enumerate(agents):
+                if not 0 <= agent < topology.agents:
+                    raise ScenarioError(f"{name}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
 
     def _picked(self, rule: Wiretaps, topology: "Topology") -> set[tuple[int, int]]:
         try:

@@ -104,9 +104,12 @@ class Network:
         wire, law = self.wires[edge], self._law(edge)
         if not law.reliable:
             return wire
-        backward = self.wires[edge[1], edge[0]]
-        door, cut_by = self._door(wire.target, Tally()), self.meddling.who_cuts(edge, tagged=law.tagged)
-        return ReliableChannel(self._environment, wire, backward, law, door, cut_by)
+        return self._reliable(edge, self._door(wire.target, Tally()))
+
+    def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
+        forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)
+        cut_by = self.meddling.who_cuts(edge, tagged=law.tagged)
+        return ReliableChannel(self._environment, forward, backward, law, deliver, cut_by)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""

@@ -30,6 +30,7 @@ from netsim.network import Edge, Network, downs
 from netsim.outages import Switch
 from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
+from netsim.radio import Radio, RadioNetwork
 from netsim.randomness import Streams
 from netsim.topology import Topology
 from netsim.truth import Truth
@@ -54,16 +55,16 @@ class Simulation:
 
     `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
     share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
-    with an access line of their own. `compute` is the law of the time a private query takes, `compute_laws` gives
-    agents one of their own (stragglers). `patience`: what an exchange does when messages are missing.
-    `activation`: a clock at whose ticks agents begin their rounds (None: when their messages let them).
-    `downtimes`: agents that go down and come back. A message weighs `header_bytes` and what the `codec` makes of
-    each of its values. `meddlers` are active adversaries in the middle of links; what such a run shows is outside
-    the papers' threat model. `measure` records convergence; `record` says how much of the private side is kept for
-    scoring: everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With
-    a folder `spool` every adversary's transcript is written there while the run goes on, to NAME.spool
-    (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run that is
-    killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
+    with an access line of their own. `medium` is point-to-point links, or radio (`netsim.radio`). `compute` is the
+    law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
+    an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
+    when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
+    what the `codec` makes of each of its values. `meddlers` are active adversaries in the middle of links; what such
+    a run shows is outside the papers' threat model. `measure` records convergence; `record` says how much of the
+    private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
+    adversary), or nothing. With a folder `spool` every adversary's transcript is written there while the run goes on,
+    to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run
+    that is killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -89,6 +90,7 @@ class Simulation:
     meddlers: tuple[Meddler, ...] = ()
     codec: Codec = FLOAT64
     header_bytes: int = HEADER_BYTES
+    medium: Literal["links"] | Radio = "links"
 
     def __post_init__(self) -> None:
         whole(self.header_bytes, "header_bytes", 0)
@@ -117,9 +119,17 @@ class Simulation:
             for agent in getattr(self, name):
                 if not 0 <= agent < self.topology.agents:
                     raise ScenarioError(name, agent, "no such agent", f"0 … {self.topology.agents - 1}")
+        if isinstance(self.medium, Radio):
+            access = [self.access, *self.access_laws.values()]
+            self.medium.check(self.links, self.link_laws, access, [meddler.name for meddler in self.meddlers])
+        elif self.medium != "links":
+            raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
         for index, adversary in enumerate(self.adversaries):
             try:
-                adversary.tapped(self.topology)
+                if self.medium == "links":
+                    adversary.tapped(self.topology)
+                else:
+                    adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
         meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links))
@@ -181,6 +191,7 @@ class Run:
     activations: tuple[int, ...]
     time: float
     traffic: Mapping[str, int]
+    """Packets and bytes (see `traffic`); on radio also `transmissions` and `transmitted_bytes`."""
     interrupted: bool = False
     meddling: tuple[Deeds, ...] = ()
     rejected: int = 0
@@ -206,25 +217,10 @@ class _Execution:
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
         self.taps = [self._tap(a, streams) for a in simulation.adversaries]
-        self.network = Network(
-            self.environment,
-            topology,
-            simulation.links,
-            streams,
-            simulation.link_laws,
-            self._observers(),
-            {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)},
-            simulation.patience,
-            {i: down.outages for i, down in simulation.downtimes.items()},
-            simulation.meddlers,
-            simulation.chunk,
-        )
+        self.network = self._network(streams)
         self.loop.on_idle = self._waiting
         for tap in self.taps:
-            for i, j in sorted(edge for edge in tap.adversary.tapped(topology) if edge[0] < edge[1]):
-                ear = tap.ear()
-                self.network.wires[i, j].tap(ear)
-                self.network.wires[j, i].tap(ear)
+            self._listen(tap)
         self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
@@ -250,6 +246,24 @@ class _Execution:
         self.stopped = False
         self.going, self.anew = set(range(n)), set[int]()
         self.fruitless = self.total_then = 0
+
+    def _network(self, streams: Streams) -> Network:
+        simulation, topology = self.simulation, self.simulation.topology
+        known = (self.environment, topology, simulation.links, streams, simulation.link_laws, self._observers())
+        patience, downtimes = simulation.patience, {i: down.outages for i, down in simulation.downtimes.items()}
+        if isinstance(simulation.medium, Radio):
+            return RadioNetwork(simulation.medium, *known, patience, downtimes)
+        access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
+        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk)
+
+    def _listen(self, tap: Tap) -> None:
+        if isinstance(self.network, RadioNetwork):
+            self.network.listen(tap)
+            return
+        for i, j in sorted(edge for edge in tap.adversary.tapped(self.simulation.topology) if edge[0] < edge[1]):
+            ear = tap.ear()
+            self.network.wires[i, j].tap(ear)
+            self.network.wires[j, i].tap(ear)
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
@@ -399,6 +413,8 @@ class _Execution:
         return {i: Inside(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in adversary.insiders}
 
     def _finished(self, interrupted: bool) -> Run:
+        if isinstance(self.network, RadioNetwork):
+            self.network.drain()
         views: tuple[AdversaryView, ...] = ()
         if self.taps:
             public = self.simulation.public()
@@ -445,7 +461,10 @@ def coins_of(streams: Streams, agent: int) -> np.random.Generator:
 
 
 def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight."""
+    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
+
+    On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
+    """
     wires = network.wires.values()
     totals: dict[str, int] = {}
     for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
@@ -453,4 +472,4 @@ def traffic(network: Network) -> dict[str, int]:
         gone = counted["delivered"] + counted["lost"] + counted["dropped"]
         counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
         totals |= {f"{unit}_{word}": count for word, count in counted.items()}
-    return totals
+    return totals | network.on_air() if isinstance(network, RadioNetwork) else totals

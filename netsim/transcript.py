@@ -2,10 +2,10 @@
 # (pyarrow ships no types)
 """What taps recorded, in memory and on disk. Nothing in it that was not on the wire.
 
-A row is one packet heard on a link (`place` "link": the moment it went on the air, every attempt and every
-acknowledgement), or one message at the door of a tapped agent (`place` "node": as it left the agent, `event`
-"sent", or as it was delivered to it, `event` "received"). Where exchanges may end without some messages, a row
-`event` "closed" at the agent's door says when exchange `number` did.
+A row is one packet heard on a link or on radio (`place` "link": the moment it went on the air, every attempt and
+every acknowledgement; a radio broadcast is one row, for everybody), or one message at the door of a tapped agent
+(`place` "node": as it left the agent, `event` "sent", or as it was delivered to it, `event` "received"). Where
+exchanges may end without some messages, a row `event` "closed" at the agent's door says when exchange `number` did.
 
 On disk a transcript is one Parquet file with the columns of `COLUMNS` and one column ``value.NAME`` per field
 name: a flat list of float64, replica-major, null where the row has no such field.
@@ -30,7 +30,7 @@ COLUMNS = {
     "place": "where the tap sits: 'link' or 'node'",
     "event": "'air' on a link; 'sent', 'received' or 'closed' (an exchange ended) at a node",
     "sender": "agent that sent the packet",
-    "receiver": "agent it is for; -1 is every neighbor (an exchange seen at its sender's door)",
+    "receiver": "agent it is for; -1 is every neighbor (on radio, and as seen at its sender's door)",
     "kind": "'exchange', 'direct' or 'ack'; 'sealed' on an encrypted link",
     "number": "the sender's count of messages of that kind, from 0; -1 for an acknowledgement, and where sealed",
     "sequence": "sequence number on a reliable link; -1 on a datagram link or at a node",
@@ -130,9 +130,17 @@ class Transcript:
         return self.messages(())
 
     def messages(self, doors: Container[int]) -> tuple[Record, ...]:
-        """Each message in the clear once, heard on a link or at one of these agents' doors, in order."""
+        """Each message in the clear once, heard on a link or at one of these agents' doors, in order.
+
+        A radio broadcast is for `EVERYBODY`; that it was repeated for single neighbors makes it no other message.
+        """
         heard: dict[tuple[int, int, str, int], Record] = {}
+        on_radio: set[tuple[int, str, int]] = set()
         for r in self.records:
+            if r.event == "air" and r.receiver == EVERYBODY:
+                on_radio.add((r.sender, r.kind, r.number))
+            elif r.event == "air" and (r.sender, r.kind, r.number) in on_radio:
+                continue
             known = r.event == "air" or (r.event != "closed" and _door(r) in doors)
             if known and r.kind in ("exchange", "direct"):
                 heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)

@@ -216,6 +216,11 @@ class RoughWire(Wire):
             heard = Ciphertext(size) if self._encrypted else packet
             for tap in self.taps:
                 tap((start, self.source, self.target, heard))
+        self._carry(packet, start, done, down_at)
+
+    def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
+        """What becomes of a packet that goes on the air at `start` and is off it at `done`."""
+        size = packet.size
         lost = self._lost is not None and self._lost(start)
         self._travel(packet, done, down_at, lost)
         if self._duplication and not lost and self._rng.random() < self._duplication:

@@ -3,12 +3,11 @@
 import math
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
 
-import networkx as nx
 import numpy as np
 
 from attacks.audit.audit import Audit
@@ -16,11 +15,11 @@ from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
 from attacks.score import GradientScore, ImageScore
 from netsim.algorithms import DPRecal, PrivateGradientDescent
-from netsim.arrays import Array
 from netsim.problems import Dataset
 from netsim.simulation import Run
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
+from scenarios.layout import drawn
 
 Results = dict[str, Any]
 
@@ -114,19 +113,15 @@ def _problem(experiment: Experiment) -> Results:
 
 def _network(experiment: Experiment) -> Results:
     topology = experiment.topology
-    place: Mapping[int, Array] = (
-        nx.circular_layout(topology.graph)
-        if topology.agents <= 40
-        else nx.spring_layout(topology.graph, seed=experiment.scenario.seed)
-    )
-    points = np.array([place[i] for i in range(topology.agents)])
-    points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
-    adversary = experiment.scenario.adversary.build()
+    scenario = experiment.scenario
+    adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
     return {
         "name": topology.name,
+        "medium": "radio" if on_radio else "links",
         "edges": [list(edge) for edge in topology.edges],
-        "positions": points.tolist(),
-        "tapped": sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
+        **drawn(topology, adversary, on_radio, scenario.seed),
+        "tapped": [] if on_radio else sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
+        "heard": sorted(adversary.transmitters(topology)) if on_radio else [],
         "tapped_nodes": list(adversary.nodes),
         "insiders": list(adversary.insiders),
         "spectral_gap": topology.spectral_gap,

@@ -31,6 +31,7 @@ from scenarios.schema import (
     RecalSpec,
     Scenario,
     Stddev,
+    medium,
     schedule,
 )
 from scenarios.schema.base import built
@@ -90,7 +91,8 @@ class Experiment:
 
 def _topology(scenario: Scenario) -> Topology:
     try:
-        return scenario.topology.build()
+        built, places = scenario.topology.build(), scenario.topology.positions
+        return built if places is None else built.placed(places)
     except ScenarioError as error:
         raise error if error.field == "topology" else error.under("topology") from None
 
@@ -226,6 +228,7 @@ class _Builder:
                 replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
+                medium=medium(scenario.medium),
                 meddlers=self._meddlers(),
                 codec=self._codec(),
                 header_bytes=scenario.messages.header,
@@ -364,7 +367,11 @@ def _is_noisy(spec: AlgorithmSpec) -> bool:
 
 def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
     """A simulation's field as the scenario's field."""
-    for inner, outer in (("algorithm", f"algorithms[{index}]"), ("adversaries[0]", "adversary")):
+    for inner, outer in (
+        ("algorithm", f"algorithms[{index}]"),
+        ("adversaries[0]", "adversary"),
+        ("link_laws", "link_overrides"),
+    ):
         if error.field == inner or error.field.startswith(inner + "."):
             return replace(error, field=outer + error.field.removeprefix(inner))
     return error

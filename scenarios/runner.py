@@ -21,6 +21,7 @@ from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioErro
 from netsim.problems import Objective
 from netsim.randomness import Streams
 from netsim.simulation import Run, Simulation, coins_of, dither_of
+from netsim.wiretaps import Around
 from scenarios import describe
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -243,10 +244,11 @@ class _Session:
 def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> Simulate:
     """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
-    An auditor taps the agent's door and its links. Every (world, index) has noise of its own.
+    An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
+    index) has noise of its own.
     """
-    links = tuple((agent, j) for j in simulation.topology.neighbors(agent))
-    auditor = Adversary("auditor", links, nodes=(agent,))
+    near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
+    auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
 
     def simulate(world: int, index: int) -> Sample:
         problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)

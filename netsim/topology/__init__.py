@@ -20,7 +20,7 @@ from netsim.topology.builders import (
     watts_strogatz,
 )
 from netsim.topology.files import from_file
-from netsim.topology.graph import DENSE_AGENTS, Graph, Topology
+from netsim.topology.graph import DENSE_AGENTS, Graph, Places, Topology
 from netsim.topology.weights import RULES, Rule, Weights, metropolis
 
 BUILDERS["file"] = from_file
@@ -30,6 +30,7 @@ __all__ = [
     "DENSE_AGENTS",
     "RULES",
     "Graph",
+    "Places",
     "Rule",
     "Topology",
     "Weights",

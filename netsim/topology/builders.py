@@ -8,7 +8,8 @@ redrawn behind your back: it lists the parts and says from where on draws are co
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import log, pi, sqrt
+from math import isfinite, log, pi, sqrt
+from typing import Any
 
 import networkx as nx
 
@@ -40,9 +41,10 @@ def complete(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
 
 
 def path(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
-    """A line: agent i talks to i ± 1."""
+    """A line: agent i is at (i, 0) and talks to i ± 1."""
     _at_least("agents", agents, 2)
-    return Topology(nx.path_graph(agents), f"path of {agents}", weights)
+    places = [(float(i), 0.0) for i in range(agents)]
+    return Topology(nx.path_graph(agents), f"path of {agents}", weights, positions=places)
 
 
 def star(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
@@ -52,18 +54,19 @@ def star(agents: int, *, weights: Weights = METROPOLIS) -> Topology:
 
 
 def grid(rows: int, columns: int, *, weights: Weights = METROPOLIS) -> Topology:
-    """A sheet: agent r·columns + c sits in row r and column c and talks to those above, below and beside it."""
+    """A sheet: agent r·columns + c is in row r and column c, at (c, r); it talks to those above, below and beside."""
     _at_least("rows", rows, 1)
     _at_least("columns", columns, 1 if rows > 1 else 2)
-    return Topology(_numbered(nx.grid_2d_graph(rows, columns)), f"grid of {rows} × {columns}", weights)
+    graph = _numbered(nx.grid_2d_graph(rows, columns))
+    return Topology(graph, f"grid of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
 def torus(rows: int, columns: int, *, weights: Weights = METROPOLIS) -> Topology:
-    """A grid whose opposite sides touch: every agent has four neighbors."""
+    """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
     _at_least("rows", rows, 3)
     _at_least("columns", columns, 3)
     graph = nx.grid_2d_graph(rows, columns, periodic=True)
-    return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights)
+    return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
 def hypercube(dimension: int, *, weights: Weights = METROPOLIS) -> Topology:
@@ -155,7 +158,8 @@ def random_geometric(agents: int, radius: float, seed: int = 0, *, weights: Weig
     graph = nx.random_geometric_graph(agents, radius, seed=_seed(seed))
     name = f"random geometric graph of {agents}, radius {radius:g}, seed {seed}"
     threshold = sqrt(log(agents) / (pi * agents))
-    return _drawn(graph, name, weights, f"a radius well above √(ln(n)/πn) = {threshold:.3g}")
+    places = [graph.nodes[i]["pos"] for i in range(agents)]
+    return _drawn(graph, name, weights, f"a radius well above √(ln(n)/πn) = {threshold:.3g}", places)
 
 
 # ── given graphs ────────────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +180,8 @@ def from_edges(agents: int, edges: Iterable[tuple[int, int]], *, weights: Weight
 def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = METROPOLIS) -> Topology:
     """Any undirected networkx graph: its node names become the labels.
 
-    Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one.
+    Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one. Where
+    every node has the numbers `x` and `y`, they are the agents' places.
     """
     if graph.is_directed():
         raise ScenarioError("graph", type(graph).__name__, "it is directed", "an undirected graph")
@@ -187,7 +192,7 @@ def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = METROPOL
     plain = nx.Graph()
     plain.add_nodes_from(range(len(order)))
     plain.add_edges_from((number[a], number[b]) for a, b in graph.edges())
-    return Topology(plain, name, weights, [str(node) for node in order])
+    return Topology(plain, name, weights, [str(node) for node in order], _marked(graph, order))
 
 
 BUILDERS: dict[str, Callable[..., Topology]] = {
@@ -230,10 +235,25 @@ def _numbered(graph: Graph) -> Graph:
     return nx.convert_node_labels_to_integers(graph, ordering="sorted")
 
 
-def _drawn(graph: Graph, name: str, weights: Weights, remedy: str) -> Topology:
+def _lattice(rows: int, columns: int) -> list[tuple[float, float]]:
+    """(column, row) of each agent, row by row."""
+    return [(float(c), float(r)) for r in range(rows) for c in range(columns)]
+
+
+def _marked(graph: Graph, order: list[Any]) -> list[tuple[float, float]] | None:
+    """The places that are written at the nodes; None unless every node has one."""
+    places = [(graph.nodes[node].get("x"), graph.nodes[node].get("y")) for node in order]
+    if any(isinstance(v, bool) or not isinstance(v, int | float) or not isfinite(v) for xy in places for v in xy):
+        return None
+    return places
+
+
+def _drawn(
+    graph: Graph, name: str, weights: Weights, remedy: str, places: list[tuple[float, float]] | None = None
+) -> Topology:
     """A random graph; where it is disconnected the error says what would connect it."""
     try:
-        return Topology(graph, name, weights)
+        return Topology(graph, name, weights, positions=places)
     except ScenarioError as error:
         if error.field != "topology":
             raise

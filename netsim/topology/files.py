@@ -27,10 +27,11 @@ FORMATS: dict[str, Format] = {
 def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = METROPOLIS) -> Topology:  # noqa: A002
     """The graph of a file; the names of its nodes become the labels.
 
-    "graphml": undirected, attributes ignored. "edges": two names a line, separated by blanks; further columns
-    and what follows a # are ignored. Nodes named 0 … n−1 keep their numbers; others are numbered in the
-    order of the file. A relative `path` starts at the working directory. You get a `ScenarioError` for a
-    file that cannot be read, with its line where one is at fault.
+    "graphml": undirected; the numbers `x` and `y` of the nodes, where all have them, are their places, and other
+    attributes are ignored. "edges": two names a line, separated by blanks; further columns and what follows a # are
+    ignored. Nodes named 0 … n−1 keep their numbers; others are numbered in the order of the file. A relative `path`
+    starts at the working directory. You get a `ScenarioError` for a file that cannot be read, with its line where
+    one is at fault.
     """
     source = Path(path)
     chosen = FORMATS.get(source.suffix.lower()) if format == "auto" else format

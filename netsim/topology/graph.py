@@ -19,6 +19,9 @@ from netsim.topology.weights import Sparse, Weights, adjacency_matrix, mixing_ma
 Graph: TypeAlias = Any
 """A `networkx.Graph` (networkx ships no types)."""
 
+Places: TypeAlias = Array | Sequence[Sequence[float]]
+"""A row (x, y) for each agent, in order."""
+
 DENSE_AGENTS = 10_000
 """From this many agents on there is no dense weight matrix (800 MB at this size): see `Topology.row`."""
 
@@ -28,9 +31,10 @@ class Topology:
 
     `weights` is the name of a rule (`netsim.topology.RULES`; default Metropolis, w_ij = 1/(1 + max(d_i, d_j)))
     or a symmetric doubly stochastic matrix, dense or sparse, with w_ij > 0 only on edges and the diagonal.
-    `labels` names the agents, in order. Public: everybody knows all of it. Neither the graph nor the weights
-    may be changed afterwards. You get a `ScenarioError` for a disconnected graph (it lists the parts),
-    self-loops, or weights that are not stochastic (it names the row and its sum).
+    `labels` names the agents, in order; `positions` are their places in the plane, (n, 2), if they have any. Public:
+    everybody knows all of it. Neither the graph nor the weights may be changed afterwards. You get a
+    `ScenarioError` for a disconnected graph (it lists the parts), self-loops, weights that are not stochastic (it
+    names the row and its sum), or places that are not two finite numbers for each agent.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Topology:
         name: str = "graph",
         weights: Weights = "metropolis",
         labels: Sequence[str] | None = None,
+        positions: Places | None = None,
     ) -> None:
         self.graph: Final = graph
         self.name: Final = name
@@ -47,6 +52,8 @@ class Topology:
         self.labels: Final = tuple(map(str, range(self.agents)) if labels is None else labels)
         """The agents' names, in order: those of the file, or their numbers."""
         _check(graph, self.labels)
+        self.positions: Final = None if positions is None else _places(positions, self.agents)
+        """Where the agents are, (n, 2), read-only, in whatever unit of length; None where they are nowhere."""
         self.adjacency: Final = adjacency_matrix(graph)
         """A, n × n, sparse: 1 where there is a link."""
         _check_connected(self.adjacency, name, self.labels)
@@ -57,6 +64,11 @@ class Topology:
 
     def __repr__(self) -> str:
         return f"Topology({self.name}: {self.agents} agents, {self.adjacency.nnz // 2} links, {self.weighting})"
+
+    def placed(self, positions: Places) -> "Topology":
+        """The same graph and weights, with agents at these places, (n, 2)."""
+        weights = self.mixing if self.weighting == "given" else self.weighting
+        return Topology(self.graph, self.name, weights, self.labels, positions)
 
     # ── who talks to whom ───────────────────────────────────────────────────────────────────────────────
 
@@ -168,6 +180,22 @@ def _check(graph: Graph, labels: tuple[str, ...]) -> None:
     loops = sorted(labels[i] for i in graph if graph.has_edge(i, i))
     if loops:
         raise ScenarioError("graph", loops[:5], "self-loop: an agent is not its own neighbor", "no self-loops")
+
+
+def _places(positions: Places, agents: int) -> Array:
+    try:
+        places = np.array(positions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ScenarioError("positions", positions, "no numbers", "one place [x, y] for each agent") from None
+    if places.shape != (agents, 2):
+        shape = list(places.shape)
+        raise ScenarioError("positions", shape, "not one place [x, y] for each agent", f"shape [{agents}, 2]")
+    for agent in np.flatnonzero(~np.isfinite(places).all(axis=1))[:1]:
+        raise ScenarioError(
+            f"positions[{agent}]", places[agent].tolist(), "a place that is nowhere", "finite numbers"
+        )
+    places.flags.writeable = False
+    return places
 
 
 def _check_connected(adjacency: Sparse, name: str, labels: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from matplotlib.patches import Circle
 
 from scenarios.report.formats import items, number, numbers, show
 from scenarios.report.scale import Scale
@@ -85,7 +86,7 @@ def budget(shown: Shown, prefix: str) -> Markup:
 
 
 def network(net: Result, prefix: str) -> Markup:
-    """Agents and links; tapped links and agents are marked, insiders are squares."""
+    """Agents and links; tapped links and agents are marked, insiders are squares; and an eavesdropper's reach."""
     places = [(number(x), number(y)) for x, y in net["positions"]]
     tapped: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "tapped")}
     links: set[frozenset[int]] = {frozenset(edge) for edge in items(net, "edges")} | tapped
@@ -103,16 +104,31 @@ def network(net: Result, prefix: str) -> Markup:
                 plot.plot([np.mean(xs)], [np.mean(ys)], "v", color=VERMILLION, markersize=9 if small else 4)
             else:
                 plot.plot(xs, ys, color=INK, alpha=0.45, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
-        insiders = set(items(net, "insiders"))
-        held = set(items(net, "tapped_nodes")) | insiders
+        insiders, heard = set(items(net, "insiders")), items(net, "heard")
+        held = {*items(net, "tapped_nodes"), *heard, *insiders}
         for i, (x, y) in enumerate(places):
             edge = {"markeredgecolor": VERMILLION if i in held else INK, "markeredgewidth": 3 if i in held else 1.3}
             shape = "s" if i in insiders else "o"
             plot.plot([x], [y], shape, markersize=24 if small else 7, markerfacecolor=PAPER, zorder=2, **edge)
             if small:
                 plot.text(x, y, str(i), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
+        if net.get("disc"):
+            _disc(plot, net["disc"])
         label = f"Network of {len(places)} agents and {len(links)} links, {len(tapped)} of them tapped."
+        if net.get("medium") == "radio":
+            label = f"Network of {len(places)} agents with radios, {len(heard)} of them heard."
         return inline(figure, prefix, label)
+
+
+def _disc(plot: Any, disc: Result) -> None:
+    """What the eavesdropper reaches; it may go over the picture's edge."""
+    limits = plot.get_xlim(), plot.get_ylim()
+    x, y = (number(v) for v in disc["at"])
+    plot.add_patch(Circle((x, y), number(disc["range"]), facecolor=VERMILLION, alpha=0.12, linewidth=0, zorder=0))
+    plot.plot([x], [y], "v", color=VERMILLION, markersize=9, zorder=1)
+    low_x, low_y = min(limits[0][0], x - 0.09), min(limits[1][0], y - 0.09)
+    plot.set_xlim(low_x, max(limits[0][1], x + 0.09))
+    plot.set_ylim(low_y, max(limits[1][1], y + 0.09))
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -240,7 +240,7 @@ def problem_facts(problem: Result) -> list[tuple[str, str]]:
     ]
 
 
-def network_facts(net: Result) -> dict[str, str]:
+def network_facts(net: Result) -> dict[str, str | bool]:
     """What the caption of the network says."""
     links = {frozenset(edge) for edge in items(net, "edges")}
     tapped = {frozenset(edge) for edge in items(net, "tapped")}
@@ -250,6 +250,9 @@ def network_facts(net: Result) -> dict[str, str]:
         "links": count(len(links | tapped)),
         "tapped": count(len(tapped)),
         "share": percent(len(tapped) / len(links | tapped)) if links | tapped else MISSING,
+        "radio": net.get("medium") == "radio",
+        "heard": count(len(items(net, "heard"))),
+        "heard_share": percent(len(items(net, "heard")) / max(1, len(items(net, "positions")))),
         "nodes": ", ".join(str(i) for i in items(net, "tapped_nodes")),
         "insiders": ", ".join(str(i) for i in items(net, "insiders")),
         "gap": show(net.get("spectral_gap")),

@@ -15,6 +15,7 @@ from scenarios.schema.algorithms import (
     schedule,
 )
 from scenarios.schema.links import LinkSpec
+from scenarios.schema.media import medium
 from scenarios.schema.scenario import Scenario, json_schema
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "Scenario",
     "Stddev",
     "json_schema",
+    "medium",
     "schedule",
 ]

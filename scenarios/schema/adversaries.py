@@ -6,11 +6,11 @@ from pydantic import Field
 
 from netsim import wiretaps
 from netsim.adversary import Adversary
-from scenarios.schema.base import Edge, Index, Model, NonNegative, Share
+from scenarios.schema.base import Edge, Index, Model, NonNegative, Place, Share
 
 
 class AroundSpec(Model):
-    """Every link of these agents."""
+    """Every link of these agents; on radio, what they transmit."""
 
     kind: Literal["around"]
     agents: Annotated[list[Index], Field(min_length=1)]
@@ -19,8 +19,20 @@ class AroundSpec(Model):
         return wiretaps.Around(tuple(self.agents))
 
 
+class WithinSpec(Model):
+    """At the place `at`: every link of the agents within `range`; on radio, what these agents transmit."""
+
+    kind: Literal["within"]
+    at: Place
+    range: NonNegative
+
+    def build(self) -> wiretaps.Wiretaps:
+        x, y = self.at
+        return wiretaps.Within((x, y), self.range)
+
+
 class CutSpec(Model):
-    """Every link between these agents and the others."""
+    """Every link between these agents and the others; not on radio."""
 
     kind: Literal["cut"]
     agents: Annotated[list[Index], Field(min_length=1)]
@@ -30,7 +42,7 @@ class CutSpec(Model):
 
 
 class RandomShareSpec(Model):
-    """This share of all links."""
+    """This share of all links; on radio, of all agents."""
 
     kind: Literal["random"]
     share: Annotated[float, Field(ge=0, le=1)]
@@ -40,13 +52,14 @@ class RandomShareSpec(Model):
         return wiretaps.RandomShare(self.share, self.seed)
 
 
-WiretapSpec = Annotated[AroundSpec | CutSpec | RandomShareSpec, Field(discriminator="kind")]
+WiretapSpec = Annotated[AroundSpec | WithinSpec | CutSpec | RandomShareSpec, Field(discriminator="kind")]
 
 
 class AdversarySpec(Model):
     """Who listens: on `links` ("all", pairs of agents, or a rule; left out: all, or none where there are insiders)
     and at the door of `nodes`; `insiders` are honest but curious agents, who add what they know of themselves; what
-    the taps on links miss (share of packets), and the standard deviation of their clocks (seconds)."""
+    the taps on links miss (share of packets), and the standard deviation of their clocks (seconds). Pairs are no
+    taps on radio."""
 
     links: Literal["all"] | list[Edge] | WiretapSpec | None = None
     nodes: list[Index] = []

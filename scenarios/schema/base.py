@@ -22,6 +22,8 @@ Probability = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 Index = Annotated[int, Field(ge=0)]
 MOST_AGENTS = 1_000_000
+Place = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)]
+"""x and y."""
 Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
 
 

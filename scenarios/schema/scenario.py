@@ -10,6 +10,7 @@ from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
 from scenarios.schema.meddlers import MeddlerSpec
+from scenarios.schema.media import MediumSpec
 from scenarios.schema.messages import MessageSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.topologies import TopologySpec
@@ -47,6 +48,7 @@ class Scenario(Model):
     replicas: Count = 1
     problem: ProblemSpec = ProblemSpec()
     topology: TopologySpec
+    medium: MediumSpec = "links"
     links: LinkSpec = LinkSpec()
     link_overrides: list[LinkOverride] = []
     access: AccessSpec | None = None

@@ -7,15 +7,17 @@ from pydantic import Field
 
 from netsim import topology
 from netsim.errors import ScenarioError
-from scenarios.schema.base import MOST_AGENTS, Edge, Index, Model, Positive
+from scenarios.schema.base import MOST_AGENTS, Edge, Index, Model, Place, Positive
 
 Weight = Annotated[float, Field(ge=0, le=1)]
 
 
 class Graph(Model):
-    """What all topologies share: `weights`, a rule or the matrix itself, row by row."""
+    """What all topologies share: `weights`, a rule or the matrix itself, row by row; `positions`, a place for each
+    agent, instead of those that the kind has."""
 
     weights: topology.Rule | list[list[Weight]] = "metropolis"
+    positions: list[Place] | None = None
 
     @property
     def mixing(self) -> topology.Weights:
