@@ -2,7 +2,7 @@
 # (pyarrow ships no types)
 """Rows as columns: cut, merged in order of time, turned into records and tables."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Any
 
@@ -19,10 +19,6 @@ def value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
     """Least and greatest of one column of a row group, where the file says so."""
     statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
     return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
-
-
-def asked(given: int | Collection[int] | None) -> tuple[int, ...] | None:
-    return (given,) if isinstance(given, int) else None if given is None else tuple(given)
 
 
 def values_of(maps: Any, replicas: int) -> Column:
@@ -43,6 +39,16 @@ def objects(items: list[Values]) -> Column:
     column = np.empty(len(items), object)
     column[:] = items
     return column
+
+
+def one_replica(rows: Rows, index: int) -> Rows:
+    """The same rows; a message that several of them carry is cut once."""
+    values: list[Values] = rows["values"].tolist()
+    known: dict[int, Values] = {}
+    for value in values:
+        if id(value) not in known:
+            known[id(value)] = {name: array[index : index + 1] for name, array in value.items()}
+    return rows | {"values": objects([known[id(value)] for value in values])}
 
 
 def records_of(rows: Rows) -> tuple[Record, ...]:

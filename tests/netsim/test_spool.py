@@ -468,3 +468,73 @@ def test_a_parquet_file_that_is_no_transcript(tmp_path):
 def test_time_never_falls_while_reading(both):
     _, spool = both
     assert all(a.time <= b.time for a, b in pairwise(spool))
+
+
+# ── asked afterwards ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def forms(both, tmp_path):
+    """One transcript in memory, as a spool, as Parquet, and as an attack gets it from disk."""
+    transcript, spool = both
+    spool.to_parquet(tmp_path / "a.parquet")
+    return transcript, spool, SpooledTranscript.open(tmp_path / "a.parquet"), Transcript.stored(spool)
+
+
+CHOICES = [
+    ({"kind": "ack"}, lambda r: r.kind == "ack"),
+    ({"kind": ["exchange", "direct"], "sender": 1}, lambda r: r.kind in ("exchange", "direct") and r.sender == 1),
+    ({"number": 3}, lambda r: r.number == 3),
+    ({"number": range(2, 5), "place": "link"}, lambda r: 2 <= r.number < 5 and r.place == "link"),
+    ({"sender": ()}, lambda r: False),
+    ({"place": ("link", "node"), "since": 0.3, "receiver": 2}, lambda r: r.time >= 0.3 and r.receiver == 2),
+]
+
+
+@pytest.mark.parametrize(("words", "rule"), CHOICES, ids=lambda one: str(one) if isinstance(one, dict) else "")
+def test_the_same_words_choose_the_same_rows_everywhere(forms, words, rule):
+    expected = flat(filter(rule, forms[0]))
+    for form in forms:
+        assert flat(form.select(**words)) == expected
+        assert len(form.select(**words)) == len(expected)
+
+
+def test_a_second_selection_narrows_the_first(forms):
+    for form in forms:
+        twice = form.select(0.2, sender=(0, 1)).select(until=1.0, sender=(1, 2), kind=("direct", "exchange"))
+        rows = [r for r in forms[0] if 0.2 <= r.time < 1.0 and r.sender == 1 and r.kind in ("direct", "exchange")]
+        assert flat(twice) == flat(rows)
+        assert list(form.select(place="link").select(place="node")) == []
+
+
+def test_columns_without_values_are_those_of_the_rows(forms):
+    for form in forms[1:3]:
+        some = form.select(sender=(0, 1))
+        parts = list(some.columns())
+        assert all(set(part) == set(COLUMNS) for part in parts)
+        rows = list(some)
+        for name in COLUMNS:
+            assert [value for part in parts for value in part[name].tolist()] == [getattr(r, name) for r in rows]
+
+
+def test_one_replica_is_written_without_the_others_in_memory(forms, tmp_path):
+    transcript, *lazy = forms
+    for index in range(transcript.replicas):
+        expected = transcript.replica(index)
+        expected.write(tmp_path / "expected.parquet")
+        for form in lazy:
+            one = form.replica(index)
+            assert one.replicas == 1
+            assert flat(one) == flat(expected)
+        lazy[-1].replica(index).write(tmp_path / "one.parquet")
+        assert pq.read_table(tmp_path / "one.parquet").equals(pq.read_table(tmp_path / "expected.parquet"))
+    with pytest.raises(TranscriptError, match="replica 9 was asked for"):
+        lazy[0].replica(9)
+
+
+def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_path, monkeypatch):
+    _, spool = both
+    transcript = Transcript.stored(spool)
+    monkeypatch.setattr(Transcript, "records", property(lambda self: pytest.fail("loaded")))
+    transcript.select(kind="direct", sender=1).replica(0).write(tmp_path / "some.parquet")
+    assert len(SpooledTranscript.open(tmp_path / "some.parquet")) == len(spool.select(kind="direct", sender=1))
