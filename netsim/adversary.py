@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.messages import Heard, Message
+from netsim.messages import Fan, Heard, Message
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
 from netsim.wiretaps import Wiretaps
@@ -141,6 +141,10 @@ class Tap:
 
         return hear
 
+    def fan_of(self, ear: Callable[[Heard], object]) -> dict[Callable[[Heard], object], Callable[[Fan], object]]:
+        """What hears a whole broadcast in place of an ear that misses nothing and writes to a spool."""
+        return {ear: self._spool.fan} if self._spool is not None and ear is self._spool.hear else {}
+
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
         if self._spool is None:
@@ -154,6 +158,12 @@ class Tap:
             self._doors.append((time, "received", receiver, message))
         else:
             self._spool.received(time, message, receiver)
+
+    def kept(self) -> dict[str, int]:
+        """How much was heard: `rows` on disk with how many `bytes`, and rows `in_memory`."""
+        if self._spool is None:
+            return {"in_memory": len(self._heard) + len(self._doors)}
+        return {"rows": self._spool.rows, "bytes": self._spool.bytes, "in_memory": self._spool.held}
 
     def close(self) -> None:
         """Write what was heard so far, where it is written."""

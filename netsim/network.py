@@ -14,12 +14,12 @@ from netsim.clock import VirtualEnvironment
 from netsim.errors import ProtocolError
 from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
-from netsim.messages import Message, Packet
+from netsim.messages import Fan, Message, Packet
 from netsim.outages import Switch
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.topology import Topology
-from netsim.wires import Channel, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
+from netsim.wires import Channel, Ear, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
@@ -158,6 +158,8 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self.inboxes = [Inbox(i, topology.neighbors(i)) for i in range(topology.agents)]
+        self.fans: dict[Ear, Callable[[Fan], object]] = {}
+        """Ears that would rather hear a broadcast once than on each of its links (`netsim.wires.FanEars`)."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -168,7 +170,7 @@ class Network:
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent, in ascending order; tap its wires before asking for it."""
-        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors])
+        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors], self.fans)
 
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""

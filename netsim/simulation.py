@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -24,19 +23,9 @@ from netsim.metrics import Metrics
 from netsim.network import Edge, Network
 from netsim.problems import Problem
 from netsim.randomness import Streams
+from netsim.running import Running, Watch, WatchedLoop, traffic
 from netsim.topology import Topology
 from netsim.truth import Truth
-
-COUNTS = {
-    "sent": "sent",
-    "duplicated": "duplicated",
-    "delivered": "received",
-    "lost": "lost",
-    "dropped": "dropped",
-}
-"""What becomes of a packet, in words, and how a wire calls it."""
-Watch = Callable[[int], None]
-"""Called after every estimate with the number of estimates so far."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +114,14 @@ class Simulation:
             query_time=_query_time(self.compute),
         )
 
-    def run(self, watch: Watch | None = None) -> "Run":
-        """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set."""
+    def run(self, watch: Watch | None = None, *, every: float | None = None) -> "Run":
+        """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set.
+
+        `watch` is called with the run as it is (`netsim.running.Running`) after every estimate; or every `every`
+        seconds of real time, if that is given, also while time moves and nobody closes anything.
+        """
         with clock.rare_garbage_collection():
-            return _Execution(self, watch).run()
+            return _Execution(self, watch, every).run()
 
 
 @dataclass(frozen=True)
@@ -153,12 +146,14 @@ class Run:
 class _Execution:
     """One run while it happens."""
 
-    def __init__(self, simulation: Simulation, watch: Watch | None) -> None:
-        self.simulation, self.watch = simulation, watch
+    def __init__(self, simulation: Simulation, watch: Watch | None, every: float | None = None) -> None:
+        self.simulation, self.watch = simulation, watch if every is None else None
         topology, problem = simulation.topology, simulation.problem
         streams = Streams(simulation.seed)
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
+        if watch is not None and every is not None:
+            self.loop = WatchedLoop(self.environment, every, lambda: watch(self.running))
         self.taps = [self._tap(a, streams) for a in simulation.adversaries]
         self.network = Network(
             self.environment,
@@ -173,6 +168,7 @@ class _Execution:
         for tap in self.taps:
             for i, j in sorted(edge for edge in tap.adversary.tapped(topology) if edge[0] < edge[1]):
                 ear = tap.ear()
+                self.network.fans |= tap.fan_of(ear)
                 self.network.wires[i, j].tap(ear)
                 self.network.wires[j, i].tap(ear)
         self.shape = (simulation.replicas, problem.dimension)
@@ -185,6 +181,7 @@ class _Execution:
         self.coins = partial(coins_of, streams)
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
+        self.running = Running(self.environment, self.network, self.taps, self.activations)
         self.total = 0
         self.stopping = simulation.algorithm.stopping()
         self.ended = 0.0
@@ -246,7 +243,7 @@ class _Execution:
         if self.metrics is not None:
             self.metrics.record(self.environment.now, agent, x)
         if self.watch is not None:
-            self.watch(self.total)
+            self.watch(self.running)
         stopping = self.stopping
         if self.total == stopping.activations or self.activations[agent] == stopping.per_agent:
             self.stopped = True
@@ -317,15 +314,3 @@ def _query_time(law: DelayLaw | None) -> float | None:
 def coins_of(streams: Streams, agent: int) -> np.random.Generator:
     """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
     return streams.generator("agent", agent, "coins")
-
-
-def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight."""
-    wires = network.wires.values()
-    totals: dict[str, int] = {}
-    for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
-        counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
-        gone = counted["delivered"] + counted["lost"] + counted["dropped"]
-        counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
-        totals |= {f"{unit}_{word}": count for word, count in counted.items()}
-    return totals

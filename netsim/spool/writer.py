@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Callable, Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.messages import Ciphertext, Heard, Message, Packet
-from netsim.spool.layout import BATCH, GROWTH, KINDS, MEMORY, SCHEMA, TEXT, WORDS, Column
+from netsim.messages import Ciphertext, Fan, Heard, Message, Packet
+from netsim.spool.layout import BATCH, CODES, GROWTH, MEMORY, SCHEMA, TEXT, WORDS, Column
 from netsim.spool.reader import SpooledTranscript
 from netsim.spool.rows import offsets
 from netsim.transcript import EVERYBODY, Door
@@ -39,7 +40,7 @@ class Spool:
             raise TranscriptError(f"replicas={replicas}, batch={batch}, memory={memory}: each must be at least 1")
         self.path, self.replicas, self.rows = path, replicas, 0
         self._batch, self._memory, self._limit, self._open = batch, memory, 1, True
-        self._heard: list[Heard] = []
+        self._heard: list[Heard | Fan] = []
         self._doors: list[Door] = []
         self._schema: Any = SCHEMA.with_metadata({"replicas": str(replicas)})
         try:
@@ -49,21 +50,33 @@ class Spool:
             self._stream.write_batch(_batch([], [], self._schema)[0])  # writes the schema and the dictionaries
         except OSError as error:
             raise TranscriptError(f"{path}: cannot be written ({error})") from error
-        self.hear: Callable[[Heard], None] = self._ear()
+        self.hear: Callable[[Heard], None]
         """Called when a packet goes on the air of a tapped link."""
+        self.fan: Callable[[Fan], None]
+        """Called when a message goes on the air of several tapped links at once: as many rows, in their order."""
+        self.hear, self.fan = self._ears()
 
-    def _ear(self) -> Callable[[Heard], None]:
-        """A closure, for it runs once per packet and tap."""
-        heard, keep, flush, limit = self._heard, self._heard.append, self.flush, self._limit
+    def _ears(self) -> tuple[Callable[[Heard], None], Callable[[Fan], None]]:
+        """Closures, for they run once per packet and tap. `room` is at most what the next batch has left, in rows."""
+        keep, flush, room = self._heard.append, self.flush, self._limit
 
         def hear(row: Heard) -> None:
-            nonlocal limit
+            nonlocal room
             keep(row)
-            if len(heard) >= limit:
+            room -= 1
+            if room <= 0:
                 flush()
-                limit = self._limit
+                room = self._limit
 
-        return hear
+        def fan(rows: Fan) -> None:
+            nonlocal room
+            keep(rows)
+            room -= len(rows[2])
+            if room <= 0:
+                flush()
+                room = self._limit
+
+        return hear, fan
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
@@ -78,6 +91,16 @@ class Spool:
         if len(self._doors) >= self._limit:
             self.flush()
 
+    @property
+    def held(self) -> int:
+        """How many rows are in memory and not written yet."""
+        return sum(len(row[2]) if isinstance(row[2], tuple) else 1 for row in self._heard) + len(self._doors)
+
+    @property
+    def bytes(self) -> int:
+        """How long the file is."""
+        return self.path.stat().st_size
+
     def flush(self) -> None:
         """Write what is in memory. Interrupted (Ctrl-C), it has written all of it or nothing."""
         heard, doors = self._heard, self._doors
@@ -91,7 +114,7 @@ class Spool:
         except OSError as error:
             raise self._failed(error) from error
         finally:
-            self.rows += len(heard) + len(doors) if self._open else 0
+            self.rows += batch.num_rows if self._open else 0
             del heard[:], doors[:]
         weight = max(1, batch["values"].nbytes // batch.num_rows)
         self._limit = max(1, min(self._batch, self._memory // weight, GROWTH * self._limit))
@@ -125,28 +148,31 @@ class Spool:
             self.close()
 
 
-def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
+def _batch(heard: list[Heard | Fan], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
     """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
-    links, rows = len(heard), len(heard) + len(doors)
+    receivers, entry = _spread(heard)
+    links = len(entry)
+    rows, told = links + len(doors), len(heard) + len(doors)
+    entry = np.concatenate([entry, np.arange(len(heard), told)])
     packets: list[Packet | Ciphertext] = [row[3] for row in heard]
     packets += [row[3] for row in doors]
     places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
-    which = np.fromiter(map(places.__getitem__, packets), np.intp, rows)
+    which = np.fromiter(map(places.__getitem__, packets), np.intp, told)[entry]
     messages: dict[Message, int] = {}
     carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
     kind, number, sequence, attempt, size, message, author = carried.T
     place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
     place[links:] = 1
     event[links:] = [1 if row[1] == "sent" else 2 for row in doors]
-    sender[:links] = [row[1] for row in heard]
-    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)
+    sender[:links] = np.array([row[1] for row in heard], np.int64)[entry[:links]]
+    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)[entry]
     at, owns = _first_rows(message[which], len(messages))
     columns = {
         "time": time,
         "place": place,
         "event": event,
         "sender": sender,
-        "receiver": np.array([row[2] for row in heard] + [row[2] for row in doors], np.int64),
+        "receiver": np.concatenate([receivers, np.array([row[2] for row in doors], np.int64)]),
         "kind": kind.astype(np.int8)[which],
         "number": number[which],
         "sequence": sequence[which],
@@ -163,18 +189,28 @@ def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dic
     return batch, {"netsim": json.dumps(facts)}
 
 
+def _spread(heard: list[Heard | Fan]) -> tuple[Column, Column]:
+    """For each row on the air, whom it is for and which entry it comes from: a fan is several rows."""
+    told = [row[2] for row in heard]
+    if tuple not in set(map(type, told)):
+        return np.array(told, np.int64), np.arange(len(told))
+    each = [one if isinstance(one, tuple) else (one,) for one in told]
+    counts = np.fromiter(map(len, each), np.intp, len(each))
+    return np.fromiter(chain.from_iterable(each), np.int64), np.repeat(np.arange(len(each)), counts)
+
+
 def _carried(packet: Packet | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
     """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
     if isinstance(packet, Message):
         message, sequence, attempt = packet, -1, 0
     elif isinstance(packet, Ciphertext):
-        return KINDS.index("sealed"), -1, -1, 0, packet.size, -1, -1
+        return CODES["sealed"], -1, -1, 0, packet.size, -1, -1
     else:
         message, sequence, attempt = packet.message, packet.sequence, packet.attempt
         if message is None:
-            return KINDS.index("ack"), -1, sequence, attempt, packet.size, -1, -1
+            return CODES["ack"], -1, sequence, attempt, packet.size, -1, -1
     known = messages.setdefault(message, len(messages))
-    return KINDS.index(message.kind), message.number, sequence, attempt, message.size, known, message.sender
+    return CODES[message.kind], message.number, sequence, attempt, message.size, known, message.sender
 
 
 def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:

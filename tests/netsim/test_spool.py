@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,16 +17,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from netsim.adversary import Tap
+from netsim.adversary import Adversary, Tap
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.errors import TranscriptError
 from netsim.laws import ConstantDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.messages import Ciphertext, Message, Segment
 from netsim.schedules import Constant
+from netsim.simulation import Simulation
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.spool import rows as spooled_rows
+from netsim.topology import complete
 from netsim.transcript import COLUMNS, EVERYBODY, Transcript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
@@ -538,3 +541,33 @@ def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_pat
     monkeypatch.setattr(Transcript, "records", property(lambda self: pytest.fail("loaded")))
     transcript.select(kind="direct", sender=1).replica(0).write(tmp_path / "some.parquet")
     assert len(SpooledTranscript.open(tmp_path / "some.parquet")) == len(spool.select(kind="direct", sender=1))
+
+
+# ── broadcasts ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("heard_on", ["all", ((0, 1), (1, 2), (3, 4))])
+@pytest.mark.parametrize("misses", [{}, {"capture_loss": 0.3}, {"clock_error": 0.01}])
+def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
+    """Broadcasts too, which a spool hears once for all links that are tapped."""
+    simulation = Simulation(
+        synthetic_problem(), complete(5), DESCENT, LinkLaw(ConstantDelay(0.5)), replicas=2, seed=5,
+        adversaries=(Adversary("ears", heard_on, nodes=(1,), **misses), Adversary("others", ((1, 4),))),
+    )  # fmt: skip
+    memory, disk = simulation.run(), replace(simulation, spool=tmp_path).run()
+    for seen, stored in zip(memory.views, disk.views, strict=True):
+        assert flat(stored.transcript) == flat(seen.transcript)
+    assert memory.traffic == disk.traffic
+
+
+def test_fans_count_as_the_rows_that_they_are(tmp_path):
+    spool, told = Spool(tmp_path / "a.spool", 2, batch=100), [message(0, k, x=k) for k in range(200)]
+    most = 0
+    for k, one in enumerate(told):
+        spool.fan((float(k), 0, tuple(range(1, 41)), one))
+        most = max(most, sum(np.size(row[2]) for row in spool._heard))
+        spool.hear((float(k), 0, 99, one))
+    assert most < 140
+    expected = [(float(k), 0, j, one) for k, one in enumerate(told) for j in [*range(1, 41), 99]]
+    assert flat(spool.close()) == flat(Transcript.heard(expected, [], 2))
+    assert spool.rows == len(expected)
