@@ -15,7 +15,7 @@ from scenarios.schema.algorithms import (
     schedule,
 )
 from scenarios.schema.links import LinkSpec
-from scenarios.schema.scenario import Scenario, json_schema
+from scenarios.schema.scenario import Scenario, TranscriptSpec, json_schema
 
 __all__ = [
     "AlgorithmSpec",
@@ -26,6 +26,7 @@ __all__ = [
     "RecalSpec",
     "Scenario",
     "Stddev",
+    "TranscriptSpec",
     "json_schema",
     "schedule",
 ]
