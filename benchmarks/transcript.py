@@ -5,8 +5,8 @@ least favourable case). Making the messages is timed alone and taken off. CPU se
 medians. Peak memory is that of a process of its own which hears all the messages.
 
 And what it costs a whole run: the gossip of `wire.py`, every link tapped and the transcript spooled, against the same
-run with no tap, in one process; CPU and wall seconds, medians of pairs. With ``--messages 10000000`` it is the run that
-must keep 70 % of its speed and stay below 500 MB.
+run with no tap, in one process; CPU and wall seconds, medians of pairs. Asked of ``--messages 10000000``: 70 % of the
+speed, below 500 MB.
 """
 
 import argparse

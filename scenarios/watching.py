@@ -120,5 +120,5 @@ def _bytes(now: Moment) -> str:
 
 def _waiting(now: Moment) -> str:
     rest = len(now.waiting) - SENTENCES
-    told = "; ".join(now.waiting[:SENTENCES]) + (f"; and {rest:,} more" if rest > 0 else "")
+    told = "; ".join(now.waiting[:SENTENCES]) + ("; …" if rest > 0 else "")
     return f"{len(now.waiting):,} of {len(now.activations):,} agents" + (f": {told}" if told else "")

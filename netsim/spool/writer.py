@@ -158,9 +158,7 @@ def _batch(heard: list[Heard | Fan], doors: list[Door], schema: Any) -> tuple[An
     packets += [row[3] for row in doors]
     places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
     which = np.fromiter(map(places.__getitem__, packets), np.intp, told)[entry]
-    messages: dict[Message, int] = {}
-    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
-    kind, number, sequence, attempt, size, message, author = carried.T
+    kind, number, sequence, attempt, size, message, author, messages = _looked_into(places)
     place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
     place[links:] = 1
     event[links:] = [1 if row[1] == "sent" else 2 for row in doors]
@@ -197,6 +195,21 @@ def _spread(heard: list[Heard | Fan]) -> tuple[Column, Column]:
     each = [one if isinstance(one, tuple) else (one,) for one in told]
     counts = np.fromiter(map(len, each), np.intp, len(each))
     return np.fromiter(chain.from_iterable(each), np.int64), np.repeat(np.arange(len(each)), counts)
+
+
+def _looked_into(places: dict[Packet | Ciphertext, int]) -> tuple[Any, ...]:
+    """What `_carried` says of every packet, as columns; and the messages that they carry, each at its place."""
+    plain = [packet for packet in places if isinstance(packet, Message)]
+    if len(plain) == len(places):  # bare links: a message is its own packet
+        count = len(plain)
+        kind = np.array([CODES[message.kind] for message in plain], np.int64)
+        number = np.array([message.number for message in plain], np.int64)
+        size = np.array([message.size for message in plain], np.int64)
+        author = np.array([message.sender for message in plain], np.int64)
+        return kind, number, np.full(count, -1), np.zeros(count, np.int64), size, np.arange(count), author, plain
+    messages: dict[Message, int] = {}
+    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
+    return (*carried.T, messages)
 
 
 def _carried(packet: Packet | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:

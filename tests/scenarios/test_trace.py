@@ -175,7 +175,8 @@ def test_export_is_what_tshark_reads(folder, rows, tmp_path):
     if tshark is None:
         pytest.skip("tshark is not installed")
     done = subprocess.run(
-        [tshark, "-n", "-r", str(tmp_path / "a.pcapng"), "-T", "fields", "-e", "ip.src", "-e", "ip.dst", "-e", "udp.length"],
+        [tshark, "-n", "-r", str(tmp_path / "a.pcapng"), "-T", "fields",
+         "-e", "ip.src", "-e", "ip.dst", "-e", "udp.length"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert [line.split() for line in done.stdout.splitlines()] == [

@@ -36,7 +36,7 @@ class Still:
 def shown(terminal: bool):
     out = io.StringIO()
     clock = [0.0]
-    console = Console(file=out, force_terminal=terminal, width=160)
+    console = Console(file=out, force_terminal=terminal, width=240)
     return Watcher(console, clock=lambda: clock[0]), console, out, clock
 
 
@@ -53,9 +53,10 @@ def test_a_terminal_shows_everything_above_the_bars():
         bars.begin("walk: auditing", 100)
         assert watcher.panel is None
     for words in (
-        "2.5 s", "12 rounds or activations, 5 … 7 by one agent", "5,000 sent, 5,000 in flight", "2,000 per real second",
+        "2.5 s", "12 rounds or activations, 5 … 7 by one agent", "5,000 sent, 5,000 in flight",
+        "2,000 per real second",
         "5.0 kB sent, 5.0 kB delivered, 5.0 kB lost", "5 of 2 agents: agent 0 waits for any message from agent [1]",
-        "and 2 more", "10 rows on disk (2.0 kB), 7 in memory", "walk: running",
+        "; …", "10 rows on disk (2.0 kB), 7 in memory", "walk: running",
     ):  # fmt: skip
         assert words in text, words
 
