@@ -165,6 +165,11 @@ class Tap:
             return {"in_memory": len(self._heard) + len(self._doors)}
         return {"rows": self._spool.rows, "bytes": self._spool.bytes, "in_memory": self._spool.held}
 
+    def flush(self) -> None:
+        """Write what was heard so far, where it is written while the run goes on."""
+        if self._spool is not None:
+            self._spool.flush()
+
     def close(self) -> None:
         """Write what was heard so far, where it is written."""
         if self._spool is not None:

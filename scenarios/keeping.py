@@ -9,7 +9,6 @@ import numpy as np
 from netsim.adversary import AdversaryView
 from netsim.errors import DeadlockError, TranscriptError
 from netsim.simulation import Simulation
-from netsim.spool import SpooledTranscript
 from netsim.transcript import Transcript
 from scenarios.schema import TranscriptSpec
 
@@ -55,6 +54,8 @@ class Keeper:
 
     def rescue(self) -> None:
         """The Parquet files of a run that failed, from its spools. A spool that cannot be read is left as it is."""
+        from netsim.spool import SpooledTranscript  # needs pyarrow, which takes its time to load
+
         for name in self.names:
             spool = self.spools / f"{name}.spool"
             if spool.exists():
@@ -86,6 +87,8 @@ class Keeper:
 
     def last_words(self, error: DeadlockError) -> list[str]:
         """What was last heard from or for the agents that an error says wait, if there is a file: a line a row."""
+        from netsim.spool import SpooledTranscript
+
         path = self.file(self.names[0])
         agents = [int(agent) for agent in re.findall(r"agent (\d+) waits", str(error))]
         if not agents or not path.exists():

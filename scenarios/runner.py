@@ -3,6 +3,7 @@
 import json
 import math
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ from scenarios.schema import Scenario
 MANIFEST = "manifest.json"
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
+FLUSH = 1.0
+"""Seconds of real time after which what was heard is on disk, however little it is."""
 
 
 class Progress(Protocol):
@@ -186,10 +189,13 @@ class _Session:
 
     def _watched(self, simulation: Simulation, stage: str) -> Run:
         self.progress.begin(stage, _estimates(simulation))
-        done = 0
+        done, written = 0, time.monotonic()
 
         def look(running: Running) -> None:
-            nonlocal done
+            nonlocal done, written
+            if (real := time.monotonic()) - written >= FLUSH:
+                running.flush()
+                written = real
             now = running.estimates
             self.progress.advance(now - done)
             done = now

@@ -3,18 +3,17 @@
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-
-from netsim.messages import Kind
 
 if TYPE_CHECKING:
     from netsim.spool import SpooledTranscript
 
 WRONG_INPUT = 2
-KindName = StrEnum("KindName", list(get_args(Kind)))
+KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
+"""`netsim.messages.Kind`, which takes its time to load."""
 PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
 AGENT = "number of an agent; may be given several times"
 

@@ -4,13 +4,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from netsim.running import Running
+if TYPE_CHECKING:
+    from netsim.running import Running
 
 WINDOW = 1.0
 """Seconds of real time over which rates are taken."""
@@ -32,7 +34,7 @@ class Moment:
     spooled: dict[str, int]
 
     @classmethod
-    def of(cls, running: Running, real: float) -> "Moment":
+    def of(cls, running: "Running", real: float) -> "Moment":
         return cls(
             real, running.now, running.activations, running.traffic(), running.waiting(), dict(running.spooled())
         )
@@ -52,10 +54,10 @@ class Watcher:
     clock: Callable[[], float] = time.monotonic
     panel: RenderableType | None = None
     _moments: deque[Moment] = field(default_factory=deque[Moment])
-    _running: Running | None = None
+    _running: "Running | None" = None
     _told: float = 0.0
 
-    def look(self, running: Running) -> None:
+    def look(self, running: "Running") -> None:
         """Take in a run as it is now. A run not seen before is one that has just begun."""
         now = Moment.of(running, self.clock())
         if running is not self._running:

@@ -7,7 +7,8 @@ import math
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,7 +29,6 @@ from netsim.spool.rows import (
     pieces,
     read_only,
     records_of,
-    row_groups,
     table_of,
     value_range,
     values_of,
@@ -117,15 +117,17 @@ class SpooledTranscript:
         return Transcript(tuple(self), self.replicas)
 
     def to_parquet(self, path: Path) -> None:
-        """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file."""
+        """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file.
+
+        The same rows give the same bytes, however they were spooled.
+        """
         types = NUMBERS | dict.fromkeys(WORDS, TEXT)
         columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
         schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
-        parts = (part for rows in self._rows() for part in pieces(rows, self.replicas))
-        tables = (table_of(part, self.fields, schema) for part in parts)
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for group in row_groups(tables):
-                writer.write_table(group, row_group_size=GROUP)
+            for _, group in groupby(pieces(self._rows(), self.replicas), key=itemgetter(0)):
+                tables = [table_of(part, self.fields, schema) for _, part in group]
+                writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
 
     def _rows(self) -> Iterator[Rows]:
         rows = self._source.read(self._selection)

@@ -82,11 +82,22 @@ def merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
     yield from chain(air, doors)
 
 
-def pieces(rows: Rows, replicas: int) -> Iterator[Rows]:
-    """Pieces whose values, written out in every row, weigh about `MEMORY` bytes at most."""
-    before = np.cumsum(rows["size"]) * replicas // MEMORY
-    for first, last in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(before)]):
-        yield cut(rows, first, last)
+def pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, int], Rows]]:
+    """The rows cut where row groups end, each piece with the key of its group.
+
+    A group is at most `GROUP` rows, and about `MEMORY` bytes with the values written out in every row. Where it ends
+    depends on the rows alone, not on the parts in which they come.
+    """
+    seen = weight = 0
+    for part in parts:
+        rows = len(part["time"])
+        heavy = weight + np.cumsum(part["size"]) * replicas
+        keys = np.stack([(seen + np.arange(rows)) // GROUP, heavy // MEMORY])
+        ends = np.flatnonzero(np.diff(keys).any(axis=0)) + 1
+        for first, last in pairwise([0, *ends.tolist(), rows]):
+            if first < last:
+                yield (int(keys[0, first]), int(keys[1, first])), cut(part, first, last)
+        seen, weight = seen + rows, int(heavy[-1]) if rows else weight
 
 
 def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
@@ -100,20 +111,6 @@ def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
         absent = np.array([array is None for array in arrays], np.bool_)
         columns.append(pa.ListArray.from_arrays(offsets(counts), pa.array(flat), mask=pa.array(absent)))
     return pa.table(columns, schema=schema)
-
-
-def row_groups(tables: Iterator[Any]) -> Iterator[Any]:
-    """Tables put together while they are at most `GROUP` rows and weigh at most `MEMORY`."""
-    held: list[Any] = []
-    rows = weight = 0
-    for table in tables:
-        if held and (rows + table.num_rows > GROUP or weight + table.nbytes > MEMORY):
-            yield pa.concat_tables(held)
-            held, rows, weight = [], 0, 0
-        held.append(table)
-        rows, weight = rows + table.num_rows, weight + table.nbytes
-    if held:
-        yield pa.concat_tables(held)
 
 
 def offsets(counts: Column) -> Any:

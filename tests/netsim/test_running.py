@@ -12,6 +12,7 @@ from netsim.links import LinkLaw
 from netsim.node import Node
 from netsim.running import WatchedLoop
 from netsim.simulation import Simulation
+from netsim.spool import SpooledTranscript
 from netsim.topology import ring
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
@@ -121,6 +122,20 @@ def test_looks_that_take_long_come_less_often(monkeypatch):
     loop.close()
     assert all(later - earlier >= 20 * 0.5 for earlier, later in pairwise(looks))
     assert len(looks) >= 3
+
+
+def test_what_was_flushed_is_on_disk_and_the_rows_are_the_same(tmp_path):
+    left = []
+
+    def look(running):
+        if running.estimates == 40:
+            running.flush()
+            assert running.spooled()["in_memory"] == 0
+            left.append(len(SpooledTranscript.open(tmp_path / "ears.spool")))
+            assert left[0] == running.spooled()["rows"] > 40
+
+    assert rows(walk(spool=tmp_path).run(look)) == rows(walk().run())
+    assert len(left) == 1
 
 
 def test_what_a_spool_holds_is_told(tmp_path):

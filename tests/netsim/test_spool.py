@@ -294,6 +294,24 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
     assert flat(lazy) == flat(back)
 
 
+def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
+    """Neither in what it says nor in its bytes: row groups end where the rows say so."""
+    monkeypatch.setattr(spooled_rows, "MEMORY", 4_000)
+    monkeypatch.setattr(spooled_rows, "GROUP", 37)
+    heard = [(k / 4, 0, 1, message(0, k, **dict.fromkeys("xyz"[: 1 + k % 3], k))) for k in range(300)]
+    doors = [(k / 3, "received", 1, message(0, k, x=k)) for k in range(200)]
+    written = set()
+    for batch in (1, 7, 50, 1000):
+        back = spooled(tmp_path / "a.spool", heard, doors, batch=batch)
+        back.to_parquet(tmp_path / "a.parquet")
+        written.add((tmp_path / "a.parquet").read_bytes())
+    assert len(written) == 1
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+    assert sum(groups) == 500
+    assert max(groups) <= 37
+
+
 def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
     heard = [(float(k), 0, 1, message(0, k, x=k)) for k in range(100)]
     back = spooled(tmp_path / "a.spool", heard, batch=10)

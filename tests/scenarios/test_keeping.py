@@ -75,6 +75,16 @@ def test_a_run_that_deadlocks_keeps_what_was_heard_and_says_the_last_of_it(tmp_p
     assert words in caught.value.__notes__
 
 
+def test_little_that_was_heard_is_on_disk_soon_too(tmp_path, monkeypatch):
+    """After every look here, so that batches come where real time puts them; the file does not depend on it."""
+    usual, _ = ran(tmp_path / "usual")
+    monkeypatch.setattr("scenarios.runner.FLUSH", 0.0)
+    monkeypatch.setattr("scenarios.runner.EVERY", 0.0)
+    often, _ = ran(tmp_path / "often")
+    first, second = (folder / "transcript-walk.parquet" for folder in (usual, often))
+    assert first.read_bytes() == second.read_bytes()
+
+
 def test_a_former_runs_files_are_not_taken_for_this_ones(tmp_path, monkeypatch):
     folder, _ = ran(tmp_path, "{spool: kept}")
     monkeypatch.setattr("scenarios.runner._Session._watched", lambda *_: (_ for _ in ()).throw(ZeroDivisionError))

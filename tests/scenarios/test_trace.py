@@ -5,18 +5,20 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from netsim.messages import Message, Segment
+from netsim.messages import Kind, Message, Segment
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.transcript import COLUMNS, Transcript
 from scenarios.cli import app
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
+from scenarios.trace import KindName
 from scenarios.tracing import Totals
 from tests.scenarios.small import SMALL
 
@@ -195,6 +197,10 @@ def test_a_reader_who_has_seen_enough_is_no_error(folder, words):
     errors = done.stderr.read()
     assert (done.wait(timeout=60), errors) == (0, b"")
     done.stderr.close()
+
+
+def test_kinds_are_those_of_messages():
+    assert tuple(map(str, KindName)) == get_args(Kind)
 
 
 def test_help_names_the_command():
