@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
     }
 )
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-BATCH = 8_192
+BATCH = 16_384
 """Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""
 GROUP = 32_768
 """Rows of a Parquet row group."""

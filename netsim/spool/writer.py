@@ -193,8 +193,15 @@ def _spread(heard: list[Heard | Fan]) -> tuple[Column, Column]:
     if tuple not in set(map(type, told)):
         return np.array(told, np.int64), np.arange(len(told))
     each = [one if isinstance(one, tuple) else (one,) for one in told]
-    counts = np.fromiter(map(len, each), np.intp, len(each))
-    return np.fromiter(chain.from_iterable(each), np.int64), np.repeat(np.arange(len(each)), counts)
+    names = list(map(id, each))  # an agent's fans share one tuple, and hashing it would take longer
+    known = dict(zip(names, each, strict=True))
+    places = {name: place for place, name in enumerate(known)}
+    lengths = np.fromiter(map(len, known.values()), np.intp, len(known))
+    targets = np.fromiter(chain.from_iterable(known.values()), np.int64, lengths.sum())
+    which = np.fromiter(map(places.__getitem__, names), np.intp, len(names))
+    counts = lengths[which]
+    ahead = (np.cumsum(lengths) - lengths)[which] - (np.cumsum(counts) - counts)
+    return targets[np.repeat(ahead, counts) + np.arange(counts.sum())], np.repeat(np.arange(len(each)), counts)
 
 
 def _looked_into(places: dict[Packet | Ciphertext, int]) -> tuple[Any, ...]:
