@@ -68,10 +68,15 @@ class Traced:
 
 
 def transcripts(folder: Path) -> dict[str, Path]:
-    """The transcripts of a results folder by the slug of their algorithm: files, and spools that have no file."""
+    """The transcripts of a results folder by the slug of their algorithm: files, and spools that have no file.
+
+    Of several spools of one algorithm each is called SLUG.NAME, after its adversary.
+    """
     found = {path.stem.removeprefix("transcript-"): path for path in folder.glob("transcript-*.parquet")}
-    for path in sorted(folder.glob("transcript-*/*.spool")):
-        found.setdefault(path.parent.name.removeprefix("transcript-"), path)
+    for inner in folder.glob("transcript-*/"):
+        slug, spools = inner.name.removeprefix("transcript-"), sorted(inner.glob("*.spool"))
+        if slug not in found:
+            found |= {slug if len(spools) == 1 else f"{slug}.{path.stem}": path for path in spools}
     return dict(sorted(found.items()))
 
 

@@ -81,7 +81,7 @@ class Watcher:
 def panel(now: Moment, rates: tuple[float, float]) -> Table:
     """Everything, a line a subject."""
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
+    table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
     table.add_column(overflow="ellipsis", no_wrap=True)
     carried = now.traffic
     table.add_row("virtual time", f"{now.now:,.6g} s")

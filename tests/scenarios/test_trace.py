@@ -19,7 +19,7 @@ from scenarios.cli import app
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
 from scenarios.trace import KindName
-from scenarios.tracing import Totals
+from scenarios.tracing import Totals, transcripts
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -161,6 +161,18 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
     assert "no such file or folder" in trace(tmp_path / "none", status=2)
     assert "neither a spool nor a transcript" in trace(folder / "report.html", status=2)
     assert "neither a spool nor a transcript" in trace(folder / "metrics-leaky.parquet", status=2)
+
+
+def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
+    for name in ("walk/eavesdropper", "talk/ear", "talk/eye"):
+        (tmp_path / f"transcript-{name}.spool").parent.mkdir(exist_ok=True)
+        with Spool(tmp_path / f"transcript-{name}.spool", 1) as spool:
+            spool.hear((1.0, 0, 1, Message(0, "direct", len(name), {})))
+    assert set(transcripts(tmp_path)) == {"walk", "talk.ear", "talk.eye"}
+    assert objects(tmp_path, "--algorithm", "talk.eye")[0]["number"] == len("talk/eye")
+    transcripts(tmp_path)["talk.ear"].rename(tmp_path / "cut.spool")
+    (tmp_path / "cut.spool").write_bytes((tmp_path / "cut.spool").read_bytes()[:-12])
+    assert "The spool was not closed" in trace(tmp_path / "cut.spool")
 
 
 def test_without_a_manifest_agents_are_those_that_were_heard(folder, tmp_path):

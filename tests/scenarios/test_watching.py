@@ -10,7 +10,7 @@ from scenarios.bars import Bars
 from scenarios.cli import app
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
-from scenarios.watching import EVERY, Moment, Watcher
+from scenarios.watching import EVERY, Moment, Watcher, panel
 from tests.scenarios.small import SMALL
 
 
@@ -59,6 +59,15 @@ def test_a_terminal_shows_everything_above_the_bars():
         "; …", "10 rows on disk (2.0 kB), 7 in memory", "walk: running",
     ):  # fmt: skip
         assert words in text, words
+
+
+def test_a_narrow_terminal_keeps_the_names_of_the_lines():
+    console = Console(file=io.StringIO(), width=60)
+    console.print(panel(Moment.of(Still(), 0.0), (1.0, 2.0)))
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 6
+    names = ("virtual time", "closed", "packets", "bytes", "waiting", "heard")
+    assert all(line.startswith(name) for line, name in zip(lines, names, strict=True))
 
 
 def test_elsewhere_a_line_every_few_seconds():
