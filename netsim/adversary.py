@@ -14,7 +14,7 @@ from netsim.arrays import Array
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.inside import Inside
-from netsim.messages import Heard, Message
+from netsim.messages import Fan, Heard, Message
 from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
@@ -193,6 +193,10 @@ class Tap:
 
         return hear
 
+    def fan_of(self, ear: Callable[[Heard], object]) -> dict[Callable[[Heard], object], Callable[[Fan], object]]:
+        """What hears a whole broadcast in place of an ear that misses nothing and writes to a spool."""
+        return {ear: self._spool.fan} if self._spool is not None and ear is self._spool.hear else {}
+
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
         if self._spool is None:
@@ -209,12 +213,22 @@ class Tap:
 
     def closed(self, time: float, told: Message) -> None:
         """The exchange in which a tapped agent told that is over, and not all messages need be here."""
-        empty = Message(told.sender, told.kind, told.number, {})
-        empty.size = 0
+        empty = Message(told.sender, told.kind, told.number, {}, size=0)
         if self._spool is None:
             self._doors.append((time, "closed", told.sender, empty))
         else:
             self._spool.closed(time, empty)
+
+    def kept(self) -> dict[str, int]:
+        """How much was heard: `rows` on disk with how many `bytes`, and rows `in_memory`."""
+        if self._spool is None:
+            return {"in_memory": len(self._heard) + len(self._doors)}
+        return {"rows": self._spool.rows, "bytes": self._spool.bytes, "in_memory": self._spool.held}
+
+    def flush(self) -> None:
+        """Write what was heard so far, where it is written while the run goes on."""
+        if self._spool is not None:
+            self._spool.flush()
 
     def close(self) -> None:
         """Write what was heard so far, where it is written."""

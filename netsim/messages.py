@@ -95,3 +95,5 @@ class Tagged:
 
 Heard = tuple[float, int, int, Packet | Tagged | Ciphertext]
 """What a tap hears: when the packet went on the air (seconds), from whom, for whom, and the packet."""
+Fan = tuple[float, int, tuple[int, ...], Message]
+"""A broadcast that a tap hears on several links at once: when, from whom, for whom in this order, and the message."""

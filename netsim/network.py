@@ -4,20 +4,21 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
+from netsim.adversary import Tap
 from netsim.clock import VirtualEnvironment
 from netsim.inbox import Inbox, PatientInbox
 from netsim.integrity import Guard
 from netsim.laws import ConstantDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import Meddler
-from netsim.messages import Message, Packet
+from netsim.messages import Fan, Message, Packet
 from netsim.outages import Outages, Switch, either
 from netsim.patience import Patience
 from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.tampering import Meddling
 from netsim.topology import Topology
-from netsim.wires import Channel, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
+from netsim.wires import Channel, Ear, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
@@ -47,7 +48,7 @@ class Network:
         meddlers: Sequence[Meddler] = (),
         chunk: int = 0,
     ) -> None:
-        self._environment = environment
+        self._environment, self._topology = environment, topology
         self._default, self._laws = default, laws or {}
         rates = (access or {}).items()
         self._uplinks = {i: Pipe(law.uplink) for i, law in rates if law.uplink is not None}
@@ -56,6 +57,8 @@ class Network:
         self._downtimes = downtimes or {}
         self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
         self.meddling = Meddling(meddlers, topology, streams, chunk)
+        self.fans: dict[Ear, Callable[[Fan], object]] = {}
+        """Ears that would rather hear a broadcast once than on each of its links (`netsim.wires.FanEars`)."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -64,9 +67,24 @@ class Network:
         for edge, wire in self.wires.items():
             self._connect(edge, wire)
 
+    def listen(self, tap: Tap) -> None:
+        """Let an adversary hear its links: one ear for both directions of each."""
+        for i, j in sorted(edge for edge in tap.adversary.tapped(self._topology) if edge[0] < edge[1]):
+            ear = tap.ear()
+            self.fans |= tap.fan_of(ear)
+            self.wires[i, j].tap(ear)
+            self.wires[j, i].tap(ear)
+
+    def drain(self) -> None:
+        """At the end of a run: taps hear what is still to go on the air. On wires they have."""
+
+    def on_air(self) -> dict[str, int]:
+        """What was on the air once for several receivers; nothing on wires."""
+        return {}
+
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent, in ascending order; tap its wires before asking for it."""
-        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors])
+        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors], self.fans)
 
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""

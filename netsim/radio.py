@@ -95,7 +95,6 @@ class RadioNetwork(Network):
         patience: Patience | None = None,
         downtimes: Mapping[int, Outages] | None = None,
     ) -> None:
-        self._topology = topology
         off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
         self.transmitters = [Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
         if radio.carrier_sense:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -32,21 +31,12 @@ from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
 from netsim.radio import Radio, RadioNetwork
 from netsim.randomness import Streams
+from netsim.running import Running, Watch, WatchedLoop, traffic
 from netsim.topology import Topology
 from netsim.truth import Truth
 
-COUNTS = {
-    "sent": "sent",
-    "duplicated": "duplicated",
-    "delivered": "received",
-    "lost": "lost",
-    "dropped": "dropped",
-}
-"""What becomes of a packet, in words, and how a wire calls it."""
 FRUITLESS = 1_000
 """How often agents may begin anew while nobody closes a round."""
-Watch = Callable[[int], None]
-"""Called after every estimate with the number of estimates so far."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +160,14 @@ class Simulation:
         """The agents that may be stopped and begin anew, without their state."""
         return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
 
-    def run(self, watch: Watch | None = None) -> "Run":
-        """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set."""
+    def run(self, watch: Watch | None = None, *, every: float | None = None) -> "Run":
+        """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set.
+
+        `watch` is called with the run as it is (`netsim.running.Running`) after every estimate; or every `every`
+        seconds of real time, if that is given, also while time moves and nobody closes anything.
+        """
         with clock.rare_garbage_collection():
-            return _Execution(self, watch).run()
+            return _Execution(self, watch, every).run()
 
 
 @dataclass(frozen=True)
@@ -210,17 +204,19 @@ class Run:
 class _Execution:
     """One run while it happens."""
 
-    def __init__(self, simulation: Simulation, watch: Watch | None) -> None:
-        self.simulation, self.watch = simulation, watch
+    def __init__(self, simulation: Simulation, watch: Watch | None, every: float | None = None) -> None:
+        self.simulation, self.watch = simulation, watch if every is None else None
         topology, problem = simulation.topology, simulation.problem
         streams = Streams(simulation.seed)
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
+        if watch is not None and every is not None:
+            self.loop = WatchedLoop(self.environment, every, lambda: watch(self.running))
         self.taps = [self._tap(a, streams) for a in simulation.adversaries]
         self.network = self._network(streams)
         self.loop.on_idle = self._waiting
         for tap in self.taps:
-            self._listen(tap)
+            self.network.listen(tap)
         self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
@@ -239,6 +235,7 @@ class _Execution:
         self.activities = {i: self._activity(i, streams) for i in self._unsteady()}
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
+        self.running = Running(self.environment, self.network, self.taps, self.activations)
         self.total = 0
         self.stopping = simulation.algorithm.stopping()
         self.ended = 0.0
@@ -255,15 +252,6 @@ class _Execution:
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
         return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk)
-
-    def _listen(self, tap: Tap) -> None:
-        if isinstance(self.network, RadioNetwork):
-            self.network.listen(tap)
-            return
-        for i, j in sorted(edge for edge in tap.adversary.tapped(self.simulation.topology) if edge[0] < edge[1]):
-            ear = tap.ear()
-            self.network.wires[i, j].tap(ear)
-            self.network.wires[j, i].tap(ear)
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
@@ -342,7 +330,7 @@ class _Execution:
         if self.metrics is not None:
             self.metrics.record(self.environment.now, agent, x)
         if self.watch is not None:
-            self.watch(self.total)
+            self.watch(self.running)
         stopping = self.stopping
         if self.total == stopping.activations or self.activations[agent] == stopping.per_agent:
             self._stop()
@@ -413,8 +401,7 @@ class _Execution:
         return {i: Inside(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in adversary.insiders}
 
     def _finished(self, interrupted: bool) -> Run:
-        if isinstance(self.network, RadioNetwork):
-            self.network.drain()
+        self.network.drain()
         views: tuple[AdversaryView, ...] = ()
         if self.taps:
             public = self.simulation.public()
@@ -458,18 +445,3 @@ def _query_time(law: DelayLaw | None) -> float | None:
 def coins_of(streams: Streams, agent: int) -> np.random.Generator:
     """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
     return streams.generator("agent", agent, "coins")
-
-
-def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
-
-    On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
-    """
-    wires = network.wires.values()
-    totals: dict[str, int] = {}
-    for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
-        counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
-        gone = counted["delivered"] + counted["lost"] + counted["dropped"]
-        counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
-        totals |= {f"{unit}_{word}": count for word, count in counted.items()}
-    return totals | network.on_air() if isinstance(network, RadioNetwork) else totals

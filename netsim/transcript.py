@@ -11,15 +11,17 @@ On disk a transcript is one Parquet file with the columns of `COLUMNS` and one c
 name: a flat list of float64, replica-major, null where the row has no such field.
 """
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
 from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Tagged, Values
+from netsim.selection import Numbers, Selection, Words
 
 Place = Literal["link", "node"]
 Event = Literal["air", "sent", "received", "closed"]
@@ -73,6 +75,12 @@ class Stored(Protocol):
 
     def __iter__(self) -> Iterator[Record]: ...
 
+    def narrowed(self, by: Selection) -> Self: ...
+
+    def replica(self, index: int) -> Self: ...
+
+    def to_parquet(self, path: Path) -> None: ...
+
 
 class Transcript:
     """Rows in order of time. Who may see it: whoever placed the taps.
@@ -121,6 +129,24 @@ class Transcript:
         """Row by row; what lies on disk is not loaded for it."""
         return iter(self.records if self._stored is None else self._stored)
 
+    def select(
+        self,
+        since: float = -math.inf,
+        until: float = math.inf,
+        *,
+        sender: Numbers = None,
+        receiver: Numbers = None,
+        place: Words = None,
+        kind: Words = None,
+        number: Numbers = None,
+    ) -> "Transcript":
+        """The rows with since <= time < until (virtual seconds), from and for these agents, heard there, of these
+        kinds and with these numbers; each one value or several. What lies on disk stays there."""
+        chosen = Selection.of(since, until, sender=sender, receiver=receiver, place=place, kind=kind, number=number)
+        if self._stored is not None:
+            return Transcript.stored(self._stored.narrowed(chosen))
+        return Transcript(tuple(filter(chosen.holds, self.records)), self.replicas)
+
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at an agent's door, in order; none where no tap sat there or nothing passed."""
         return tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
@@ -147,7 +173,9 @@ class Transcript:
         return tuple(heard.values())
 
     def replica(self, index: int) -> "Transcript":
-        """The same packets with one replica's values."""
+        """The same packets with one replica's values; what lies on disk stays there."""
+        if self._stored is not None:
+            return Transcript.stored(self._stored.replica(index))
         return Transcript(
             tuple(
                 r._replace(values={name: value[index : index + 1] for name, value in r.values.items()})
@@ -158,7 +186,10 @@ class Transcript:
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────────
     def write(self, path: Path) -> None:
-        """Write one Parquet file; readable by pandas, polars and duckdb."""
+        """Write one Parquet file; readable by pandas, polars and duckdb. What lies on disk passes in batches."""
+        if self._stored is not None:
+            self._stored.to_parquet(path)
+            return
         import pyarrow as pa
         import pyarrow.parquet as pq
 

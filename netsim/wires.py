@@ -3,18 +3,23 @@
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappush
 from typing import TYPE_CHECKING, Any, Protocol
 
 from netsim.clock import DELIVERY, VirtualEnvironment
 from netsim.laws import ConstantDelay
 from netsim.links import LinkLaw
-from netsim.messages import Ciphertext, Heard, Message, Packet, Tagged
+from netsim.messages import Ciphertext, Fan, Heard, Message, Packet, Tagged
 from netsim.outages import Switch
 
 if TYPE_CHECKING:
     from netsim.inbox import Inbox
+
+
+Ear = Callable[[Heard], object]
+FanEars = Mapping[Ear, Callable[[Fan], object]]
+"""For an ear on single links, what to call once with a broadcast that it would hear on several."""
 
 
 class Channel(Protocol):
@@ -265,6 +270,9 @@ def _nowhere(packet: Packet | Tagged) -> None:
     raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
 
 
+NO_FANS: FanEars = {}
+
+
 class Broadcast:
     """`PlainWire.send` of all wires of one agent.
 
@@ -275,12 +283,12 @@ class Broadcast:
 
     __slots__ = ("_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
 
-    def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire]) -> None:
+    def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanEars = NO_FANS) -> None:
         self._environment = environment
         self._queue, self._numbers = environment.heap()
         self._delays = tuple([wire.seconds for wire in wires])
         self._arrivals = tuple([wire.arrive for wire in wires])
-        self._taps = tuple([(tap, wire.source, wire.target) for wire in wires for tap in wire.taps])
+        self._taps = _listeners(wires, fans)
         self.sent = self.sent_bytes = 0
         alone = (self,)
         for wire in wires:
@@ -303,11 +311,27 @@ class Broadcast:
                 heappush(queue, (now + delay, DELIVERY, number, arrive, message))
 
 
-def fan_out(environment: VirtualEnvironment, channels: Sequence[Channel]) -> Callable[[Message], None]:
+def _listeners(wires: Sequence[PlainWire], fans: FanEars) -> tuple[tuple[Callable[[Any], object], int, Any], ...]:
+    """Whom to tell of a broadcast: ear, source, and one target, or all targets at once of an ear that has a fan."""
+    told: list[tuple[Callable[[Any], object], int, Any]] = []
+    together: dict[Ear, list[int]] = {}
+    for wire in wires:
+        for ear in wire.taps:
+            if ear in fans:
+                together.setdefault(ear, []).append(wire.target)
+            else:
+                told.append((ear, wire.source, wire.target))
+    told += [(fans[ear], wires[0].source, tuple(targets)) for ear, targets in together.items()]
+    return tuple(told)
+
+
+def fan_out(
+    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanEars = NO_FANS
+) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order: a `Broadcast`, where they allow it."""
     wires = [channel for channel in channels if isinstance(channel, PlainWire)]
     if len(wires) == len(channels):
-        return Broadcast(environment, wires).send
+        return Broadcast(environment, wires, fans).send
     sends = [channel.send for channel in channels]
 
     def one_by_one(message: Message) -> None:

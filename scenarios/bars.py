@@ -1,6 +1,8 @@
 """How far a run is, on the terminal."""
 
-from rich.console import Console
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -12,16 +14,33 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from scenarios.watching import Watcher
+
+
+class _Stacked(Progress):
+    """Bars below what a watcher shows."""
+
+    watcher: Watcher | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        if self.watcher is not None and self.watcher.panel is not None:
+            yield self.watcher.panel
+        yield from super().get_renderables()
+
 
 class Bars:
-    """A progress bar per stage, with the time left; where the output is no terminal, one line per stage."""
+    """A progress bar per stage, with the time left; where the output is no terminal, one line per stage.
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._progress = Progress(
+    What a `watcher` shows of the run is above the bars.
+    """
+
+    def __init__(self, console: Console, watcher: Watcher | None = None) -> None:
+        self._console, self._watcher = console, watcher
+        self._progress = _Stacked(
             SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
             TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not console.is_terminal,
         )  # fmt: skip
+        self._progress.watcher = watcher
         self._task: TaskID | None = None
 
     def __enter__(self) -> "Bars":
@@ -43,6 +62,8 @@ class Bars:
             self._progress.advance(self._task, steps)
 
     def _finish(self) -> None:
+        if self._watcher is not None:
+            self._watcher.clear()
         if self._task is not None:
             task = next(t for t in self._progress.tasks if t.id == self._task)
             self._progress.update(self._task, completed=task.total)

@@ -21,6 +21,8 @@ from rich.text import Text
 from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings
 from scenarios.bars import Bars
+from scenarios.trace import trace
+from scenarios.watching import Watcher
 
 Results = dict[str, Any]
 EXACT_GRADIENT = 1e-6
@@ -98,12 +100,15 @@ def run(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show time, packets, bytes and who waits while simulations run.")
+    ] = False,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 70 the run failed midway, 130 interrupted.
     """
-    results, folder = _run(scenario, out, jobs)
+    results, folder = _run(scenario, out, jobs, Watcher(console) if watch else None)
     _print_verdicts(results)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
@@ -113,7 +118,7 @@ def run(
     raise typer.Exit(REFUTED if broken else DONE)
 
 
-def _run(scenario: str, out: Path | None, jobs: int) -> tuple[Results, Path]:
+def _run(scenario: str, out: Path | None, jobs: int, watcher: Watcher | None) -> tuple[Results, Path]:
     from scenarios.loader import load_scenario
     from scenarios.runner import run_scenario
 
@@ -123,8 +128,11 @@ def _run(scenario: str, out: Path | None, jobs: int) -> tuple[Results, Path]:
         name = located.scenario.name
         folder = out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
         console.print(f"[bold]{escape(located.scenario.title or name)}[/]")
-        with Bars(console) as bars:
-            results = run_scenario(located, folder, command=f"netsim run {scenario}", progress=bars, jobs=jobs)
+        look = None if watcher is None else watcher.look
+        with Bars(console, watcher) as bars:
+            results = run_scenario(
+                located, folder, command=f"netsim run {scenario}", progress=bars, watch=look, jobs=jobs
+            )
     except ScenarioError as error:
         options = {"folder": "--out", "jobs": "--jobs"}
         _fail(replace(error, field=options.get(error.field, error.field)))
@@ -166,6 +174,9 @@ def schema() -> None:
     from scenarios.schema import json_schema
 
     console.print(Text(json.dumps(json_schema(), indent=1, ensure_ascii=False)), soft_wrap=True)
+
+
+app.command()(trace)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,8 @@
 import json
 import math
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,17 +21,23 @@ from netsim.codecs import Dither
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.problems import Objective
 from netsim.randomness import Streams
+from netsim.running import Running
 from netsim.simulation import Run, Simulation, coins_of, dither_of
 from netsim.wiretaps import Around
 from scenarios import describe
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
+from scenarios.keeping import Keeper
 from scenarios.loader import Located
 from scenarios.report import render
 from scenarios.schema import Scenario
 
 MANIFEST = "manifest.json"
+EVERY = 0.1
+"""Seconds of real time between two looks at a simulation."""
+FLUSH = 1.0
+"""Seconds of real time after which what was heard is on disk, however little it is."""
 
 
 class Progress(Protocol):
@@ -57,6 +64,7 @@ def run_scenario(
     *,
     command: str = "",
     progress: Progress | None = None,
+    watch: Callable[[Running], None] | None = None,
     jobs: int = 1,
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
@@ -64,14 +72,15 @@ def run_scenario(
     You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot
     be written or holds something else; nothing is written then. A Ctrl-C ends the run early: what was done is in
     the folder, marked "interrupted", and is returned. An error ends it too: the folder has what was done, marked
-    "failed", and the error is raised. `jobs` processes share an audit's simulations (−1: as many as there are
+    "failed", and the error is raised. `watch` is called some times a second with the simulation that runs, those of
+    audits excepted. `jobs` processes share an audit's simulations (−1: as many as there are
     cores); the numbers are the same.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     experiment = checked(source)
     prepare(folder)
-    return _Session(experiment, folder, command, progress or Silent(), jobs).run()
+    return _Session(experiment, folder, command, progress or Silent(), watch, jobs).run()
 
 
 def checked(source: Scenario | Located) -> Experiment:
@@ -104,8 +113,17 @@ def prepare(folder: Path) -> None:
 class _Session:
     """One scenario while it runs."""
 
-    def __init__(self, experiment: Experiment, folder: Path, command: str, progress: Progress, jobs: int) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Path,
+        command: str,
+        progress: Progress,
+        watch: Callable[[Running], None] | None,
+        jobs: int,
+    ) -> None:
         self.experiment, self.folder, self.progress, self.jobs = experiment, folder, progress, jobs
+        self.watch = watch
         self.results = describe.header(experiment, command)
 
     def run(self) -> Results:
@@ -140,8 +158,15 @@ class _Session:
     def _subject(self, subject: Subject) -> None:
         entry = describe.subject(subject, self.experiment.pair is not None)
         self.results["algorithms"].append(entry)
-        run = self._watched(subject.simulation, f"{subject.spec.name}: running")
-        self._keep(entry, run)
+        keeper = self._keeper(entry, subject.simulation)
+        try:
+            self._stages(subject, entry, keeper)
+        finally:
+            keeper.end()
+
+    def _stages(self, subject: Subject, entry: Results, keeper: Keeper) -> None:
+        run = self._run(subject, keeper)
+        self._keep(entry, run, keeper)
         if run.interrupted:
             raise KeyboardInterrupt
         if self.experiment.scenario.attacks.gradients:
@@ -155,20 +180,40 @@ class _Session:
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
+    def _run(self, subject: Subject, keeper: Keeper) -> Run:
+        """The run whose transcript is kept, also if it fails."""
+        try:
+            return self._watched(keeper.begin(subject.simulation), f"{subject.spec.name}: running")
+        except Exception as error:
+            keeper.rescue()
+            for words in keeper.last_words(error) if isinstance(error, DeadlockError) else ():
+                error.add_note(words)
+            raise
+
     def _watched(self, simulation: Simulation, stage: str) -> Run:
-        total = _estimates(simulation)
-        stride = max(1, total // 200)
-        self.progress.begin(stage, total)
+        self.progress.begin(stage, _estimates(simulation))
+        done, written = 0, time.monotonic()
 
-        def watch(count: int) -> None:
-            if count % stride == 0:
-                self.progress.advance(stride)
+        def look(running: Running) -> None:
+            nonlocal done, written
+            if (real := time.monotonic()) - written >= FLUSH:
+                running.flush()
+                written = real
+            now = running.estimates
+            self.progress.advance(now - done)
+            done = now
+            if self.watch is not None:
+                self.watch(running)
 
-        return simulation.run(watch)
+        return simulation.run(look, every=EVERY)
 
-    def _keep(self, entry: Results, run: Run) -> None:
+    def _keeper(self, entry: Results, simulation: Simulation) -> Keeper:
+        names = tuple(adversary.name for adversary in simulation.adversaries)
+        return Keeper(self.folder, entry["slug"], self.experiment.scenario.transcript, names)
+
+    def _keep(self, entry: Results, run: Run, keeper: Keeper) -> None:
         entry |= describe.run(run)
-        run.views[0].transcript.replica(0).write(self.folder / f"transcript-{entry['slug']}.parquet")
+        keeper.keep(run.views)
         if run.metrics is not None:
             run.metrics.write(self.folder / f"metrics-{entry['slug']}.parquet")
 

@@ -15,6 +15,7 @@ Rows = dict[str, Column]
 
 KINDS = ("exchange", "direct", "ack", "sealed")
 WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received", "closed"), "kind": KINDS}
+CODES = {word: code for code, word in enumerate(KINDS)}
 FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
 NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
 SCHEMA = pa.schema(
@@ -25,8 +26,8 @@ SCHEMA = pa.schema(
     }
 )
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-BATCH = 2_048
-"""Rows: few enough to be in the processor's cache still when they are written."""
+BATCH = 16_384
+"""Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""
 GROUP = 32_768
 """Rows of a Parquet row group."""
 MEMORY = 64 * 2**20

@@ -5,9 +5,10 @@
 import json
 import math
 import mmap
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,45 +18,22 @@ import pyarrow.parquet as pq
 
 from netsim.errors import TranscriptError
 from netsim.messages import Values
+from netsim.selection import EVERY, Numbers, Selection, Words
 from netsim.spool.layout import END, FLOATS, GROUP, MEMORY, NUMBERS, PAGED, TEXT, WORDS, Column, Rows
 from netsim.spool.rows import (
-    asked,
     cut,
     in_order,
     merged,
     objects,
+    one_replica,
     pieces,
     read_only,
     records_of,
-    row_groups,
     table_of,
     value_range,
     values_of,
 )
-from netsim.transcript import COLUMNS, Place, Record, Transcript
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which rows: since <= time < until (virtual seconds), from and for whom, and at which kind of tap."""
-
-    since: float = -math.inf
-    until: float = math.inf
-    senders: tuple[int, ...] | None = None
-    receivers: tuple[int, ...] | None = None
-    place: Place | None = None
-
-    def meets(self, first: float, last: float) -> bool:
-        """Whether anything between two times can be among them."""
-        return last >= self.since and first < self.until
-
-    def among(self, time: Column, sender: Column, receiver: Column) -> Column:
-        """Their indices, as far as time and agents decide."""
-        chosen = (time >= self.since) & (time < self.until)
-        for agents, column in ((self.senders, sender), (self.receivers, receiver)):
-            if agents is not None:
-                chosen &= np.isin(column, agents)
-        return np.flatnonzero(chosen)
+from netsim.transcript import COLUMNS, Record, Transcript
 
 
 @dataclass(frozen=True)
@@ -72,7 +50,8 @@ class SpooledTranscript:
     dropped: int
     note: str
     _source: "_SpoolFile | _ParquetFile"
-    _selection: Selection = Selection()
+    _selection: Selection = EVERY
+    _replica: int | None = None
 
     @classmethod
     def open(cls, path: Path) -> "SpooledTranscript":
@@ -93,22 +72,32 @@ class SpooledTranscript:
         since: float = -math.inf,
         until: float = math.inf,
         *,
-        sender: int | Collection[int] | None = None,
-        receiver: int | Collection[int] | None = None,
-        place: Place | None = None,
+        sender: Numbers = None,
+        receiver: Numbers = None,
+        place: Words = None,
+        kind: Words = None,
+        number: Numbers = None,
     ) -> "SpooledTranscript":
-        """The rows with since <= time < until, from and for these agents, heard there; still on disk.
+        """As `Transcript.select`; the rows stay on disk, and batches outside the times are not read."""
+        return self.narrowed(
+            Selection.of(since, until, sender=sender, receiver=receiver, place=place, kind=kind, number=number)
+        )
 
-        A second selection replaces the first. Batches outside the times are not read.
-        """
-        chosen = Selection(since, until, asked(sender), asked(receiver), place)
-        return replace(self, _selection=chosen)
+    def narrowed(self, by: Selection) -> "SpooledTranscript":
+        """The rows among these that `by` chooses too."""
+        return replace(self, _selection=self._selection.narrowed(by))
+
+    def replica(self, index: int) -> "SpooledTranscript":
+        """The same rows with one replica's values. You get a `TranscriptError` where there is no such replica."""
+        if not 0 <= index < self.replicas:
+            raise TranscriptError(f"{self.path}: replica {index} was asked for; it has 0 … {self.replicas - 1}")
+        return replace(self, replicas=1, _replica=index if self._replica is None else self._replica)
 
     def __len__(self) -> int:
         """Known without reading rows; of a selection, counted by reading them."""
-        if self._selection == Selection():
+        if self._selection == EVERY:
             return self._source.rows
-        return sum(len(rows["time"]) for rows in self._rows())
+        return sum(len(rows["time"]) for rows in self.columns())
 
     def __iter__(self) -> Iterator[Record]:
         """Rows in order of time; at one time links before doors, each in order of arrival, as in a `Transcript`."""
@@ -119,23 +108,30 @@ class SpooledTranscript:
         for rows in self._rows():
             yield records_of(rows)
 
+    def columns(self) -> Iterator[Rows]:
+        """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
+        return self._source.read(self._selection, values=False)
+
     def transcript(self) -> Transcript:
         """All chosen rows in memory, for attacks."""
         return Transcript(tuple(self), self.replicas)
 
     def to_parquet(self, path: Path) -> None:
-        """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file."""
+        """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file.
+
+        The same rows give the same bytes, however they were spooled.
+        """
         types = NUMBERS | dict.fromkeys(WORDS, TEXT)
         columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
         schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
-        parts = (part for rows in self._rows() for part in pieces(rows, self.replicas))
-        tables = (table_of(part, self.fields, schema) for part in parts)
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for group in row_groups(tables):
-                writer.write_table(group, row_group_size=GROUP)
+            for _, group in groupby(pieces(self._rows(), self.replicas), key=itemgetter(0)):
+                tables = [table_of(part, self.fields, schema) for _, part in group]
+                writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
 
     def _rows(self) -> Iterator[Rows]:
-        return self._source.read(self._selection)
+        rows = self._source.read(self._selection)
+        return rows if self._replica is None else (one_replica(part, self._replica) for part in rows)
 
 
 class _Batch(NamedTuple):
@@ -200,13 +196,14 @@ class _SpoolFile:
     def rows(self) -> int:
         return sum(batch.rows for batch in self.index)
 
-    def read(self, selection: Selection) -> Iterator[Rows]:
+    def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
         """Two readers of the file, one ahead of the other where many rows have one time."""
-        air = self._part("air", selection) if selection.place != "node" else iter(())
-        doors = self._part("doors", selection) if selection.place != "link" else iter(())
+        places = WORDS["place"] if selection.places is None else selection.places
+        air = self._part("air", selection, values) if "link" in places else iter(())
+        doors = self._part("doors", selection, values) if "node" in places else iter(())
         return merged(air, doors)
 
-    def _part(self, part: Literal["air", "doors"], selection: Selection) -> Iterator[Rows]:
+    def _part(self, part: Literal["air", "doors"], selection: Selection, values: bool) -> Iterator[Rows]:
         """Rows of links or of doors in order of time. A row waits while a later batch holds an earlier one."""
         spans: list[list[float]] = [getattr(batch, part) for batch in self.index]
         chosen = [(b, s) for b, s in zip(self.index, spans, strict=True) if s and selection.meets(*s)]
@@ -214,26 +211,32 @@ class _SpoolFile:
         held: list[Rows] = []
         with self.path.open("rb") as file:
             for (batch, _), horizon in zip(chosen, horizons[1:], strict=True):
-                rows = in_order([*held, self._load(file, batch, part, selection)])
+                rows = in_order([*held, self._load(file, batch, part, selection, values)])
                 ready = int(np.searchsorted(rows["time"], horizon, side="right"))
                 held = [cut(rows, ready, None)]
                 if ready:
                     yield cut(rows, 0, ready)
 
-    def _load(self, file: Any, batch: _Batch, part: Literal["air", "doors"], selection: Selection) -> Rows:
+    def _load(
+        self, file: Any, batch: _Batch, part: Literal["air", "doors"], selection: Selection, values: bool
+    ) -> Rows:
         file.seek(batch.start)
-        stream: Any = pa.ipc.open_stream(pa.py_buffer(self.head + file.read(batch.stop - batch.start)))
+        options: Any = pa.ipc.IpcReadOptions(included_fields=None if values else list(range(len(COLUMNS))))
+        stream: Any = pa.ipc.open_stream(
+            pa.py_buffer(self.head + file.read(batch.stop - batch.start)), options=options
+        )
         stream.read_next_batch()
         table = stream.read_next_batch()
         first, last = (0, batch.links) if part == "air" else (batch.links, batch.rows)
-        where: list[Column] = [table[name].to_numpy()[first:last] for name in ("time", "sender", "receiver")]
-        chosen = selection.among(*where) + first
-        rows: Rows = {name: table[name].to_numpy()[chosen] for name in NUMBERS}
+        every: Rows = {name: table[name].to_numpy()[first:last] for name in NUMBERS}
         for name in WORDS:
             words: Column = np.array(table[name].dictionary.to_pylist(), object)
-            rows[name] = words[table[name].indices.to_numpy()[chosen]]
-        owners, owner = np.unique(table["values_at"].to_numpy()[chosen], return_inverse=True)
-        rows["values"] = values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
+            every[name] = words[table[name].indices.to_numpy()[first:last]]
+        chosen = selection.among(every)
+        rows = {name: column[chosen] for name, column in every.items()}
+        if values:
+            owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
+            rows["values"] = values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
         return rows
 
 
@@ -259,16 +262,17 @@ class _ParquetFile:
             fields = [name.removeprefix("value.") for name in schema.names if name.startswith("value.")]
             return cls(path, replicas, tuple(fields), file.metadata.num_rows)
 
-    def read(self, selection: Selection) -> Iterator[Rows]:
+    def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
         with pq.ParquetFile(self.path) as file:
             groups = [group for group in range(file.num_row_groups) if self._meets(file, group, selection)]
-            for batch in file.iter_batches(self._batch(file, groups), row_groups=groups):
-                chosen = selection.among(*(batch[name].to_numpy() for name in ("time", "sender", "receiver")))
-                if selection.place is not None:
-                    place: Column = batch["place"].to_numpy(zero_copy_only=False)
-                    chosen = chosen[place[chosen] == selection.place]
+            size = self._batch(file, groups) if values else GROUP
+            names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
+            for batch in file.iter_batches(size, row_groups=groups, columns=names):
+                every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
+                chosen = selection.among(every)
                 if len(chosen):
-                    yield self._chosen(batch.take(pa.array(chosen)))
+                    rows = {name: column[chosen] for name, column in every.items()}
+                    yield rows | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
 
     def _meets(self, file: Any, group: int, selection: Selection) -> bool:
         times = value_range(file, group, "time")
@@ -279,13 +283,11 @@ class _ParquetFile:
         sizes = [value_range(file, group, "size") or (0, 1) for group in groups]
         return max(1, min(GROUP, MEMORY // (self.replicas * max((most for _, most in sizes), default=1))))
 
-    def _chosen(self, batch: Any) -> Rows:
-        rows: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
+    def _values(self, batch: Any) -> Column:
         values: list[Values] = [{} for _ in range(batch.num_rows)]
         for field in self.fields:
             column = batch[f"value.{field}"]
             flat, ends = read_only(column.values), column.offsets.to_pylist()
             for row in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
                 values[row][field] = flat[ends[row] : ends[row + 1]].reshape(self.replicas, -1)
-        rows["values"] = objects(values)
-        return rows
+        return objects(values)

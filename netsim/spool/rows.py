@@ -2,7 +2,7 @@
 # (pyarrow ships no types)
 """Rows as columns: cut, merged in order of time, turned into records and tables."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Any
 
@@ -19,10 +19,6 @@ def value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
     """Least and greatest of one column of a row group, where the file says so."""
     statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
     return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
-
-
-def asked(given: int | Collection[int] | None) -> tuple[int, ...] | None:
-    return (given,) if isinstance(given, int) else None if given is None else tuple(given)
 
 
 def values_of(maps: Any, replicas: int) -> Column:
@@ -43,6 +39,16 @@ def objects(items: list[Values]) -> Column:
     column = np.empty(len(items), object)
     column[:] = items
     return column
+
+
+def one_replica(rows: Rows, index: int) -> Rows:
+    """The same rows; a message that several of them carry is cut once."""
+    values: list[Values] = rows["values"].tolist()
+    known: dict[int, Values] = {}
+    for value in values:
+        if id(value) not in known:
+            known[id(value)] = {name: array[index : index + 1] for name, array in value.items()}
+    return rows | {"values": objects([known[id(value)] for value in values])}
 
 
 def records_of(rows: Rows) -> tuple[Record, ...]:
@@ -76,11 +82,22 @@ def merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
     yield from chain(air, doors)
 
 
-def pieces(rows: Rows, replicas: int) -> Iterator[Rows]:
-    """Pieces whose values, written out in every row, weigh about `MEMORY` bytes at most."""
-    before = np.cumsum(rows["size"]) * replicas // MEMORY
-    for first, last in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(before)]):
-        yield cut(rows, first, last)
+def pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, int], Rows]]:
+    """The rows cut where row groups end, each piece with the key of its group.
+
+    A group is at most `GROUP` rows, and about `MEMORY` bytes with the values written out in every row. Where it ends
+    depends on the rows alone, not on the parts in which they come.
+    """
+    seen = weight = 0
+    for part in parts:
+        rows = len(part["time"])
+        heavy = weight + np.cumsum(part["size"]) * replicas
+        keys = np.stack([(seen + np.arange(rows)) // GROUP, heavy // MEMORY])
+        ends = np.flatnonzero(np.diff(keys).any(axis=0)) + 1
+        for first, last in pairwise([0, *ends.tolist(), rows]):
+            if first < last:
+                yield (int(keys[0, first]), int(keys[1, first])), cut(part, first, last)
+        seen, weight = seen + rows, int(heavy[-1]) if rows else weight
 
 
 def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
@@ -94,20 +111,6 @@ def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
         absent = np.array([array is None for array in arrays], np.bool_)
         columns.append(pa.ListArray.from_arrays(offsets(counts), pa.array(flat), mask=pa.array(absent)))
     return pa.table(columns, schema=schema)
-
-
-def row_groups(tables: Iterator[Any]) -> Iterator[Any]:
-    """Tables put together while they are at most `GROUP` rows and weigh at most `MEMORY`."""
-    held: list[Any] = []
-    rows = weight = 0
-    for table in tables:
-        if held and (rows + table.num_rows > GROUP or weight + table.nbytes > MEMORY):
-            yield pa.concat_tables(held)
-            held, rows, weight = [], 0, 0
-        held.append(table)
-        rows, weight = rows + table.num_rows, weight + table.nbytes
-    if held:
-        yield pa.concat_tables(held)
 
 
 def offsets(counts: Column) -> Any:

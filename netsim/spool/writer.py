@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Callable, Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.messages import Ciphertext, Heard, Message, Packet, Tagged
-from netsim.spool.layout import BATCH, GROWTH, KINDS, MEMORY, SCHEMA, TEXT, WORDS, Column
+from netsim.messages import Ciphertext, Fan, Heard, Message, Packet, Tagged
+from netsim.spool.layout import BATCH, CODES, GROWTH, MEMORY, SCHEMA, TEXT, WORDS, Column
 from netsim.spool.reader import SpooledTranscript
 from netsim.spool.rows import offsets
 from netsim.transcript import EVERYBODY, Door
@@ -39,7 +40,7 @@ class Spool:
             raise TranscriptError(f"replicas={replicas}, batch={batch}, memory={memory}: each must be at least 1")
         self.path, self.replicas, self.rows = path, replicas, 0
         self._batch, self._memory, self._limit, self._open = batch, memory, 1, True
-        self._heard: list[Heard] = []
+        self._heard: list[Heard | Fan] = []
         self._doors: list[Door] = []
         self._schema: Any = SCHEMA.with_metadata({"replicas": str(replicas)})
         try:
@@ -49,21 +50,33 @@ class Spool:
             self._stream.write_batch(_batch([], [], self._schema)[0])  # writes the schema and the dictionaries
         except OSError as error:
             raise TranscriptError(f"{path}: cannot be written ({error})") from error
-        self.hear: Callable[[Heard], None] = self._ear()
+        self.hear: Callable[[Heard], None]
         """Called when a packet goes on the air of a tapped link."""
+        self.fan: Callable[[Fan], None]
+        """Called when a message goes on the air of several tapped links at once: as many rows, in their order."""
+        self.hear, self.fan = self._ears()
 
-    def _ear(self) -> Callable[[Heard], None]:
-        """A closure, for it runs once per packet and tap."""
-        heard, keep, flush, limit = self._heard, self._heard.append, self.flush, self._limit
+    def _ears(self) -> tuple[Callable[[Heard], None], Callable[[Fan], None]]:
+        """Closures, for they run once per packet and tap. `room` is at most what the next batch has left, in rows."""
+        keep, flush, room = self._heard.append, self.flush, self._limit
 
         def hear(row: Heard) -> None:
-            nonlocal limit
+            nonlocal room
             keep(row)
-            if len(heard) >= limit:
+            room -= 1
+            if room <= 0:
                 flush()
-                limit = self._limit
+                room = self._limit
 
-        return hear
+        def fan(rows: Fan) -> None:
+            nonlocal room
+            keep(rows)
+            room -= len(rows[2])
+            if room <= 0:
+                flush()
+                room = self._limit
+
+        return hear, fan
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
@@ -82,6 +95,16 @@ class Spool:
         if len(self._doors) >= self._limit:
             self.flush()
 
+    @property
+    def held(self) -> int:
+        """How many rows are in memory and not written yet."""
+        return sum(len(row[2]) if isinstance(row[2], tuple) else 1 for row in self._heard) + len(self._doors)
+
+    @property
+    def bytes(self) -> int:
+        """How long the file is."""
+        return self.path.stat().st_size
+
     def flush(self) -> None:
         """Write what is in memory. Interrupted (Ctrl-C), it has written all of it or nothing."""
         heard, doors = self._heard, self._doors
@@ -95,7 +118,7 @@ class Spool:
         except OSError as error:
             raise self._failed(error) from error
         finally:
-            self.rows += len(heard) + len(doors) if self._open else 0
+            self.rows += batch.num_rows if self._open else 0
             del heard[:], doors[:]
         weight = max(1, batch["values"].nbytes // batch.num_rows)
         self._limit = max(1, min(self._batch, self._memory // weight, GROWTH * self._limit))
@@ -129,28 +152,29 @@ class Spool:
             self.close()
 
 
-def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
+def _batch(heard: list[Heard | Fan], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
     """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
-    links, rows = len(heard), len(heard) + len(doors)
+    receivers, entry = _spread(heard)
+    links = len(entry)
+    rows, told = links + len(doors), len(heard) + len(doors)
+    entry = np.concatenate([entry, np.arange(len(heard), told)])
     packets: list[Packet | Tagged | Ciphertext] = [row[3] for row in heard]
     packets += [row[3] for row in doors]
     places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
-    which = np.fromiter(map(places.__getitem__, packets), np.intp, rows)
-    messages: dict[Message, int] = {}
-    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
-    kind, number, sequence, attempt, size, message, author = carried.T
+    which = np.fromiter(map(places.__getitem__, packets), np.intp, told)[entry]
+    kind, number, sequence, attempt, size, message, author, messages = _looked_into(places)
     place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
     place[links:] = 1
     event[links:] = [WORDS["event"].index(row[1]) for row in doors]
-    sender[:links] = [row[1] for row in heard]
-    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)
+    sender[:links] = np.array([row[1] for row in heard], np.int64)[entry[:links]]
+    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)[entry]
     at, owns = _first_rows(message[which], len(messages))
     columns = {
         "time": time,
         "place": place,
         "event": event,
         "sender": sender,
-        "receiver": np.array([row[2] for row in heard] + [row[2] for row in doors], np.int64),
+        "receiver": np.concatenate([receivers, np.array([row[2] for row in doors], np.int64)]),
         "kind": kind.astype(np.int8)[which],
         "number": number[which],
         "sequence": sequence[which],
@@ -167,6 +191,38 @@ def _batch(heard: list[Heard], doors: list[Door], schema: Any) -> tuple[Any, dic
     return batch, {"netsim": json.dumps(facts)}
 
 
+def _spread(heard: list[Heard | Fan]) -> tuple[Column, Column]:
+    """For each row on the air, whom it is for and which entry it comes from: a fan is several rows."""
+    told = [row[2] for row in heard]
+    if tuple not in set(map(type, told)):
+        return np.array(told, np.int64), np.arange(len(told))
+    each = [one if isinstance(one, tuple) else (one,) for one in told]
+    names = list(map(id, each))  # an agent's fans share one tuple, and hashing it would take longer
+    known = dict(zip(names, each, strict=True))
+    places = {name: place for place, name in enumerate(known)}
+    lengths = np.fromiter(map(len, known.values()), np.intp, len(known))
+    targets = np.fromiter(chain.from_iterable(known.values()), np.int64, lengths.sum())
+    which = np.fromiter(map(places.__getitem__, names), np.intp, len(names))
+    counts = lengths[which]
+    ahead = (np.cumsum(lengths) - lengths)[which] - (np.cumsum(counts) - counts)
+    return targets[np.repeat(ahead, counts) + np.arange(counts.sum())], np.repeat(np.arange(len(each)), counts)
+
+
+def _looked_into(places: dict[Packet | Tagged | Ciphertext, int]) -> tuple[Any, ...]:
+    """What `_carried` says of every packet, as columns; and the messages that they carry, each at its place."""
+    plain = [packet for packet in places if isinstance(packet, Message)]
+    if len(plain) == len(places):  # bare links: a message is its own packet
+        count = len(plain)
+        kind = np.array([CODES[message.kind] for message in plain], np.int64)
+        number = np.array([message.number for message in plain], np.int64)
+        size = np.array([message.size for message in plain], np.int64)
+        author = np.array([message.sender for message in plain], np.int64)
+        return kind, number, np.full(count, -1), np.zeros(count, np.int64), size, np.arange(count), author, plain
+    messages: dict[Message, int] = {}
+    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
+    return (*carried.T, messages)
+
+
 def _carried(packet: Packet | Tagged | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
     """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
     if isinstance(packet, Tagged):
@@ -175,13 +231,13 @@ def _carried(packet: Packet | Tagged | Ciphertext, messages: dict[Message, int])
     if isinstance(packet, Message):
         message, sequence, attempt = packet, -1, 0
     elif isinstance(packet, Ciphertext):
-        return KINDS.index("sealed"), -1, -1, 0, packet.size, -1, -1
+        return CODES["sealed"], -1, -1, 0, packet.size, -1, -1
     else:
         message, sequence, attempt = packet.message, packet.sequence, packet.attempt
         if message is None:
-            return KINDS.index("ack"), -1, sequence, attempt, packet.size, -1, -1
+            return CODES["ack"], -1, sequence, attempt, packet.size, -1, -1
     known = messages.setdefault(message, len(messages))
-    return KINDS.index(message.kind), message.number, sequence, attempt, message.size, known, message.sender
+    return CODES[message.kind], message.number, sequence, attempt, message.size, known, message.sender
 
 
 def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:

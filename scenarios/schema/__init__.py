@@ -16,7 +16,7 @@ from scenarios.schema.algorithms import (
 )
 from scenarios.schema.links import LinkSpec
 from scenarios.schema.media import medium
-from scenarios.schema.scenario import Scenario, json_schema
+from scenarios.schema.scenario import Scenario, TranscriptSpec, json_schema
 
 __all__ = [
     "AlgorithmSpec",
@@ -27,6 +27,7 @@ __all__ = [
     "RecalSpec",
     "Scenario",
     "Stddev",
+    "TranscriptSpec",
     "json_schema",
     "medium",
     "schedule",

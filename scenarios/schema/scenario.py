@@ -38,6 +38,15 @@ class AuditSpec(Model):
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
 
 
+class TranscriptSpec(Model):
+    """What is kept of what the eavesdropper hears: of every packet the values of the first of the `replicas`, or of
+    all. The `spool` is the file that is written while a run goes on, which a run that is killed leaves behind;
+    "temporary": removed when the Parquet file is there; "kept"; or "none", the transcript is then in memory."""
+
+    replicas: Literal["first", "all"] = "first"
+    spool: Literal["temporary", "kept", "none"] = "temporary"
+
+
 class Scenario(Model):
     """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
 
@@ -62,6 +71,7 @@ class Scenario(Model):
     meddlers: list[MeddlerSpec] = []
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     attacks: AttackSpec = AttackSpec()
+    transcript: TranscriptSpec = TranscriptSpec()
     audit: AuditSpec | None = None
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from netsim.spool.layout import SCHEMA
+from netsim.transcript import COLUMNS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPENS_NOTHING = ("make demo",)
@@ -32,26 +35,40 @@ def test_python_blocks_run_in_order(page, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def commands() -> list[str]:
-    lines = [line for page in PAGES for block in blocks(page, "console") for line in block.splitlines()]
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if c not in OPENS_NOTHING])
-def test_commands_work(command, tmp_path):
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_commands_work_in_order(page, tmp_path):
+    for command in commands(page):
+        if command not in OPENS_NOTHING:
+            works(command, tmp_path)
+
+
+def works(command: str, folder: Path) -> None:
     words = shlex.split(command)
     assert words[0] == ".venv/bin/netsim"
     environment = os.environ | {"COLUMNS": "100"}
     main = "import sys; from scenarios.cli import main; sys.argv[0] = 'netsim'; main()"
     done = subprocess.run(
-        [sys.executable, "-c", main, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", main, *words[1:]], cwd=folder, capture_output=True, text=True, check=False,
         env=environment,
     )  # fmt: skip
     expected = 1 if "eavesdropper-on-dp-recal" in command else 0  # 1: a claim is unprotected
-    assert done.returncode == expected, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.returncode == expected, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr
+
+
+def test_every_column_of_a_transcript_is_documented_in_its_own_words():
+    page = (ROOT / "docs" / "results.md").read_text()
+    for name, meaning in COLUMNS.items():
+        assert f"| `{name}` | {meaning} |" in page
+    for name in set(SCHEMA.names) - set(COLUMNS):
+        assert f"| `{name}` | " in page
 
 
 def test_there_is_something_to_test():
     assert sum(bool(blocks(page, "python")) for page in PAGES) >= 4
-    assert len(commands()) >= 4
+    assert sum(len(commands(page)) for page in PAGES) >= 8

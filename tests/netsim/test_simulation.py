@@ -328,9 +328,9 @@ def test_recal_comes_to_the_optimum():
     assert run.metrics.errors[-1][0] < 1e-6 < run.metrics.errors[0][0]
 
 
-def test_watch_is_told_the_number_of_estimates_so_far():
+def test_watch_is_told_of_every_estimate():
     seen = []
-    simulation(descent()).run(watch=seen.append)
+    simulation(descent()).run(watch=lambda running: seen.append(running.estimates))
     assert seen == list(range(1, 6 * ROUNDS + 1))
 
 
@@ -359,8 +359,8 @@ from netsim.algorithms import Recal
 from netsim.problems import least_squares, load
 from netsim.simulation import Simulation
 from netsim.topology import ring
-def watch(count):
-    if count == 50:
+def watch(running):
+    if running.estimates == 50:
         print("ready", flush=True)
 parts = load("synthetic", kind="regression", records=40, dimension=3).split(4)
 sim = Simulation(least_squares(parts, 0.1), ring(4), Recal(0.1, activations=10**9), adversaries=(Adversary(),))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,16 +17,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from netsim.adversary import Tap
+from netsim.adversary import Adversary, Tap
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.errors import TranscriptError
 from netsim.laws import ConstantDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.messages import Ciphertext, Message, Segment
 from netsim.schedules import Constant
+from netsim.simulation import Simulation
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.spool import rows as spooled_rows
+from netsim.topology import complete
 from netsim.transcript import COLUMNS, EVERYBODY, Transcript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
@@ -292,6 +295,24 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
     assert flat(lazy) == flat(back)
 
 
+def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
+    """Neither in what it says nor in its bytes: row groups end where the rows say so."""
+    monkeypatch.setattr(spooled_rows, "MEMORY", 4_000)
+    monkeypatch.setattr(spooled_rows, "GROUP", 37)
+    heard = [(k / 4, 0, 1, message(0, k, **dict.fromkeys("xyz"[: 1 + k % 3], k))) for k in range(300)]
+    doors = [(k / 3, "received", 1, message(0, k, x=k)) for k in range(200)]
+    written = set()
+    for batch in (1, 7, 50, 1000):
+        back = spooled(tmp_path / "a.spool", heard, doors, batch=batch)
+        back.to_parquet(tmp_path / "a.parquet")
+        written.add((tmp_path / "a.parquet").read_bytes())
+    assert len(written) == 1
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+    assert sum(groups) == 500
+    assert max(groups) <= 37
+
+
 def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
     heard = [(float(k), 0, 1, message(0, k, x=k)) for k in range(100)]
     back = spooled(tmp_path / "a.spool", heard, batch=10)
@@ -469,3 +490,103 @@ def test_a_parquet_file_that_is_no_transcript(tmp_path):
 def test_time_never_falls_while_reading(both):
     _, spool = both
     assert all(a.time <= b.time for a, b in pairwise(spool))
+
+
+# ── asked afterwards ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def forms(both, tmp_path):
+    """One transcript in memory, as a spool, as Parquet, and as an attack gets it from disk."""
+    transcript, spool = both
+    spool.to_parquet(tmp_path / "a.parquet")
+    return transcript, spool, SpooledTranscript.open(tmp_path / "a.parquet"), Transcript.stored(spool)
+
+
+CHOICES = [
+    ({"kind": "ack"}, lambda r: r.kind == "ack"),
+    ({"kind": ["exchange", "direct"], "sender": 1}, lambda r: r.kind in ("exchange", "direct") and r.sender == 1),
+    ({"number": 3}, lambda r: r.number == 3),
+    ({"number": range(2, 5), "place": "link"}, lambda r: 2 <= r.number < 5 and r.place == "link"),
+    ({"sender": ()}, lambda r: False),
+    ({"place": ("link", "node"), "since": 0.3, "receiver": 2}, lambda r: r.time >= 0.3 and r.receiver == 2),
+]
+
+
+@pytest.mark.parametrize(("words", "rule"), CHOICES, ids=lambda one: str(one) if isinstance(one, dict) else "")
+def test_the_same_words_choose_the_same_rows_everywhere(forms, words, rule):
+    expected = flat(filter(rule, forms[0]))
+    for form in forms:
+        assert flat(form.select(**words)) == expected
+        assert len(form.select(**words)) == len(expected)
+
+
+def test_a_second_selection_narrows_the_first(forms):
+    for form in forms:
+        twice = form.select(0.2, sender=(0, 1)).select(until=1.0, sender=(1, 2), kind=("direct", "exchange"))
+        rows = [r for r in forms[0] if 0.2 <= r.time < 1.0 and r.sender == 1 and r.kind in ("direct", "exchange")]
+        assert flat(twice) == flat(rows)
+        assert list(form.select(place="link").select(place="node")) == []
+
+
+def test_columns_without_values_are_those_of_the_rows(forms):
+    for form in forms[1:3]:
+        some = form.select(sender=(0, 1))
+        parts = list(some.columns())
+        assert all(set(part) == set(COLUMNS) for part in parts)
+        rows = list(some)
+        for name in COLUMNS:
+            assert [value for part in parts for value in part[name].tolist()] == [getattr(r, name) for r in rows]
+
+
+def test_one_replica_is_written_without_the_others_in_memory(forms, tmp_path):
+    transcript, *lazy = forms
+    for index in range(transcript.replicas):
+        expected = transcript.replica(index)
+        expected.write(tmp_path / "expected.parquet")
+        for form in lazy:
+            one = form.replica(index)
+            assert one.replicas == 1
+            assert flat(one) == flat(expected)
+        lazy[-1].replica(index).write(tmp_path / "one.parquet")
+        assert pq.read_table(tmp_path / "one.parquet").equals(pq.read_table(tmp_path / "expected.parquet"))
+    with pytest.raises(TranscriptError, match="replica 9 was asked for"):
+        lazy[0].replica(9)
+
+
+def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_path, monkeypatch):
+    _, spool = both
+    transcript = Transcript.stored(spool)
+    monkeypatch.setattr(Transcript, "records", property(lambda self: pytest.fail("loaded")))
+    transcript.select(kind="direct", sender=1).replica(0).write(tmp_path / "some.parquet")
+    assert len(SpooledTranscript.open(tmp_path / "some.parquet")) == len(spool.select(kind="direct", sender=1))
+
+
+# ── broadcasts ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("heard_on", ["all", ((0, 1), (1, 2), (3, 4))])
+@pytest.mark.parametrize("misses", [{}, {"capture_loss": 0.3}, {"clock_error": 0.01}])
+def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
+    """Broadcasts too, which a spool hears once for all links that are tapped."""
+    simulation = Simulation(
+        synthetic_problem(), complete(5), DESCENT, LinkLaw(ConstantDelay(0.5)), replicas=2, seed=5,
+        adversaries=(Adversary("ears", heard_on, nodes=(1,), **misses), Adversary("others", ((1, 4),))),
+    )  # fmt: skip
+    memory, disk = simulation.run(), replace(simulation, spool=tmp_path).run()
+    for seen, stored in zip(memory.views, disk.views, strict=True):
+        assert flat(stored.transcript) == flat(seen.transcript)
+    assert memory.traffic == disk.traffic
+
+
+def test_fans_count_as_the_rows_that_they_are(tmp_path):
+    spool, told = Spool(tmp_path / "a.spool", 2, batch=100), [message(0, k, x=k) for k in range(200)]
+    most = 0
+    for k, one in enumerate(told):
+        spool.fan((float(k), 0, tuple(range(1, 41)), one))
+        most = max(most, sum(np.size(row[2]) for row in spool._heard))
+        spool.hear((float(k), 0, 99, one))
+    assert most < 140
+    expected = [(float(k), 0, j, one) for k, one in enumerate(told) for j in [*range(1, 41), 99]]
+    assert flat(spool.close()) == flat(Transcript.heard(expected, [], 2))
+    assert spool.rows == len(expected)

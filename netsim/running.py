@@ -1,0 +1,111 @@
+"""A run while it happens, for who watches it: facts are computed when asked for, and change nothing."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from netsim.clock import VirtualEnvironment, VirtualLoop
+from netsim.network import Network
+
+if TYPE_CHECKING:
+    from netsim.adversary import Tap
+
+COUNTS = {
+    "sent": "sent",
+    "duplicated": "duplicated",
+    "delivered": "received",
+    "lost": "lost",
+    "dropped": "dropped",
+}
+"""What becomes of a packet, in words, and how a wire calls it."""
+LEISURE = 20
+"""Watching takes at most about one part of so many of the time."""
+
+
+class Running:
+    """What can be seen of a run from outside. For who owns the simulation, not for an adversary."""
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        network: Network,
+        taps: "Sequence[Tap]",
+        activations: Sequence[int],
+    ) -> None:
+        self._environment, self._network, self._taps = environment, network, taps
+        self._activations = activations
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds."""
+        return self._environment.now
+
+    @property
+    def estimates(self) -> int:
+        """How many rounds or activations all agents have closed, together."""
+        return sum(self._activations)
+
+    @property
+    def activations(self) -> tuple[int, ...]:
+        """How many each agent has closed."""
+        return tuple(self._activations)
+
+    def traffic(self) -> dict[str, int]:
+        """Packets and bytes so far, as in `Run.traffic`."""
+        return traffic(self._network)
+
+    def waiting(self) -> tuple[str, ...]:
+        """A sentence for every agent that waits for a message."""
+        return tuple(s for inbox in self._network.inboxes if (s := inbox.waits_for()) is not None)
+
+    def spooled(self) -> Mapping[str, int]:
+        """What taps have heard: `rows` written to disk with how many `bytes`, and rows that are still `in_memory`."""
+        total = {"rows": 0, "bytes": 0, "in_memory": 0}
+        for tap in self._taps:
+            for name, count in tap.kept().items():
+                total[name] += count
+        return total
+
+    def flush(self) -> None:
+        """Put on disk what spools hold in memory: a process killed after it leaves that too."""
+        for tap in self._taps:
+            tap.flush()
+
+
+Watch = Callable[[Running], None]
+"""Called with the run, after every estimate or every so often."""
+
+
+class WatchedLoop(VirtualLoop):
+    """A virtual loop that is looked at every `every` seconds of real time, whatever happens in virtual time.
+
+    The clock is read when agents wake, and every `CHECK_EVERY` events where none does. Looks that take long come
+    less often.
+    """
+
+    def __init__(self, environment: VirtualEnvironment, every: float, look: Callable[[], None]) -> None:
+        super().__init__(environment)
+        self._every, self._look, self._due = every, look, 0.0
+
+    def _check_instant(self, steps: int) -> None:
+        super()._check_instant(steps)
+        if (began := time.perf_counter()) >= self._due:
+            self._look()
+            ended = time.perf_counter()
+            self._due = ended + max(self._every, LEISURE * (ended - began))
+
+
+def traffic(network: Network) -> dict[str, int]:
+    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
+
+    On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
+    """
+    wires = network.wires.values()
+    totals: dict[str, int] = {}
+    for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
+        counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
+        gone = counted["delivered"] + counted["lost"] + counted["dropped"]
+        counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
+        totals |= {f"{unit}_{word}": count for word, count in counted.items()}
+    return totals | network.on_air()

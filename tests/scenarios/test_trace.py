@@ -1,0 +1,219 @@
+"""`netsim trace`: rows of a folder or a file, chosen, counted, exported; and what it refuses."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from netsim.messages import Kind, Message, Segment
+from netsim.spool import Spool, SpooledTranscript
+from netsim.spool import reader as reading
+from netsim.transcript import COLUMNS, Transcript
+from scenarios.cli import app
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+from scenarios.trace import KindName
+from scenarios.tracing import Totals, transcripts
+from tests.scenarios.small import SMALL
+
+runner = CliRunner()
+WIDE = {"COLUMNS": "200"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("traced") / "small"
+    text = SMALL.replace("attacks: {images: true}", "attacks: {gradients: false}").split("audit:")[0]
+    run_scenario(parse(text), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(folder):
+    return Transcript.read(folder / "transcript-leaky.parquet").records
+
+
+def trace(*words, status=0):
+    done = runner.invoke(app, ["trace", *map(str, words)], env=WIDE)
+    assert done.exit_code == status, done.output + done.stderr
+    return done.output if status == 0 else done.stderr
+
+
+def objects(*words):
+    return [json.loads(line) for line in trace(*words, "--json", "--limit", 0).splitlines()]
+
+
+def test_json_is_every_row_of_the_transcript(folder, rows):
+    told = objects(folder, "--algorithm", "leaky", "--values")
+    assert len(told) == len(rows) > 100
+    for one, row in zip(told, rows, strict=True):
+        assert {name: one[name] for name in COLUMNS} == {name: getattr(row, name) for name in COLUMNS}
+        assert {name: np.array(value).tobytes() for name, value in one["values"].items()} == {
+            name: value.tobytes() for name, value in row.values.items()
+        }
+
+
+CHOICES = [
+    (["--from", 3, "--to", 4], lambda r: (r.sender, r.receiver) == (3, 4)),
+    (["--from", 3, "--from", 1, "--kind", "ack"], lambda r: r.sender in (1, 3) and r.kind == "ack"),
+    (["--since", 0.5, "--until", 1], lambda r: 0.5 <= r.time < 1),
+    (["--number", 2, "--number", 3, "--kind", "direct"], lambda r: r.kind == "direct" and r.number in (2, 3)),
+    (["--place", "node"], lambda r: False),
+]
+
+
+@pytest.mark.parametrize(("words", "rule"), CHOICES, ids=lambda one: str(one) if isinstance(one, list) else "")
+def test_what_is_asked_is_what_is_told(folder, rows, words, rule):
+    chosen = [r for r in rows if rule(r)]
+    told = objects(folder, "--algorithm", "leaky", *words)
+    assert [(one["time"], one["sender"], one["number"]) for one in told] == [
+        (r.time, r.sender, r.number) for r in chosen
+    ]
+    for one, row in zip(told, chosen, strict=True):
+        assert one["norms"] == {name: [pytest.approx(np.linalg.norm(v), rel=1e-12)] for name, v in row.values.items()}
+    size = sum(r.size for r in chosen)
+    assert f"{len(chosen):,} rows, {size:,} bytes" in trace(folder, "--algorithm", "leaky", *words, "--limit", 0)
+    assert f"{len(chosen):,} rows, {size:,} bytes" in trace(folder, "--algorithm", "leaky", *words, "--summary")
+
+
+def test_a_row_reads_who_what_when(folder, rows):
+    row = next(r for r in rows if r.kind == "direct")
+    text = trace(folder, "--algorithm", "leaky", "--kind", "direct", "--limit", 1)
+    line = next(line for line in text.splitlines() if f"{row.time:.6f}" in line)
+    assert line.split()[1:7] == [str(row.sender), str(row.receiver), "on", "air", "direct", "0"]
+    assert f"x {np.linalg.norm(row.values['x']):.4g}" in line
+    assert "1 row, 1,044 bytes" in text
+    assert "more match: --limit 0" in text
+    assert f"[{row.values['x'][0, 0]:.6g}, " in trace(folder, "--algorithm", "leaky", "--limit", 1, "--values")
+
+
+def test_a_summary_counts_every_link_and_kind(folder, rows):
+    told = json.loads(trace(folder, "--algorithm", "leaky", "--summary", "--json"))
+    assert (told["rows"], told["bytes"]) == (len(rows), sum(r.size for r in rows))
+    assert told["span"] == [rows[0].time, rows[-1].time]
+    for link in told["links"]:
+        mine = [r.size for r in rows if (r.sender, r.receiver) == (link["sender"], link["receiver"])]
+        assert (link["rows"], link["bytes"]) == (len(mine), sum(mine))
+    assert sum(link["rows"] for link in told["links"]) == len(rows)
+    assert told["kinds"]["ack"]["rows"] == sum(r.kind == "ack" for r in rows)
+    sizes = [link["bytes"] for link in told["links"]]
+    assert sizes == sorted(sizes, reverse=True)
+    one_by_one = Totals()
+    for row in rows:
+        one_by_one.add(row)
+    assert json.loads(one_by_one.as_json()) == told
+
+
+def test_spools_are_traced_as_files_are(tmp_path):
+    with Spool(tmp_path / "a.spool", 2) as spool:
+        for k in range(30):
+            spool.hear(
+                (k / 8, k % 3, 7, Message(k % 3, "direct", k, {"x": np.full((2, 2), np.nan if k == 3 else k)}))
+            )
+            spool.hear((k / 8, 7, k % 3, Segment(k, 0, None)))
+        spool.sent(9.0, Message(2, "exchange", 0, {}))
+    SpooledTranscript.open(tmp_path / "a.spool").to_parquet(tmp_path / "a.parquet")
+    for words in ([], ["--kind", "direct", "--values"], ["--summary"], ["--json"], ["--to", -1], ["--replica", 1]):
+        assert trace(tmp_path / "a.spool", *words) == trace(tmp_path / "a.parquet", *words)
+    (broken,) = objects(tmp_path / "a.spool", "--number", 3)
+    assert broken["norms"] == {"x": ["nan", "nan"]}
+    assert "all" in trace(tmp_path / "a.spool", "--place", "node")
+
+
+def test_a_few_rows_of_very_many_are_not_all_read(tmp_path, monkeypatch):
+    with Spool(tmp_path / "a.spool", 1, batch=100) as spool:
+        for k in range(20_000):
+            spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((1, 1))})))
+    read, load = [], reading._SpoolFile._load
+    monkeypatch.setattr(reading._SpoolFile, "_load", lambda self, *a: read.append(a[1].rows) or load(self, *a))
+    assert "20 rows" in trace(tmp_path / "a.spool")
+    assert sum(read) <= 300
+    spool.close().to_parquet(tmp_path / "a.parquet")
+    size = (tmp_path / "a.parquet").stat().st_size
+    assert "1 row, 28 bytes, 19999" in trace(tmp_path / "a.parquet", "--since", 19_999)
+    assert size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algorithm", "leaky", "--to", "9"], "--to = 9: no such agent; allowed: 0 … 5"),
+        (["--algorithm", "none"], "--algorithm = 'none': no transcript of it; allowed: leaky, plain, told"),
+        ([], "--algorithm = None: the folder has several transcripts; allowed: leaky, plain, told"),
+        (["--algorithm", "leaky", "--replica", "1"], "--replica = 1: no such replica; allowed: 0 … 0"),
+        (["--algorithm", "leaky", "--pcapng", "none/a.pcapng"], "--pcapng = 'none/a.pcapng': cannot be written"),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_line(folder, words, message):
+    told = trace(folder, *words, status=2)
+    assert message in told
+    assert told.strip().count("\n") == 0
+
+
+def test_places_that_hold_no_transcript(folder, tmp_path):
+    assert "holds no transcript" in trace(tmp_path, status=2)
+    assert "no such file or folder" in trace(tmp_path / "none", status=2)
+    assert "neither a spool nor a transcript" in trace(folder / "report.html", status=2)
+    assert "neither a spool nor a transcript" in trace(folder / "metrics-leaky.parquet", status=2)
+
+
+def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
+    for name in ("walk/eavesdropper", "talk/ear", "talk/eye"):
+        (tmp_path / f"transcript-{name}.spool").parent.mkdir(exist_ok=True)
+        with Spool(tmp_path / f"transcript-{name}.spool", 1) as spool:
+            spool.hear((1.0, 0, 1, Message(0, "direct", len(name), {})))
+    assert set(transcripts(tmp_path)) == {"walk", "talk.ear", "talk.eye"}
+    assert objects(tmp_path, "--algorithm", "talk.eye")[0]["number"] == len("talk/eye")
+    transcripts(tmp_path)["talk.ear"].rename(tmp_path / "cut.spool")
+    (tmp_path / "cut.spool").write_bytes((tmp_path / "cut.spool").read_bytes()[:-12])
+    assert "The spool was not closed" in trace(tmp_path / "cut.spool")
+
+
+def test_without_a_manifest_agents_are_those_that_were_heard(folder, tmp_path):
+    alone = shutil.copy(folder / "transcript-leaky.parquet", tmp_path)
+    assert "--from = 9: no such agent; allowed: 0 … 5" in trace(alone, "--from", 9, status=2)
+    assert "0 rows" in trace(alone, "--from", 3, "--since", 1e9)
+
+
+def test_export_is_what_tshark_reads(folder, rows, tmp_path):
+    tshark = shutil.which("tshark")
+    told = trace(folder, "--algorithm", "leaky", "--from", 3, "--pcapng", tmp_path / "a.pcapng")
+    chosen = [r for r in rows if r.sender == 3]
+    assert f"{len(chosen)} packets in " in told
+    if tshark is None:
+        pytest.skip("tshark is not installed")
+    done = subprocess.run(
+        [tshark, "-n", "-r", str(tmp_path / "a.pcapng"), "-T", "fields",
+         "-e", "ip.src", "-e", "ip.dst", "-e", "udp.length"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["10.0.0.3", f"10.0.0.{r.receiver}", str(8 + r.size)] for r in chosen
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_a_reader_who_has_seen_enough_is_no_error(folder, words):
+    command = [sys.executable, "-c", "from scenarios.cli import main; main()", "trace", str(folder), *words]
+    done = subprocess.Popen(
+        [*command, "--algorithm", "plain", "--limit", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    done.stdout.close()
+    errors = done.stderr.read()
+    assert (done.wait(timeout=60), errors) == (0, b"")
+    done.stderr.close()
+
+
+def test_kinds_are_those_of_messages():
+    assert tuple(map(str, KindName)) == get_args(Kind)
+
+
+def test_help_names_the_command():
+    assert "trace" in runner.invoke(app, ["--help"]).output

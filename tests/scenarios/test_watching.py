@@ -1,0 +1,118 @@
+"""What is shown of a run while it happens: on a terminal above the bars, elsewhere a line now and then."""
+
+import io
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from scenarios.bars import Bars
+from scenarios.cli import app
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+from scenarios.watching import EVERY, Moment, Watcher, panel
+from tests.scenarios.small import SMALL
+
+
+class Still:
+    """A run as it might stand, with an agent that waits."""
+
+    estimates, now, activations = 12, 2.5, (5, 7)
+
+    def __init__(self, packets=1000):
+        self.packets = packets
+
+    def traffic(self):
+        ends = ("sent", "delivered", "lost", "dropped", "in_flight", "duplicated")
+        return {f"{unit}_{end}": self.packets for unit in ("packets", "bytes") for end in ends}
+
+    def waiting(self):
+        return tuple(f"agent {i} waits for any message from agent [{i + 1}]" for i in range(5))
+
+    def spooled(self):
+        return {"rows": 10, "bytes": 2_000, "in_memory": 7}
+
+
+def shown(terminal: bool):
+    out = io.StringIO()
+    clock = [0.0]
+    console = Console(file=out, force_terminal=terminal, width=240)
+    return Watcher(console, clock=lambda: clock[0]), console, out, clock
+
+
+def test_a_terminal_shows_everything_above_the_bars():
+    watcher, console, out, clock = shown(True)
+    run = Still()
+    with Bars(console, watcher) as bars:
+        bars.begin("walk: running", 100)
+        watcher.look(run)
+        clock[0], run.packets = 2.0, 5000
+        watcher.look(run)
+        bars._progress.refresh()
+        text = out.getvalue()
+        bars.begin("walk: auditing", 100)
+        assert watcher.panel is None
+    for words in (
+        "2.5 s", "12 rounds or activations, 5 … 7 by one agent", "5,000 sent, 5,000 in flight",
+        "2,000 per real second",
+        "5.0 kB sent, 5.0 kB delivered, 5.0 kB lost", "5 of 2 agents: agent 0 waits for any message from agent [1]",
+        "; …", "10 rows on disk (2.0 kB), 7 in memory", "walk: running",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_a_narrow_terminal_keeps_the_names_of_the_lines():
+    console = Console(file=io.StringIO(), width=60)
+    console.print(panel(Moment.of(Still(), 0.0), (1.0, 2.0)))
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 6
+    names = ("virtual time", "closed", "packets", "bytes", "waiting", "heard")
+    assert all(line.startswith(name) for line, name in zip(lines, names, strict=True))
+
+
+def test_elsewhere_a_line_every_few_seconds():
+    watcher, _, out, clock = shown(False)
+    run = Still()
+    for tenth in range(3 * int(10 * EVERY) + 1):
+        clock[0] = tenth / 10
+        watcher.look(run)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 3
+    assert "t=2.5 s; closed: 12 rounds or activations, 5 … 7 by one agent" in lines[0]
+    assert "5 agents wait; 17 rows heard" in lines[0]
+
+
+def test_rates_are_those_of_the_last_second():
+    first = Moment(0.0, 1.0, (0,), Still(100).traffic(), (), {})
+    later = Moment(2.0, 1.5, (0,), Still(400).traffic(), (), {})
+    assert later.rates(first) == (150.0, 600.0)
+    assert first.rates(first) == (0.0, 0.0)
+
+
+def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
+    seen = []
+    run_scenario(parse(SMALL), tmp_path, watch=lambda running: seen.append((id(running), running.now)))
+    assert len({run for run, _ in seen}) <= 6  # three algorithms, each with a run for the images
+    assert len(seen) >= 6
+
+
+def test_the_command_watches(tmp_path, monkeypatch):
+    monkeypatch.setattr("scenarios.watching.EVERY", 0.0)
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL.split("attacks:")[0])
+    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out"), "--watch"])
+    assert done.exit_code == 0, done.output
+    assert "packets per real second" in done.output
+    alone = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "alone")])
+    assert "packets per real second" not in alone.output
+    for name in ("plain", "leaky", "told"):
+        files = [tmp_path / where / f"transcript-{name}.parquet" for where in ("out", "alone")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_nothing_is_shown_before_anything_runs(terminal):
+    watcher, console, out, _ = shown(terminal)
+    with Bars(console, watcher):
+        pass
+    assert "virtual" not in out.getvalue()
