@@ -132,7 +132,7 @@ def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
     yield "" if row.number < 0 else str(row.number)
     yield str(row.attempt)
     yield f"{row.size:,}"
-    told = (f"{name} {_told(value[replica], values)}" for name, value in sorted(row.values.items()))
+    told = (f"{name}={_told(value[replica], values)}" for name, value in sorted(row.values.items()))
     yield "  ".join(told).replace("[", "\\[")
 
 

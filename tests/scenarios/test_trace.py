@@ -87,7 +87,7 @@ def test_a_row_reads_who_what_when(folder, rows):
     text = trace(folder, "--algorithm", "leaky", "--kind", "direct", "--limit", 1)
     line = next(line for line in text.splitlines() if f"{row.time:.6f}" in line)
     assert line.split()[1:7] == [str(row.sender), str(row.receiver), "on", "air", "direct", "0"]
-    assert f"x {np.linalg.norm(row.values['x']):.4g}" in line
+    assert f"x={np.linalg.norm(row.values['x']):.4g}" in text
     assert "1 row, 1,044 bytes" in text
     assert "more match: --limit 0" in text
     assert f"[{row.values['x'][0, 0]:.6g}, " in trace(folder, "--algorithm", "leaky", "--limit", 1, "--values")
