@@ -19,6 +19,7 @@ import numpy as np
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.checks import nonnegative, whole
+from netsim.codecs import Codec
 from netsim.errors import ScenarioError, SimulationError
 from netsim.laws import ConstantDelay, DelayLaw
 from netsim.links import LinkLaw
@@ -243,9 +244,9 @@ class Meddler:
         return self.end == math.inf and any(isinstance(action, kinds) for action in self.actions)
 
 
-def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge], LinkLaw]) -> None:
-    """You get a `ScenarioError` for a name used twice, a link that is not there, and for who would alter what it
-    cannot read: there is no encryption without authentication here."""
+def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec) -> None:
+    """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
+    read (there is no encryption without authentication here), or what a codec has made with random draws."""
     names = [meddler.name for meddler in meddlers]
     for index, meddler in enumerate(meddlers):
         if meddler.name in names[:index]:
@@ -261,6 +262,11 @@ def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge],
                 raise ScenarioError(
                     f"meddlers[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
                     "to alter values there", "drop, delay or replay; or links that are not encrypted",
+                )  # fmt: skip
+            if codec.random and isinstance(action, Alter):
+                raise ScenarioError(
+                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, and "
+                    "a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from functools import reduce
 
 from netsim.adversary import Tap
 from netsim.clock import VirtualEnvironment
+from netsim.codecs import FLOAT64, Codec
 from netsim.inbox import Inbox, PatientInbox
 from netsim.integrity import Guard
 from netsim.laws import ConstantDelay
@@ -47,6 +48,7 @@ class Network:
         downtimes: Mapping[int, Outages] | None = None,
         meddlers: Sequence[Meddler] = (),
         chunk: int = 0,
+        codec: Codec = FLOAT64,
     ) -> None:
         self._environment, self._topology = environment, topology
         self._default, self._laws = default, laws or {}
@@ -56,7 +58,7 @@ class Network:
         self._observers = observers or {}
         self._downtimes = downtimes or {}
         self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
-        self.meddling = Meddling(meddlers, topology, streams, chunk)
+        self.meddling = Meddling(meddlers, topology, streams, chunk, codec)
         self.fans: dict[Ear, Callable[[Fan], object]] = {}
         """Ears that would rather hear a broadcast once than on each of its links (`netsim.wires.FanEars`)."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]

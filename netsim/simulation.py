@@ -122,7 +122,7 @@ class Simulation:
                     adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
-        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links))
+        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.codec)
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -241,7 +241,7 @@ class _Execution:
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
         self.stopped = False
-        self.going, self.anew = set(range(n)), set[int]()
+        self.going, self.anew = set(range(n) if self.activities else ()), set[int]()
         self.fruitless = self.total_then = 0
 
     def _network(self, streams: Streams) -> Network:
@@ -251,7 +251,7 @@ class _Execution:
         if isinstance(simulation.medium, Radio):
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
-        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk)
+        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.codec)
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)

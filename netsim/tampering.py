@@ -11,7 +11,9 @@ from copy import copy
 
 import numpy as np
 
+from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment
+from netsim.codecs import FLOAT64, Codec
 from netsim.meddling import Alter, Deeds, Delay, Drop, Edge, Meddler, Replay
 from netsim.messages import Message, Packet, Segment, Tagged, Values
 from netsim.randomness import Streams
@@ -39,11 +41,14 @@ class Tally:
 
 class Meddling:
     """All meddlers of one run. Random numbers: a stream for each of them on each directed link; the noise of an
-    `AddGaussian` has another, which differs between chunks of replicas as the agents' does."""
+    `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values go on as
+    `codec` makes them: there is nothing on the wire that it could not have said."""
 
-    def __init__(self, meddlers: Sequence[Meddler], topology: Topology, streams: Streams, chunk: int) -> None:
+    def __init__(
+        self, meddlers: Sequence[Meddler], topology: Topology, streams: Streams, chunk: int, codec: Codec = FLOAT64
+    ) -> None:
         self._tallies = [Tally(meddler, topology) for meddler in meddlers]
-        self._streams, self._chunk = streams, chunk
+        self._streams, self._chunk, self._codec = streams, chunk, codec
         self._on: dict[Edge, list[Tally]] = {}
         for tally in self._tallies:
             for edge in tally.edges:
@@ -57,7 +62,7 @@ class Meddling:
         for tally in reversed(self._on.get(edge, [])):
             name = ("meddler", tally.meddler.name, *edge)
             rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
-            wire.middle = onward = _Middle(environment, wire, tally, rng, noise, onward).meet
+            wire.middle = onward = _Middle(environment, wire, tally, rng, noise, self._codec, onward).meet
 
     def who_cuts(self, edge: Edge, *, tagged: bool) -> str:
         """Who may keep a reliable link from ever getting a packet through and acknowledged; empty if nobody.
@@ -83,7 +88,7 @@ class Meddling:
 class _Middle:
     """One meddler at the far end of one wire."""
 
-    __slots__ = ("_environment", "_noise", "_onward", "_rng", "_tally", "_wire")
+    __slots__ = ("_codec", "_environment", "_noise", "_onward", "_rng", "_tally", "_wire")
 
     def __init__(
         self,
@@ -92,10 +97,11 @@ class _Middle:
         tally: Tally,
         rng: random.Random,
         noise: np.random.Generator,
+        codec: Codec,
         onward: Onward,
     ) -> None:
         self._environment, self._wire, self._tally = environment, wire, tally
-        self._rng, self._noise, self._onward = rng, noise, onward
+        self._rng, self._noise, self._codec, self._onward = rng, noise, codec, onward
 
     def meet(self, packet: Passing) -> None:
         """A packet comes by."""
@@ -138,6 +144,8 @@ class _Middle:
         if message is None:
             return packet
         values = action.rewritten(message.values, self._noise)
+        if not self._codec.lossless:
+            values = {name: self._encoded(value, message.values[name]) for name, value in values.items()}
         if _same_bits(values, message.values):
             return packet
         self._tally.altered += 1
@@ -145,6 +153,13 @@ class _Middle:
         if isinstance(inner, Segment):
             told = Segment(inner.sequence, inner.attempt, told)
         return Tagged(told, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else told
+
+    def _encoded(self, value: Array, told: Array) -> Array:
+        if value is told:
+            return told
+        encoded = self._codec.encode(value)
+        encoded.setflags(write=False)
+        return encoded
 
     def _marked(self, packet: Passing) -> Passing:
         if not isinstance(packet, Tagged):

@@ -5,6 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from netsim.adversary import Adversary
+from netsim.algorithms import PrivateGradientDescent
+from netsim.codecs import Float32, Quantizer
 from netsim.errors import ScenarioError, SimulationError
 from netsim.laws import UniformDelay
 from netsim.links import LinkLaw
@@ -21,6 +24,10 @@ from netsim.meddling import (
     SetTo,
     outside_model,
 )
+from netsim.pcapng import export
+from netsim.problems import load, logistic
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.wiretaps import Around
 from tests.netsim.meddled import descending
@@ -160,3 +167,39 @@ def test_the_line_says_who_did_what_and_where():
     )
     many = Deeds("eve", tuple((i, i + 1) for i in range(9)), 0, 0, 0, 0, 0)
     assert "links 0–1, 1–2, 2–3, 3–4, 4–5, 5–6 and 3 more (" in outside_model((one, many))
+
+
+# ── under codecs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
+    noisy = Meddler("mallory", "all", (Alter(AddGaussian(0.3)),))
+    problem = logistic(load("digits").split(4), ridge=1.0)
+    run = Simulation(
+        problem,
+        ring(4),
+        PrivateGradientDescent(6, Constant(0.1)),
+        codec=Float32(),
+        meddlers=(noisy,),
+        adversaries=(Adversary(links=(), nodes=(0, 1, 2, 3)),),
+    ).run()
+    received = [row for row in run.views[0].transcript if row.event == "received"]
+    sent = {(row.sender, row.number): row.values["x"] for row in run.views[0].transcript if row.event == "sent"}
+    assert run.meddling[0].altered == len(received) > 0
+    for row in received:
+        value = row.values["x"]
+        assert np.array_equal(value, value.astype(np.float32).astype(np.float64))
+        assert not np.array_equal(value, sent[row.sender, row.number])
+    assert export(received, tmp_path / "a.pcapng", place="node", codec=Float32()) == len(received)
+
+
+def test_nobody_alters_what_a_codec_draws():
+    noisy = Meddler("mallory", "all", (Drop(0.1), Alter(AddGaussian(0.3))))
+    with pytest.raises(ScenarioError, match=r"meddlers\[0\].actions\[1\].*no draws"):
+        Simulation(
+            logistic(load("digits").split(4), ridge=1.0),
+            ring(4),
+            PrivateGradientDescent(6, Constant(0.1)),
+            codec=Quantizer(),
+            meddlers=(noisy,),
+        )
