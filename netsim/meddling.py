@@ -265,8 +265,8 @@ def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge],
                 )  # fmt: skip
             if codec.random and isinstance(action, Alter):
                 raise ScenarioError(
-                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, and "
-                    "a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
+                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
+                    "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
 
