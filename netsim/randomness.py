@@ -40,3 +40,18 @@ class Streams:
         digest = hashlib.blake2b(repr(name).encode(), digest_size=16).digest()
         key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
         return np.random.SeedSequence(self.seed, spawn_key=key)
+
+
+def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
+    """An agent's private noise, in this chunk of replicas."""
+    return streams.generator("agent", agent, "noise", chunk)
+
+
+def dither_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
+    """What an agent's random codec draws, in this chunk of replicas. An audit hands it to a replay."""
+    return streams.generator("agent", agent, "codec", chunk)
+
+
+def coins_of(streams: Streams, agent: int) -> np.random.Generator:
+    """An agent's private coins. An audit hands them to a replay: its adversary knows them."""
+    return streams.generator("agent", agent, "coins")

@@ -16,7 +16,7 @@ from attacks.audit.game import GameResult
 from attacks.score import GradientScore, ImageScore
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.problems import Dataset
-from netsim.simulation import Run
+from netsim.run import Run
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
 from scenarios.layout import drawn

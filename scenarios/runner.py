@@ -20,9 +20,10 @@ from netsim.algorithms import Algorithm
 from netsim.codecs import Dither
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.problems import Objective
-from netsim.randomness import Streams
+from netsim.randomness import Streams, coins_of, dither_of
+from netsim.run import Run
 from netsim.running import Running
-from netsim.simulation import Run, Simulation, coins_of, dither_of
+from netsim.simulation import Simulation
 from netsim.wiretaps import Around
 from scenarios import describe
 from scenarios.describe import Results

@@ -12,8 +12,9 @@ from netsim.laws import UniformDelay
 from netsim.links import LinkLaw
 from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
-from netsim.randomness import Streams
-from netsim.simulation import Run, Simulation, coins_of
+from netsim.randomness import Streams, coins_of
+from netsim.run import Run
+from netsim.simulation import Simulation
 from scenarios.experiment import setting_of
 
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)

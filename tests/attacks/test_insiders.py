@@ -11,8 +11,9 @@ from netsim.errors import ScenarioError, TranscriptError
 from netsim.laws import ConstantDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.problems import LogisticLoss, load, logistic
+from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Simulation
 from netsim.topology import path, ring
 from tests.architecture.test_truth_free_views import reachable
 

@@ -6,8 +6,9 @@ from netsim.algorithms import PrivateGradientDescent
 from netsim.links import LinkLaw
 from netsim.messages import Message
 from netsim.problems import least_squares, load
+from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Simulation
 from netsim.topology import ring
 
 ROUNDS = 12

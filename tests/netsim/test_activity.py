@@ -18,9 +18,9 @@ from netsim.node import Node
 from netsim.outages import RandomOutages, Scheduled, either
 from netsim.patience import Patience
 from netsim.problems import least_squares, load
-from netsim.randomness import Streams
+from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
-from netsim.simulation import Simulation, coins_of
+from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 
 RELIABLE = LinkLaw(UniformDelay(0.01, 0.03), loss=0.1, reliable=True)

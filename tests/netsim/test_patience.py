@@ -17,9 +17,9 @@ from netsim.messages import Message
 from netsim.node import Node
 from netsim.patience import Patience, Shelf
 from netsim.problems import least_squares, load
-from netsim.randomness import Streams
+from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
-from netsim.simulation import Simulation, coins_of
+from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 
 NEIGHBORS = (1, 2)

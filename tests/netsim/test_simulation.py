@@ -18,8 +18,9 @@ from netsim.laws import ConstantDelay, LognormalDelay
 from netsim.links import LinkLaw
 from netsim.node import Node
 from netsim.problems import L1, Problem, least_squares, load, logistic
+from netsim.run import Run
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Simulation
 from netsim.spool import SpooledTranscript
 from netsim.topology import complete, erdos_renyi, from_edges, ring
 from netsim.transcript import Transcript

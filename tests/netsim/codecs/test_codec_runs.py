@@ -24,9 +24,8 @@ from netsim.codecs import (
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.links import LinkLaw
 from netsim.pcapng import export
-from netsim.randomness import Streams
+from netsim.randomness import Streams, dither_of
 from netsim.schedules import Constant
-from netsim.simulation import dither_of
 from netsim.spool import SpooledTranscript
 from tests.netsim.test_pcapng import frames_of, header_of
 from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
