@@ -39,7 +39,10 @@ class ReliableChannel:
         cut_by: str = "",
     ) -> None:
         self._environment, self._forward, self._backward = environment, forward, backward
-        self._law, self._deliver, self._cut_by = law, deliver, cut_by
+        self._deliver, self._cut_by = deliver, cut_by
+        self._given, self._travel = law.timeout, 4 * law.delay.mean()
+        self._per_byte = 4 / law.bandwidth if law.bandwidth else 0.0
+        self._may_go = forward.may_go or backward.may_go
         self._next = 0
         self._unacknowledged: dict[int, Message] = {}
         self._timers: dict[int, Timer] = {}
@@ -62,17 +65,16 @@ class ReliableChannel:
             )
         message = self._unacknowledged[sequence]
         self._forward.send(Segment(sequence, count, message))
-        if self._forward.gone or (self._backward.gone and count >= UNHEARD):
+        if self._may_go and (self._forward.gone or (self._backward.gone and count >= UNHEARD)):
             return  # it would send for ever, and no deadlock would be seen
         wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
         due = self._environment.now + wait
         self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
 
     def _timeout(self, message: Message) -> float:
-        if self._law.timeout is not None:
-            return self._law.timeout
-        serialization = message.size / self._law.bandwidth if self._law.bandwidth else 0.0
-        return max(1e-3, 4 * self._law.delay.mean() + 4 * serialization)
+        if self._given is not None:
+            return self._given
+        return max(1e-3, self._travel + self._per_byte * message.size)
 
     def on_data(self, segment: Segment) -> None:
         """A segment reached the receiver: acknowledge it, hand on what is in order."""

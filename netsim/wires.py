@@ -98,6 +98,11 @@ class Wire(Tally, ABC):
         """Put a packet on the air; it arrives, is dropped, or is lost."""
 
     @property
+    def may_go(self) -> bool:
+        """Whether the link is ever down."""
+        return False
+
+    @property
     def gone(self) -> bool:
         """Whether the last packet found the link down for good."""
         return False
@@ -210,8 +215,7 @@ class RoughWire(Wire):
             _, now = self._uplink.push(now, size)
         start = done = now
         if self._pipe is not None:
-            waiting = self._pipe.backlog(now)
-            if self._buffer is not None and waiting > 0 and waiting + size > self._buffer:
+            if self._buffer is not None and self._pipe.backlog(now) > max(0.0, self._buffer - size):
                 self.dropped += 1
                 self.dropped_bytes += size
                 return
@@ -226,25 +230,30 @@ class RoughWire(Wire):
     def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
         """What becomes of a packet that goes on the air at `start` and is off it at `done`."""
         size = packet.size
-        lost = self._lost is not None and self._lost(start)
-        self._travel(packet, done, down_at, lost)
-        if self._duplication and not lost and self._rng.random() < self._duplication:
+        if self._lost is not None and self._lost(start):
+            self.lost += 1
+            self.lost_bytes += size
+            return
+        self._travel(packet, done, down_at)
+        if self._duplication and self._rng.random() < self._duplication:
             self.duplicated += 1
             self.duplicated_bytes += size
-            self._travel(packet, done, down_at, False)
+            self._travel(packet, done, down_at)
 
-    def _travel(self, packet: Packet | Tagged, done: float, down_at: float, lost: bool) -> None:
-        if not lost:
-            arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
-            if self._fifo:
-                arrival = self._last_arrival = max(arrival, self._last_arrival)
-            lost = arrival >= down_at
-            if not lost:
-                end = self.middle or (self.arrive if self._downlink is None else self._come_down)
-                self._environment.call_at(arrival, end, packet)
-        if lost:
+    def _travel(self, packet: Packet | Tagged, done: float, down_at: float) -> None:
+        arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
+        if self._fifo:
+            arrival = self._last_arrival = max(arrival, self._last_arrival)
+        if arrival >= down_at:
             self.lost += 1
             self.lost_bytes += packet.size
+            return
+        end = self.middle or (self.arrive if self._downlink is None else self._come_down)
+        self._environment.call_at(arrival, end, packet)
+
+    @property
+    def may_go(self) -> bool:
+        return self._switch is not None
 
     @property
     def gone(self) -> bool:
