@@ -93,7 +93,13 @@ class Network:
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
         whose = f" ({self.meddling.dropped} to meddlers)" if self.meddling.dropped else ""
-        hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)" if lost else ""
+        rejected = sum(wire.rejected for wire in self.wires.values())
+        whose += f", {rejected} were rejected" if rejected else ""
+        hint = (
+            f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
+            if lost + rejected
+            else ""
+        )
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
         return (shown or "no agent waits for a message") + hint
 

@@ -118,7 +118,7 @@ class Simulation:
     def setting(self, releases: int) -> Setting:
         """The public facts that the algorithm's conditions and claim depend on."""
         smoothness = tuple(f.smoothness for f in self.problem.objectives)
-        return Setting(self.topology.agents, self.problem.dimension, smoothness, releases)
+        return Setting(self.topology.agents, self.problem.dimension, smoothness, releases, self.topology)
 
     def public(self) -> PublicKnowledge:
         """What everybody knows; holds no objective."""

@@ -1,5 +1,6 @@
 """From a scenario to things that can run: everything is built, and every condition checked, before time 0."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -10,7 +11,7 @@ from attacks.audit.audit import Pair
 from attacks.reconstruction import Prior
 from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting
+from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting, stable_step
 from netsim.claims import Adjacency
 from netsim.codecs import Codec
 from netsim.errors import ScenarioError
@@ -240,7 +241,7 @@ class _Builder:
         return built("links", self.scenario.links)
 
     def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
-        """Directed links with a law of their own; a later override wins."""
+        """Directed links with a law of their own."""
         laws: dict[tuple[int, int], LinkLaw] = {}
         for index, override in enumerate(self.scenario.link_overrides):
             law = built(f"link_overrides[{index}].law", override.law)
@@ -248,7 +249,10 @@ class _Builder:
                 if not self.topology.has_edge(i, j):
                     field = f"link_overrides[{index}].between[{place}]"
                     raise ScenarioError(field, [i, j], "no such link", "an edge of the topology")
-            laws |= dict.fromkeys(override.edges(), law)
+                if not laws.keys().isdisjoint(_directed(i, j, override.directed)):
+                    field = f"link_overrides[{index}].between[{place}]"
+                    raise ScenarioError(field, [i, j], "has a law of its own already", "one override for each link")
+                laws |= dict.fromkeys(_directed(i, j, override.directed), law)
         return laws
 
     def _access(self) -> _Access:
@@ -268,10 +272,10 @@ class _Builder:
         for index, straggler in enumerate(scenario.stragglers):
             place = f"stragglers[{index}]"
             law = built(f"{place}.compute", straggler.compute)
-            compute |= dict.fromkeys(self._known(place, straggler.agents), law)
+            compute |= dict.fromkeys(self._known(place, straggler.agents, compute), law)
         for index, spec in enumerate(scenario.downtimes):
             place = f"downtimes[{index}]"
-            downtimes |= dict.fromkeys(self._known(place, spec.agents), built(place, spec))
+            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), built(place, spec))
         return {
             "patience": scenario.exchange.build(),
             "activation": None if scenario.activation == "rounds" else scenario.activation.build(),
@@ -280,8 +284,11 @@ class _Builder:
             "downtimes": downtimes,
         }
 
-    def _known(self, place: str, agents: list[int]) -> list[int]:
+    def _known(self, place: str, agents: list[int], named: Container[int] = ()) -> list[int]:
+        """Agents that are there and were not `named` before."""
         for index, agent in enumerate(agents):
+            if agent in named or agent in agents[:index]:
+                raise ScenarioError(f"{place}.agents[{index}]", agent, "named before", "one entry for each agent")
             if agent >= self.topology.agents:
                 allowed = f"0 … {self.topology.agents - 1}"
                 raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
@@ -313,7 +320,7 @@ class _Builder:
             case DPRecalSpec():
                 return self._dp_recal(spec, problem)
             case PrivateGradientDescentSpec():
-                return _private_descent(spec, problem)
+                return _private_descent(spec, problem, self.topology)
 
     def _dp_recal(self, spec: DPRecalSpec, problem: Problem) -> DPRecal:
         algorithm = DPRecal(
@@ -337,6 +344,10 @@ class _Builder:
         )
 
 
+def _directed(i: int, j: int, one_way: bool) -> list[tuple[int, int]]:
+    return [(i, j)] if one_way else [(i, j), (j, i)]
+
+
 def setting_of(problem: Problem, releases: int) -> Setting:
     """The public facts of a problem that a claim depends on."""
     smoothness = tuple(f.smoothness for f in problem.objectives)
@@ -347,9 +358,12 @@ def _baton_step(spec: RecalSpec | DPRecalSpec, problem: Problem) -> float:
     return 1 / (problem.smoothness + 1) if spec.step == "auto" else spec.step
 
 
-def _private_descent(spec: PrivateGradientDescentSpec, problem: Problem) -> PrivateGradientDescent:
+def _private_descent(
+    spec: PrivateGradientDescentSpec, problem: Problem, topology: Topology
+) -> PrivateGradientDescent:
     clip = None if spec.clip is None else Clip(spec.clip.bound, spec.clip.norm)
-    step = Constant(1 / problem.smoothness) if spec.step == "auto" else schedule(spec.step)
+    half = stable_step(problem.smoothness, topology) / 2
+    step = Constant(half) if spec.step == "auto" else schedule(spec.step)
     if not isinstance(spec.scale, PureTarget):
         return PrivateGradientDescent(spec.rounds, step, schedule(spec.scale), clip)
     if clip is None:

@@ -32,7 +32,7 @@ from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.keeping import Keeper
 from scenarios.loader import Located
 from scenarios.report import render
-from scenarios.schema import Scenario
+from scenarios.schema import LinkSpec, Scenario
 
 MANIFEST = "manifest.json"
 EVERY = 0.1
@@ -324,13 +324,23 @@ def _hint(error: Exception, scenario: Scenario) -> str:
     laws = {"links": scenario.links} | {
         f"link_overrides[{k}].law": o.law for k, o in enumerate(scenario.link_overrides)
     }
-    loose = [where for where, law in laws.items() if not law.reliable and (law.loss != 0 or law.outages is not None)]
+    loose = [where for where, law in laws.items() if not law.reliable and _loses(law, scenario)]
     if not isinstance(error, DeadlockError) or not loose:
         return ""
     where = loose[0]
     return (
-        f"{where}.reliable is false: a packet that is lost ({where}.loss) is not sent again, and who waits for it "
-        f"waits forever. Set {where}.reliable: true, or {where}.loss: 0."
+        f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits "
+        f"forever. Set {where}.reliable: true, or let exchanges go on without it: exchange.deadline."
+    )
+
+
+def _loses(law: LinkSpec, scenario: Scenario) -> bool:
+    """Whether a packet on such a link may never get there."""
+    return (
+        law.loss != 0
+        or law.outages is not None
+        or law.buffer is not None
+        or bool(scenario.downtimes or scenario.meddlers)
     )
 
 

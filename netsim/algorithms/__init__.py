@@ -2,7 +2,7 @@
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
 from netsim.algorithms.dp_recal import DPRecal
-from netsim.algorithms.private_gradient_descent import Clip, PrivateGradientDescent
+from netsim.algorithms.private_gradient_descent import Clip, PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "Recal",
     "Setting",
     "Stopping",
+    "stable_step",
 ]

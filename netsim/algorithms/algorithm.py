@@ -2,9 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from netsim.claims import Adjacency, Claim
 from netsim.node import Node
+
+if TYPE_CHECKING:
+    from netsim.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -12,13 +16,15 @@ class Setting:
     """Public facts an algorithm's conditions and claim depend on.
 
     `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i. `releases` is the largest number of times that one
-    agent runs its mechanism: rounds, or the largest number of activations Θ (the papers' PLF).
+    agent runs its mechanism: rounds, or the largest number of activations Θ (the papers' PLF). `topology` is the
+    graph with its weights, None where nothing depends on it.
     """
 
     agents: int
     dimension: int
     smoothness: tuple[float, ...]
     releases: int = 0
+    topology: "Topology | None" = None
 
 
 @dataclass(frozen=True)

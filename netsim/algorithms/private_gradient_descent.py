@@ -15,7 +15,7 @@ objectives: undefined.
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Constant, Schedule
+
+if TYPE_CHECKING:
+    from netsim.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,14 @@ class Clip:
         return self.bound if self.norm == "l1" else math.sqrt(dimension) * self.bound
 
 
+def stable_step(smoothness: float, topology: "Topology | None") -> float:
+    """(1 + λ_min(W))/L: below it, noiseless rounds descend on ½xᵀ(I − W)x + η Σ f_i (Yuan, Ling, Yin 2016).
+
+    Above it they swing ever wider, on some objectives with this L. Without a topology: 2/L, one agent alone.
+    """
+    return (2.0 if topology is None else 1 + topology.least_eigenvalue) / smoothness
+
+
 @dataclass(frozen=True)
 class PrivateGradientDescent(Algorithm):
     """`step` is η_k, `scale` b_k (Laplace, per coordinate), both indexed by the round k = 0, 1, …"""
@@ -67,17 +78,17 @@ class PrivateGradientDescent(Algorithm):
             node.estimate(x)
 
     def check(self, setting: Setting) -> None:
-        """Steps in (0, 2/L), at least one round, scales that are not negative."""
+        """Steps within `stable_step`, at least one round, scales that are not negative."""
         if self.rounds < 1:
             raise ScenarioError("rounds", self.rounds, "a number of rounds", ">= 1")
-        bound = 2 / max(setting.smoothness)
+        bound = stable_step(max(setting.smoothness), setting.topology)
         for k in (0, self.rounds - 1):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError(
                     "step",
                     self.step(k),
                     f"η_{k} is outside the stability condition",
-                    f"0 < η_k < 2/L = {bound:.6g}",
+                    f"0 < η_k < (1 + λ_min(W))/L = {bound:.6g}",
                 )
             if not 0 <= self.scale(k) < math.inf:
                 raise ScenarioError("scale", self.scale(k), f"b_{k} is not a scale", ">= 0")

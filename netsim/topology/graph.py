@@ -136,6 +136,11 @@ class Topology:
         """1 − the second largest |eigenvalue| of W: how fast mixing forgets. 0: it never does."""
         return spectra.gap(self.mixing)
 
+    @cached_property
+    def least_eigenvalue(self) -> float:
+        """λ_n, the smallest eigenvalue of W: how far a round of mixing swings over, if it is negative."""
+        return spectra.least_eigenvalue(self.mixing)
+
     @property
     def second_eigenvalue_modulus(self) -> float:
         """max |λ| over the eigenvalues of W without the 1 of the constant vector: the factor of one round."""

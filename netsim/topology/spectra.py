@@ -36,7 +36,12 @@ def gap(mixing: "Sparse") -> float:
     upper = _least(one - mixing, constants=False)
     if 2 * float(mixing.diagonal().min()) >= upper:  # Gershgorin: λ_n ≥ 2 min w_ii − 1
         return upper
-    return min(upper, _least(one + mixing, constants=True))
+    return min(upper, 1 + least_eigenvalue(mixing))
+
+
+def least_eigenvalue(mixing: "Sparse") -> float:
+    """λ_n of a symmetric W with eigenvalues in [−1, 1]."""
+    return _least(eye_array(mixing.shape[0], format="csr") + mixing, constants=True) - 1
 
 
 def algebraic_connectivity(adjacency: "Sparse") -> float:

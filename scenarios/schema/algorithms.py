@@ -89,7 +89,8 @@ class PureTarget(Model):
 
 
 class PrivateGradientDescentSpec(Model):
-    """Gradient descent with Laplace noise on what is sent. `step` "auto" is 1/L."""
+    """Gradient descent with Laplace noise on what is sent. `step` "auto" is half of what is stable,
+    (1 + λ_min(W))/(2L)."""
 
     kind: Literal["private_gradient_descent"]
     name: str = "private gradient descent"

@@ -164,10 +164,6 @@ class LinkOverride(Model):
     directed: bool = False
     law: LinkSpec
 
-    def edges(self) -> list[tuple[int, int]]:
-        given = [(i, j) for i, j in self.between]
-        return given if self.directed else given + [(j, i) for i, j in given]
-
 
 class AccessSpec(Model):
     """An agent's access line, shared by all its links, in bytes per second each way; `agents`: only these have it."""

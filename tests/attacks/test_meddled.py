@@ -89,7 +89,7 @@ def test_an_audit_stays_exact_for_what_the_agent_received():
     problem = digits_problem(5)
     own = problem.objectives[1]
     pair = Pair(1, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
-    algorithm = PrivateGradientDescent(10, Constant(0.3), Constant(2.0), Clip(0.5, "l1"))
+    algorithm = PrivateGradientDescent(10, Constant(0.2), Constant(2.0), Clip(0.5, "l1"))
     honest = Simulation(problem, topology.ring(5), algorithm)
     met = replace(honest, meddlers=(Meddler("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))
     claim = algorithm.claim(RECORD, honest.setting(10), DELTA)

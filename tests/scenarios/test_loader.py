@@ -90,7 +90,7 @@ def test_the_good_file_is_good():
         ("activations: 50", "first: 9, activations: 50", 12, "algorithms[0].first", 9, "0 … 5"),
         ("activations: 50", "first: 0", 12, "algorithms[0].activations", None, "a walk needs an end"),
         ("{agent: 1", "{agent: 6", 20, "audit.agent", 6, "0 … 5"),
-        ("rounds: 5", "rounds: 5\n    step: 50.0", 18, "algorithms[2].step", 50.0, "0 < η_k < 2/L"),
+        ("rounds: 5", "rounds: 5\n    step: 50.0", 18, "algorithms[2].step", 50.0, "0 < η_k < (1 + λ_min(W))/L"),
         ("name: plain", "name: DP-RECAL", 13, "algorithms[1].name", "DP-RECAL", "used twice"),
         ("norm_bound: 4.0}", "norm_bound: 4.0}\n  l1: 0.1\n  ridge: 0.0\n  kind: ridge", 1, "file", None, "YAML"),
         ("{bound: 1.0}", "{bound: 1.0}\n    step: {kind: geometric, first: 0.5, ratio: 0}", 19,

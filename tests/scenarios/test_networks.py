@@ -151,6 +151,21 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
         ("adversary: {links: {kind: random, share: 1.5}}", "adversary.links.share", "<= 1"),
         ("adversary: {clock_error: -1}", "adversary.clock_error", ">= 0"),
         ("adversary: {insiders: [1, 5]}", "adversary.insiders[1]", "0 … 4"),
+        (
+            "stragglers: [{agents: [1], compute: &c {kind: constant, seconds: 1}}, {agents: [2, 1], compute: *c}]",
+            "stragglers[1].agents[1]",
+            "named before",
+        ),
+        (
+            "downtimes: [{agents: [2, 2], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
+            "downtimes[0].agents[1]",
+            "named before",
+        ),
+        (
+            "link_overrides: [{between: [[0, 1]], law: {}}, {between: [[1, 0]], directed: true, law: {}}]",
+            "link_overrides[1].between[0]",
+            "a law of its own already",
+        ),
         ("exchange: {deadline: -0.5}", "exchange.deadline", ">= 0"),
         ("exchange: {deadline: 1, instead: zero}", "exchange.instead", "own_value"),
         ("activation: {kind: poisson, rate: 0}", "activation.rate", "> 0"),

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import Clip, PrivateGradientDescent
+from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
+from netsim.problems import LeastSquares, Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation
+from netsim.topology import Topology, grid, ring
 from scenarios.experiment import setting_of
 from tests.oracles.dgd import dgd as oracle
 from tests.worlds import synthetic_problem, tapped_ring
@@ -101,3 +103,24 @@ def test_clip_keeps_short_vectors_and_shortens_long_ones():
     clip = Clip(2.0, "l1")
     v = np.array([[0.5, -0.5], [3.0, -5.0], [0.0, 0.0]])
     np.testing.assert_allclose(clip(v), [[0.5, -0.5], [0.75, -1.25], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])
+@pytest.mark.parametrize("graph", [ring(12), grid(3, 4)], ids=["ring", "grid"])
+def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights):
+    """On quadratics whose curvature is L in every direction the bound is sharp."""
+    topology = Topology(graph.graph, weights=weights)
+    identity = LeastSquares(np.eye(3), np.ones(3), 0.0)
+    problem = Problem((identity,) * 12)
+    smoothness = max(f.smoothness for f in problem.objectives)
+    bound = stable_step(smoothness, topology)
+    assert bound == pytest.approx((1 + np.linalg.eigvalsh(topology.weights)[0]) / smoothness)
+
+    def growth(step: float) -> float:
+        mixing = topology.weights - step * smoothness * np.eye(12)
+        return max(abs(np.linalg.eigvalsh(mixing)))
+
+    assert growth(0.99 * bound) < 1 < growth(1.01 * bound)
+    Simulation(problem, topology, PrivateGradientDescent(5, Constant(0.99 * bound)))
+    with pytest.raises(ScenarioError, match=r"outside the stability condition.*λ_min"):
+        Simulation(problem, topology, PrivateGradientDescent(5, Constant(1.01 * bound)))
