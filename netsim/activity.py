@@ -40,8 +40,8 @@ class Downtime:
     `effect`: "offline", it goes on by itself; "restart_with_state", it stands still and goes on where it was (work
     under way when it went down is done when it comes back); "restart_without_state", its code is stopped and begins
     anew when it comes back, with none of its variables. What its transport keeps survives: the numbers of its
-    messages, what it had not read, what was not acknowledged. Once all agents that are left are such as began anew,
-    the run is over.
+    messages, what it had not read, what was not acknowledged. Once an agent has ended, and all that are left began
+    anew or are down for good, the run is over.
     """
 
     outages: Outages

@@ -115,9 +115,10 @@ class PublicKnowledge:
 
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
-    `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query takes
-    agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the agents
-    that may be stopped and begin anew. `codec` is how values go on the wire.
+    `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query
+    takes agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the
+    agents that may be stopped and begin anew; `repeats`: whether links may deliver a message twice. `codec` is how
+    values go on the wire.
     """
 
     algorithm: "Algorithm"
@@ -132,6 +133,7 @@ class PublicKnowledge:
     query_times: tuple[float | None, ...] = ()
     patience: Patience = WAIT_FOR_ALL
     forgetful: frozenset[int] = frozenset()
+    repeats: bool = False
     codec: Codec = FLOAT64
 
     def query_time(self, agent: int) -> float | None:

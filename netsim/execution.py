@@ -29,7 +29,7 @@ from netsim.truth import Truth
 if TYPE_CHECKING:
     from netsim.simulation import Simulation
 
-FRUITLESS = 1_000
+FRUITLESS = 100_000
 """How often agents may begin anew while nobody closes a round."""
 
 
@@ -148,7 +148,9 @@ class Execution:
         return Activity(tick, Switch(downs(i, down.outages, streams)))
 
     def _waiting(self) -> str:
-        """Who waits for what, for a deadlock's message."""
+        """Who waits for what, for a deadlock's message; unless the run is over."""
+        if self.going and self._stop_if_over():
+            return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
         return "; ".join([*(f"agent {i} is down for good" for i in gone[:8]), self.network.waiting()])
 
@@ -178,20 +180,30 @@ class Execution:
                 await activity.up()
             await run(node)
         self.going.discard(node.id)
-        if self.going <= self.anew:
-            self._stop()
+        self._stop_if_over()
 
     def _begins_anew(self, node: LiveNode) -> None:
         node.forget()
         self.anew.add(node.id)
         self.fruitless = self.fruitless + 1 if self.total == self.total_then else 0
         self.total_then = self.total
+        self._stop_if_over()
         if self.fruitless > FRUITLESS:
             raise StalledError(
                 f"agents began anew {FRUITLESS:,} times, agent {node.id} last, and none closed a round: messages "
                 "that they had read were lost with their state, and nobody sends them again; with a deadline for "
                 "exchanges, agents go on"
             )
+
+    def _stop_if_over(self) -> bool:
+        """Some agents have ended, and all that are left began anew or are down for good: that is the end."""
+        now, left = self.environment.now, self.going - self.anew
+        over = len(self.going) < len(self.nodes) and all(
+            i in self.activities and self.activities[i].is_gone(now) for i in left
+        )
+        if over and not self.stopped:
+            self._stop()
+        return over
 
     def _stop(self) -> None:
         """The run is over, whatever the agents wait for."""

@@ -13,8 +13,8 @@ from netsim.messages import Packet, Tagged
 from netsim.wires import Wire
 
 WINDOW = 1024
-"""How many numbers back a packet may be late. One that is later is rejected, for it may be a repeat; what it carried
-is sent again on a reliable link."""
+"""How many of the last numbers are known to have come or not. A packet from before them is rejected, for it may be a
+repeat; what it carried is sent again on a reliable link."""
 
 
 class ReplayWindow:

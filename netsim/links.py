@@ -20,8 +20,8 @@ class LinkLaw:
     other.
 
     `reliable` links acknowledge, retransmit after `timeout` seconds (None: four mean delays and four times the time
-    to serialize a packet, at least 1 ms), doubling at every attempt up to `timeout`·2^6, and deliver exactly once
-    and in order.
+    to serialize a packet, at least 1 ms; from when the packet has left the sender), doubling at every attempt up to
+    `timeout`·2^6, and deliver exactly once and in order.
 
     On an `authenticated` link every packet, acknowledgements too, carries a tag of 16 bytes more (`TAG_BYTES`), and
     the receiver rejects what was altered on its way and what it had before, the network's own copies included
@@ -69,6 +69,11 @@ class LinkLaw:
     def tagged(self) -> bool:
         """Whether packets carry a tag that the receiver checks."""
         return self.authenticated or self.encrypted
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a message may be delivered twice."""
+        return self.duplication > 0 and not self.reliable and not self.tagged
 
     @property
     def random(self) -> bool:

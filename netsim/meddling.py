@@ -238,10 +238,10 @@ class Meddler:
         return frozenset(self.links) if self.directed and isinstance(self.links, tuple) else both
 
     def may_cut(self, *, tagged: bool) -> bool:
-        """Whether what it does could keep packets of a wire from ever being let in: it drops them, or (where the
-        receiver checks a tag) alters them, and does not end."""
+        """Whether what it does keeps packets of a wire from ever being let in: it drops them all, or (where the
+        receiver checks a tag) alters them all, and does not end."""
         kinds = (Drop, Alter) if tagged else (Drop,)
-        return self.end == math.inf and any(isinstance(action, kinds) for action in self.actions)
+        return self.end == math.inf and any(isinstance(a, kinds) and a.probability >= 1 for a in self.actions)
 
 
 def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec) -> None:

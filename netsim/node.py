@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from netsim.arrays import Array
+from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message
 from netsim.regularizers import Regularizer
@@ -35,7 +36,18 @@ class Heard:
     def values(self, name: str) -> list[Array]:
         """What the neighbors sent under this name, in the order of `node.neighbors`."""
         messages = self._messages
-        return [messages[j].values[name] for j in self._node.neighbors]
+        try:
+            return [messages[j].values[name] for j in self._node.neighbors]
+        except KeyError:
+            raise self._without(name) from None
+
+    def _without(self, name: str) -> ProtocolError:
+        told, messages = self._told, self._messages
+        other = next(j for j in self._node.neighbors if name not in messages[j].values)
+        return ProtocolError(
+            f"agent {self._node.id} wants {name!r} of exchange {told.number}, in which agent {other} sent "
+            f"{sorted(messages[other].values)}: agents that began anew or took another branch are at other ones"
+        )
 
     def __getitem__(self, name: str) -> dict[int, Array]:
         return dict(zip(self._node.neighbors, self.values(name), strict=True))

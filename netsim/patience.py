@@ -74,7 +74,7 @@ class Shelf:
     def collect(self, told: Message) -> dict[int, Message]:
         """One message for each neighbor, in their order: exchange `told.number` is over."""
         number, names = told.number, _names(told)
-        here = self._slots.get(number, {})
+        here = {j: message for j, message in self._slots.get(number, {}).items() if _names(message) == names}
         self._collected = number + 1
         for old in [k for k in self._slots if k <= number]:
             del self._slots[old]

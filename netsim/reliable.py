@@ -23,10 +23,11 @@ UNHEARD = 100
 class ReliableChannel:
     """Carries the messages of one direction exactly once and in order over two lossy wires.
 
-    The sender keeps every unacknowledged message and sends it again after a timeout that doubles; the
-    receiver acknowledges each segment by its sequence number, also the ones it already has, and hands on
-    what is in order. It gives up where the link is down for good, and where somebody may be keeping
-    packets from getting through for ever (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
+    The sender keeps every unacknowledged message and sends it again after a timeout that doubles, and that counts
+    from when the packet has left: what waits in the sender's own queue is not sent twice. The receiver acknowledges
+    each segment by its sequence number, also the ones it already has, and hands on what is in order. It gives up
+    where the link is down for good, and where somebody may be keeping packets from getting through for ever
+    (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class ReliableChannel:
         if self._may_go and (self._forward.gone or (self._backward.gone and count >= UNHEARD)):
             return  # it would send for ever, and no deadlock would be seen
         wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
-        due = self._environment.now + wait
+        due = self._forward.idle_at() + wait
         self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
 
     def _timeout(self, message: Message) -> float:

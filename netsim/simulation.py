@@ -1,7 +1,7 @@
 """A run to be, as data: a problem, a topology, links, an algorithm, and who listens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary, PublicKnowledge
 from netsim.algorithms import Algorithm, Setting
 from netsim.checks import whole
+from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError
 from netsim.execution import Execution
@@ -120,6 +121,14 @@ class Simulation:
         smoothness = tuple(f.smoothness for f in self.problem.objectives)
         return Setting(self.topology.agents, self.problem.dimension, smoothness, releases, self.topology)
 
+    def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
+        """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
+        claim = self.algorithm.claim(adjacency, self.setting(releases), delta)
+        if claim is None or not self.forgetful:
+            return claim
+        why = f"agents {sorted(self.forgetful)} may begin anew without their state: the formula counts one life"
+        return replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, why))
+
     def public(self) -> PublicKnowledge:
         """What everybody knows; holds no objective."""
         return PublicKnowledge(
@@ -135,6 +144,7 @@ class Simulation:
             query_times=tuple(_query_time(self.compute_law(i)) for i in range(self.topology.agents)),
             patience=self.patience,
             forgetful=self.forgetful,
+            repeats=any(law.repeats for law in (self.links, *self.link_laws.values())),
             codec=self.codec,
         )
 

@@ -97,6 +97,10 @@ class Wire(Tally, ABC):
     def send(self, packet: Packet) -> None:
         """Put a packet on the air; it arrives, is dropped, or is lost."""
 
+    def idle_at(self) -> float:
+        """When all that it was given has left the sender, in seconds."""
+        return self._environment.now
+
     @property
     def may_go(self) -> bool:
         """Whether the link is ever down."""
@@ -250,6 +254,13 @@ class RoughWire(Wire):
             return
         end = self.middle or (self.arrive if self._downlink is None else self._come_down)
         self._environment.call_at(arrival, end, packet)
+
+    def idle_at(self) -> float:
+        idle = self._environment.now
+        for pipe in (self._uplink, self._pipe):
+            if pipe is not None and pipe.free_at > idle:
+                idle = pipe.free_at
+        return idle
 
     @property
     def may_go(self) -> bool:

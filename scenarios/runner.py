@@ -263,9 +263,7 @@ class _Session:
         assert spec is not None
         assert pair is not None
         simulation = subject.simulation
-        claim = simulation.algorithm.claim(
-            self.experiment.adjacency, simulation.setting(run.largest_activations), subject.delta
-        )
+        claim = simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
         if claim is None:
             return None
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
@@ -330,7 +328,7 @@ def _hint(error: Exception, scenario: Scenario) -> str:
     where = loose[0]
     return (
         f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits "
-        f"forever. Set {where}.reliable: true, or let exchanges go on without it: exchange.deadline."
+        f"forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at exchange.deadline.)"
     )
 
 

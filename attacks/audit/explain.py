@@ -106,6 +106,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
+    if agent in sample.view.public.forgetful:
+        raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
     told = _replayed(sample, agent, true, "the hypothesis that was simulated")
     foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)

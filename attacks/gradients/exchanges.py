@@ -15,25 +15,35 @@ class Exchanges:
 
     @cached_property
     def told(self) -> dict[tuple[int, int], Values]:
-        """What was told, by agent and number of the exchange, from 0."""
+        """What was told, by agent and number of the exchange, from 0: as it was sent, or (at a door) delivered."""
         told: dict[tuple[int, int], Values] = {}
+        delivered: dict[tuple[int, int], Values] = {}
         for row in self._view.transcript:
             if row.kind == "exchange" and row.event != "closed":
-                told.setdefault((row.sender, row.number), row.values)
-        return told
+                known = delivered if row.event == "received" else told
+                known.setdefault((row.sender, row.number), row.values)
+        return delivered | told
 
     def taken(self, agent: int) -> dict[int, list[Values]]:
         """What the agent took from its neighbors, in their order, by number; only where all of it is known.
 
-        Where exchanges may end without some messages (`netsim.patience`), that is known at the agent's door alone:
-        it is read off the order of arrivals and closings.
+        At the agent's door that is what was delivered. Elsewhere it is what the neighbors told, unless exchanges may
+        end without some messages (`netsim.patience`): then nobody else knows.
         """
-        if self._view.public.patience.endless:
-            return self._all_told(agent)
-        return self._closed(agent) if agent in self._view.adversary.doors else {}
+        at_door = agent in self._view.adversary.doors
+        if not self._view.public.patience.endless:
+            return self._closed(agent) if at_door else {}
+        return self._complete(agent, self._delivered(agent) if at_door else self.told)
 
-    def _all_told(self, agent: int) -> dict[int, list[Values]]:
-        told, neighbors = self.told, self._view.public.neighbors[agent]
+    def _delivered(self, agent: int) -> dict[tuple[int, int], Values]:
+        delivered: dict[tuple[int, int], Values] = {}
+        for row in self._view.at_node(agent):
+            if row.kind == "exchange" and row.event == "received":
+                delivered.setdefault((row.sender, row.number), row.values)
+        return delivered
+
+    def _complete(self, agent: int, told: dict[tuple[int, int], Values]) -> dict[int, list[Values]]:
+        neighbors = self._view.public.neighbors[agent]
         numbers = [k for i, k in told if i == neighbors[0]]
         return {k: [told[j, k] for j in neighbors] for k in numbers if all((j, k) in told for j in neighbors)}
 

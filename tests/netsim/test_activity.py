@@ -10,10 +10,11 @@ from attacks.gradients import infer
 from attacks.replay import replay
 from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, PrivateGradientDescent, Recal
-from netsim.errors import DeadlockError, ScenarioError, StalledError, TranscriptError
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
+from netsim.claims import Adjacency
+from netsim.errors import DeadlockError, ProtocolError, ScenarioError, StalledError, TranscriptError
 from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
+from netsim.links import AccessLaw, LinkLaw
 from netsim.node import Node
 from netsim.outages import RandomOutages, Scheduled, either
 from netsim.patience import Patience
@@ -205,7 +206,8 @@ def test_a_token_that_is_lost_with_its_holder_is_named():
         ).run()
 
 
-def test_agents_that_begin_anew_for_ever_are_named():
+def test_agents_that_begin_anew_for_ever_are_named(monkeypatch):
+    monkeypatch.setattr("netsim.execution.FRUITLESS", 1_000)
     often = Downtime(RandomOutages(0.01, 0.01), "restart_without_state")
     with pytest.raises(StalledError, match=r"began anew 1,000 times.*none closed a round"):
         simulation(
@@ -292,3 +294,72 @@ def test_what_is_down_for_good_asks_no_more():
     flips = list(either(Scheduled(((2.5, np.inf),)).changes(Streams(0).plain("y")), endless))
     assert flips[-1] <= 2.5
     assert len(flips) % 2 == 1
+
+
+# ── ends ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_run_is_over_when_the_last_who_is_left_begins_anew_or_is_gone():
+    slow = {"compute_laws": {1: ConstantDelay(1.0)}}
+    anew = Downtime(Scheduled(((4.5, 4.6),)), "restart_without_state")
+    run = simulation(descent(5), ring(5), downtimes={1: anew}, **slow).run()
+    assert run.activations[0] == 5
+    assert run.time < 4.7
+    for effect in ("restart_with_state", "restart_without_state", "offline"):
+        gone = Downtime(Scheduled(((0.02, np.inf),)), effect)
+        run = simulation(descent(5), ring(5), patience=Patience(0.05), downtimes={1: gone}).run()
+        assert run.activations[0] == 5
+
+
+def test_a_straggler_outlasts_many_restarts():
+    often = Downtime(RandomOutages(0.05, 0.05), "restart_without_state")
+    run = simulation(descent(3), ring(5), compute_laws={3: ConstantDelay(200.0)}, downtimes={1: often}).run()
+    assert run.activations[3] == 2 or run.activations[3] == 3
+
+
+def test_a_claim_speaks_of_one_life():
+    sound = PrivateGradientDescent(10, Constant(0.1), Constant(1.0), Clip(0.5))
+    anew = Downtime(Scheduled(((4.5, 4.6),)), "restart_without_state")
+    adjacency = Adjacency(np.inf, "any")
+    claim = simulation(sound, ring(5)).claim(adjacency, 10, 0.0)
+    assert claim.epsilon is not None
+    failed = simulation(sound, ring(5), downtimes={1: anew}).claim(adjacency, 10, 0.0)
+    assert failed.epsilon is None
+    assert "agents [1] may begin anew" in failed.failed_conditions[-1]
+
+
+@dataclass(frozen=True)
+class Alternating(Algorithm):
+    """One exchange in five has one more field."""
+
+    async def run(self, node: Node) -> None:
+        for k in range(20):
+            heard = await node.exchange(x=node.zeros(), **({"extra": node.zeros()} if k % 5 == 3 else {}))
+            await node.gradient(node.zeros())
+            heard.values("extra" if k % 5 == 3 else "x")
+            node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize("patience", [Patience(), Patience(0.02)])
+def test_exchanges_that_no_longer_fit_together_are_named(patience):
+    anew = {1: Downtime(Scheduled(((0.05, 0.08),)), "restart_without_state")}
+    options = {"compute": ConstantDelay(0.01), "downtimes": anew, "patience": patience, "measure": False}
+    if patience.endless:
+        with pytest.raises(ProtocolError, match=r"wants 'extra' of exchange \d+, in which agent \d sent \['x'\]"):
+            simulation(Alternating(), ring(5), **options).run()
+    else:
+        assert max(simulation(Alternating(), ring(5), **options).run().activations) >= 20
+
+
+def test_what_waits_in_the_senders_queue_is_not_sent_twice():
+    """Timeouts count from when a packet has left: a slow access line delays, and nothing multiplies."""
+    narrow = LinkLaw(reliable=True)
+    wide = simulation(descent(5), complete(5), narrow).run()
+    for uplink in (1e4, 1e3):
+        run = simulation(descent(5), complete(5), narrow, access=AccessLaw(uplink=uplink)).run()
+        assert same(run, wide)
+        assert run.traffic["packets_sent"] < 3 * wide.traffic["packets_sent"]
+    eager = LinkLaw(bandwidth=1000.0, timeout=1e-4, reliable=True)
+    run = simulation(descent(5), complete(5), eager).run()
+    assert same(run, wide)
+    assert run.time < 20

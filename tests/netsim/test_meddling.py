@@ -100,7 +100,8 @@ def test_where_it_sits():
 @pytest.mark.parametrize(
     ("meddler", "bare", "tagged"),
     [
-        (Meddler("m", "all", (Drop(0.1),)), True, True),
+        (Meddler("m", "all", (Drop(0.1),)), False, False),
+        (Meddler("m", "all", (Drop(),)), True, True),
         (Meddler("m", "all", (Alter(FlipSign()),)), False, True),
         (Meddler("m", "all", (Drop(),), end=9.0), False, False),
         (Meddler("m", "all", (Delay(9.0), Replay())), False, False),
