@@ -8,17 +8,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
-from netsim.pcapng import export
 from netsim.selection import Selection
 from netsim.spool import SpooledTranscript
 from netsim.transcript import EVERYBODY, Place
-from scenarios.schema.messages import MessageSpec
+
+if TYPE_CHECKING:
+    from scenarios.schema.messages import MessageSpec
 
 MANIFEST = "manifest.json"
 NAMED = 20
@@ -53,11 +53,15 @@ class Traced:
         except (KeyError, TypeError, ValueError):
             return None
 
-    def messages(self) -> MessageSpec:
+    def messages(self) -> "MessageSpec":
         """Codec and header of the run; without a manifest, the default ones.
 
         You get a `TranscriptError` for a manifest that says what no scenario can.
         """
+        from pydantic import ValidationError
+
+        from scenarios.schema.messages import MessageSpec  # takes its time to load
+
         try:
             scenario: dict[str, Any] = {} if self.manifest is None else self.manifest["scenario"]
             return MessageSpec.model_validate(scenario.get("messages", {}))
@@ -100,6 +104,8 @@ class Traced:
         You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all was heard at doors
         and these were not asked for, and for rows that are not of these messages.
         """
+        from netsim.pcapng import export
+
         if place is None and _any(rows.select(place="node")) and not _any(rows.select(place="link")):
             raise TranscriptError("--pcapng: none of these rows was heard on a link; --place node exports the others")
         spec = self.messages()

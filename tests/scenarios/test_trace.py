@@ -16,7 +16,7 @@ from netsim.messages import Kind, Message, Segment
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.transcript import COLUMNS, Transcript
-from scenarios.cli import app
+from scenarios.cli import app, console
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
 from scenarios.totals import Totals
@@ -384,9 +384,10 @@ def test_an_empty_answer_says_why(folder, words, why):
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("place", [None, "link", "node"])
-def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place):
+def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
+    monkeypatch.setattr(console, "_width", width)
     words = [] if place is None else ["--place", place]
-    told = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words], env={"COLUMNS": str(width)})
+    told = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words])
     assert max(map(len, told.stdout.splitlines()[:-1])) <= width
     assert "…" not in told.stdout.splitlines()[1]
     rows = Transcript.read(doors / "transcript-plain.parquet").records
@@ -396,8 +397,10 @@ def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place):
             assert f"{name}={np.linalg.norm(value[0]):.4g}" in told.stdout
 
 
-def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder):
+def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder, monkeypatch):
     words = ["trace", str(folder), "--algorithm", "leaky", "--kind", "direct", "--values"]
-    told = runner.invoke(app, words, env={"COLUMNS": "45"}).output
-    assert "every row: heard on air" in told
-    assert "every row" not in runner.invoke(app, words, env=WIDE).output
+    for width, left_out in ((45, True), (200, False)):
+        monkeypatch.setattr(console, "_width", width)
+        told = runner.invoke(app, words).stdout
+        assert ("every row: heard on air" in told) == left_out
+        assert ("on air  direct" in told) != left_out
