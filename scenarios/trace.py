@@ -1,6 +1,7 @@
 """The command `netsim trace`."""
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,6 +16,9 @@ WRONG_INPUT = 2
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.messages.Kind`, which takes its time to load."""
 PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
+ROWS = 20
+USES = {"--pcapng": ("--replica",), "--summary": ("--json",), "--json": ("--values", "--limit")}
+"""The ways to tell rows, the first of those given; and which options each has a use for."""
 AGENT = "number of an agent; may be given several times"
 
 
@@ -42,10 +46,10 @@ def trace(
     number: Annotated[
         list[int] | None, typer.Option(help="The sender's count of messages of that kind.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Rows to show; 0: all.")] = 20,
-    replica: Annotated[int, typer.Option(min=0, help="Whose values.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
+    replica: Annotated[int | None, typer.Option(min=0, help="Whose values.", show_default="0")] = None,
     values: Annotated[bool, typer.Option("--values", help="Show values, not norms.")] = False,
-    summary: Annotated[bool, typer.Option("--summary", help="Count all rows, by link and kind.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Count all chosen rows, by link and kind.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
     pcapng: Annotated[
         Path | None,
@@ -57,49 +61,65 @@ def trace(
     Exit status: 0 done, 2 wrong input.
     """
     from netsim.errors import NetsimError, ScenarioError, TranscriptError
-    from scenarios.tracing import Traced, refused
+    from netsim.selection import Selection
+    from scenarios.tracing import Traced, refused, selection
 
     try:
+        ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json}
+        together({**ways, "--values": values, "--limit": limit, "--replica": replica})
+        by = selection(
+            Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
+        )
         traced = Traced.open(place, algorithm)
-        if replica >= traced.rows.replicas:
-            raise ScenarioError("replica", replica, "no such replica", f"0 … {traced.rows.replicas - 1}")
-        rows = traced.rows.select(
-            since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number
-        )  # fmt: skip
-        traced.check({"from": sender, "to": receiver}, rows)
+        traced.has_replica(replica or 0)
+        rows = traced.rows.narrowed(by)
+        nothing = traced.check(rows, by)
         if pcapng is not None:
-            _export(rows, pcapng, replica, at or "link")
+            count = traced.export(rows, pcapng, replica or 0, at)
+            _console().print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
         elif summary:
             _summarize(rows, as_json)
         elif as_json:
-            _objects(rows, limit, values)
+            _objects(rows, ROWS if limit is None else limit, values)
         else:
-            _show(rows, limit, replica, values)
+            _show(rows, ROWS if limit is None else limit, replica or 0, values)
+        _remark(nothing)
+        _remark(f"The spool was {rows.note}." if rows.note else "")
     except (ScenarioError, TranscriptError) as error:
-        if isinstance(error, ScenarioError):
-            error = ScenarioError(f"--{error.field}", error.value, error.problem, error.allowed)
         _refuse(f"{type(error).__name__}: {refused(error, place)}")
     except NetsimError as error:
         _refuse(str(error))
 
 
-def _show(rows: "SpooledTranscript", limit: int, replica: int, values: bool) -> None:
-    from scenarios.tracing import table
+def together(given: "Mapping[str, object]") -> None:
+    """You get a `TranscriptError` for what would be ignored: an option of no use to the way in which rows are told,
+    or a second way. Of `given`, None and False are what was not given.
+    """
+    from netsim.errors import TranscriptError
 
-    shown, totals, more = table(rows, limit, replica, values)
+    told = [name for name, value in given.items() if value is not None and value is not False]
+    way = next((way for way in USES if way in told), None)
+    for name in told:
+        if way is not None and name != way and name not in USES[way]:
+            uses = " and ".join(USES[way])
+            raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
+
+
+def _show(rows: "SpooledTranscript", limit: int, replica: int, values: bool) -> None:
+    from scenarios.listing import table
+
     console = _console()
+    shown, totals, more = table(rows, limit, replica, values, console.width)
     if totals.rows:
         console.print(shown)
     rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
     console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
-    if rows.note:
-        console.print(f"The spool was {rows.note}.", highlight=False, soft_wrap=True)
 
 
 def _objects(rows: "SpooledTranscript", limit: int, values: bool) -> None:
     from itertools import islice
 
-    from scenarios.tracing import as_json
+    from scenarios.listing import as_json
 
     console = _console()
     try:
@@ -111,27 +131,24 @@ def _objects(rows: "SpooledTranscript", limit: int, values: bool) -> None:
 
 
 def _summarize(rows: "SpooledTranscript", as_json: bool) -> None:
-    from scenarios.tracing import Totals
+    from scenarios.totals import Totals
 
     totals, console = Totals.of(rows), _console()
     if as_json:
         console.print(totals.as_json(), highlight=False, markup=False, soft_wrap=True)
         return
-    if totals.rows:
-        console.print(totals.talkers())
+    for table in totals.tables():
+        if table.row_count:
+            console.print(table)
     console.print(totals.sentence(), highlight=False, soft_wrap=True)
 
 
-def _export(rows: "SpooledTranscript", path: Path, replica: int, place: Literal["link", "node"]) -> None:
-    from netsim.errors import ScenarioError
-    from netsim.pcapng import export
+def _remark(text: str) -> None:
+    """Apart from what was asked, so that JSON stays JSON."""
+    from scenarios.cli import problems
 
-    try:
-        count = export(rows, path, replica=replica, place=place)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ScenarioError("pcapng", str(path), f"cannot be written ({why})", "a file to write to") from None
-    _console().print(f"{count:,} packets in {path}", highlight=False, markup=False, soft_wrap=True)
+    if text:
+        problems.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _console() -> Console:

@@ -5,245 +5,269 @@ Nothing is loaded: rows are read until enough are shown; a summary reads times, 
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.selection import Selection
 from netsim.spool import SpooledTranscript
-from netsim.transcript import COLUMNS, EVERYBODY, Record
+from netsim.transcript import EVERYBODY, Place
 
-TALKERS = 10
-"""Links that a summary names."""
+if TYPE_CHECKING:
+    from scenarios.schema.messages import MessageSpec
+
+MANIFEST = "manifest.json"
+NAMED = 20
+"""Agents that a message lists."""
+ALL = "`transcript.replicas: all` in the scenario keeps them all"
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A transcript on disk and, where its folder's manifest says so, how many agents there were."""
+    """A transcript on disk and, where there is one, the manifest of its results folder."""
 
     rows: SpooledTranscript
-    agents: int | None
+    manifest: dict[str, Any] | None
 
     @classmethod
     def open(cls, place: Path, algorithm: str | None = None) -> "Traced":
-        """A results folder (and which algorithm of it), a Parquet file or a spool.
+        """A results folder (and which algorithm of it), a folder of spools, a Parquet file or a spool.
 
-        You get a `ScenarioError` for an algorithm that is not there or not said, a `TranscriptError` for a file that
-        is no transcript.
+        You get a `ScenarioError` for an algorithm that is not there, a `TranscriptError` where one has to be chosen,
+        and for a file that is no transcript.
         """
-        if not place.is_dir():
-            return cls(SpooledTranscript.open(place), _agents(place))
-        found = transcripts(place)
-        if not found:
-            raise ScenarioError(
-                "folder", str(place), "holds no transcript", "a results folder, a .parquet or .spool file"
-            )
-        if algorithm is None and len(found) > 1:
-            raise ScenarioError("algorithm", None, "the folder has several transcripts", ", ".join(found))
-        slug = next(iter(found)) if algorithm is None else algorithm
-        if slug not in found:
-            raise ScenarioError("algorithm", slug, "no transcript of it", ", ".join(found))
-        return cls(SpooledTranscript.open(found[slug]), _agents(found[slug]))
+        file = _chosen(place, algorithm) if place.is_dir() else place
+        if file is place and algorithm is not None:
+            raise TranscriptError(f"{place}: one transcript already; --algorithm chooses among those of a folder")
+        return cls(SpooledTranscript.open(file), _manifest(file))
 
-    def check(self, asked: dict[str, list[int] | None], chosen: SpooledTranscript) -> None:
-        """You get a `ScenarioError` for an agent that was not there.
+    @property
+    def agents(self) -> int | None:
+        """How many there were, where the manifest says so."""
+        try:
+            return None if self.manifest is None else int(self.manifest["problem"]["agents"])
+        except (KeyError, TypeError, ValueError):
+            return None
 
-        Where no manifest says who was there, only if no row was chosen: who was heard is then looked for.
+    def messages(self) -> "MessageSpec":
+        """Codec and header of the run; without a manifest, the default ones.
+
+        You get a `TranscriptError` for a manifest that says what no scenario can.
         """
-        present: set[int] | None = None if self.agents is None else set(range(self.agents))
-        for name, agents in asked.items():
-            for agent in agents or ():
-                if present is None:
-                    if next(iter(chosen.columns()), None) is not None:
-                        return
-                    present = _heard(self.rows)
-                if agent not in present and agent != EVERYBODY:
-                    raise ScenarioError(name, agent, "no such agent", _listed(sorted(present)))
+        from pydantic import ValidationError
+
+        from scenarios.schema.messages import MessageSpec  # takes its time to load
+
+        try:
+            scenario: dict[str, Any] = {} if self.manifest is None else self.manifest["scenario"]
+            return MessageSpec.model_validate(scenario.get("messages", {}))
+        except (KeyError, AttributeError, ValidationError):
+            raise TranscriptError(f"{MANIFEST} of {self.rows.path}: its scenario has no messages to go by") from None
+
+    def has_replica(self, index: int) -> None:
+        """You get a `ScenarioError` where the transcript lacks it, with what would keep it."""
+        if index < self.rows.replicas:
+            return
+        allowed = f"0 … {self.rows.replicas - 1}"
+        if self.rows.replicas == 1 and self._replicas() != 1:
+            allowed += f"; {ALL}"
+        raise ScenarioError("--replica", index, "the transcript has no such replica", allowed)
+
+    def _replicas(self) -> Any:
+        try:
+            return None if self.manifest is None else self.manifest["scenario"]["replicas"]
+        except (KeyError, TypeError):
+            return None
+
+    def check(self, chosen: SpooledTranscript, by: Selection) -> str:
+        """Why no row was chosen, if that is so and can be said; else "".
+
+        You get a `ScenarioError` for an agent that was not there. Where no manifest says who was there, only if no
+        row was chosen: who was heard is then looked for.
+        """
+        if self.agents is not None:
+            _present(by, range(self.agents))
+        if _any(chosen):
+            return ""
+        heard = Heard.of(self.rows)
+        if self.agents is None:
+            _present(by, sorted(heard.agents))
+        return heard.without(by)
+
+    def export(self, rows: SpooledTranscript, path: Path, replica: int, place: Place | None) -> int:
+        """Write what was heard on links, or at this place, for Wireshark; returns how many packets.
+
+        You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all was heard at doors
+        and these were not asked for, and for rows that are not of these messages.
+        """
+        from netsim.pcapng import export
+
+        if place is None and _any(rows.select(place="node")) and not _any(rows.select(place="link")):
+            raise TranscriptError("--pcapng: none of these rows was heard on a link; --place node exports the others")
+        spec = self.messages()
+        packets = (row for row in rows if row.event != "closed")
+        options: dict[str, Any] = {"codec": spec.codec.build(), "header_bytes": spec.header}
+        try:
+            return export(packets, path, replica=replica, place=place or "link", **options)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ScenarioError("--pcapng", str(path), f"cannot be written ({why})", "a file to write to") from None
+        except TranscriptError as error:
+            if self.manifest is not None:
+                raise
+            raise TranscriptError(
+                f"{error}. No {MANIFEST} beside {self.rows.path} says how its messages were sent, so this took them "
+                "for float64 with a header of 20 bytes; trace it in its results folder"
+            ) from None
+
+
+# ── what is there ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chosen(place: Path, algorithm: str | None) -> Path:
+    found = transcripts(place)
+    if not found:
+        raise TranscriptError(f"{place}: holds no transcript; give a results folder, a .parquet or a .spool file")
+    if algorithm is None:
+        if len(found) > 1:
+            raise TranscriptError(f"{place}: several transcripts; choose one with --algorithm: {', '.join(found)}")
+        return next(iter(found.values()))
+    if algorithm not in found:
+        raise ScenarioError("--algorithm", algorithm, "no transcript of it", ", ".join(found))
+    return found[algorithm]
 
 
 def transcripts(folder: Path) -> dict[str, Path]:
     """The transcripts of a results folder by the slug of their algorithm: files, and spools that have no file.
 
-    Of several spools of one algorithm each is called SLUG.NAME, after its adversary.
+    Of several spools of one algorithm each is called SLUG.NAME, after its adversary. In a folder that has none of
+    these, the spools that lie in it by their names; one alone in transcript-SLUG by its slug.
     """
     found = {path.stem.removeprefix("transcript-"): path for path in folder.glob("transcript-*.parquet")}
     for inner in folder.glob("transcript-*/"):
         slug, spools = inner.name.removeprefix("transcript-"), sorted(inner.glob("*.spool"))
         if slug not in found:
             found |= {slug if len(spools) == 1 else f"{slug}.{path.stem}": path for path in spools}
-    return dict(sorted(found.items()))
+    spools, name = sorted(folder.glob("*.spool")), folder.resolve().name
+    if not found and len(spools) == 1 and name.startswith("transcript-"):
+        return {name.removeprefix("transcript-"): spools[0]}
+    return dict(sorted(found.items())) or {path.stem: path for path in spools}
 
 
-def _agents(file: Path) -> int | None:
-    for folder in (file.parent, file.parent.parent):
+def _manifest(file: Path) -> dict[str, Any] | None:
+    """Of the results folder a transcript lies in; a spool's is one further up."""
+    folder = file.resolve().parent
+    spooled = file.suffix == ".spool" and folder.name.startswith("transcript-")
+    for one in (folder, folder.parent) if spooled else (folder,):
         try:
-            manifest: Any = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            return int(manifest["problem"]["agents"])
-        except (OSError, ValueError, KeyError, TypeError):
+            manifest: Any = json.loads((one / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
             continue
+        if isinstance(manifest, dict):
+            return manifest  # pyright: ignore[reportUnknownVariableType]
     return None
-
-
-def _heard(rows: SpooledTranscript) -> set[int]:
-    heard: set[int] = set()
-    for part in rows.columns():
-        heard.update(np.unique(part["sender"]).tolist(), np.unique(part["receiver"]).tolist())
-    return heard - {EVERYBODY}
-
-
-def _listed(agents: list[int]) -> str:
-    if agents and agents == list(range(len(agents))):
-        return f"0 … {agents[-1]}"
-    return ", ".join(map(str, agents[:20])) + (", …" if len(agents) > 20 else "") or "none: nothing was heard"
-
-
-# ── rows ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def table(rows: SpooledTranscript, limit: int, replica: int, values: bool) -> tuple[Table, "Totals", bool]:
-    """The first rows as a table (all, for a limit of 0), what they come to, and whether there are more."""
-    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("time (s)", "from", "to"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("heard")
-    shown.add_column("kind")
-    for name in ("number", "attempt", "bytes"):
-        shown.add_column(name, justify="right")
-    shown.add_column("values" if values else "‖·‖₂ of the fields", overflow="fold")
-    totals, read = Totals(), iter(rows)
-    for row in islice(read, limit or None):
-        totals.add(row)
-        shown.add_row(*_cells(row, replica, values))
-    return shown, totals, next(read, None) is not None
-
-
-def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
-    yield f"{row.time:.6f}"
-    yield str(row.sender)
-    yield "all" if row.receiver == EVERYBODY else str(row.receiver)
-    yield row.event if row.place == "node" else "on air"
-    yield row.kind
-    yield "" if row.number < 0 else str(row.number)
-    yield str(row.attempt)
-    yield f"{row.size:,}"
-    told = (f"{name}={_told(value[replica], values)}" for name, value in sorted(row.values.items()))
-    yield "  ".join(told).replace("[", "\\[")
-
-
-def _told(vector: Any, values: bool) -> str:
-    return f"[{', '.join(f'{one:.6g}' for one in vector)}]" if values else f"{np.linalg.norm(vector):.4g}"
-
-
-def as_json(row: Record, values: bool) -> str:
-    """One row as a JSON object: its columns, and per field the norm in each replica, or the values themselves.
-
-    Numbers that JSON has no words for are the texts "inf", "-inf", "nan".
-    """
-    whole: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS}
-    key = "values" if values else "norms"
-    whole[key] = {
-        name: _finite((value if values else np.linalg.norm(value, axis=1)).tolist())
-        for name, value in sorted(row.values.items())
-    }
-    return json.dumps(whole | {"time": _finite(row.time)}, ensure_ascii=False, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_finite(one) for one in cast(list[Any], value)]
-    return value if math.isfinite(value) else str(value)
-
-
-# ── sums ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass
-class Totals:
-    """What rows come to: how many, bytes, from when to when, and (rows, bytes) per link and kind."""
-
-    rows: int = 0
-    bytes: int = 0
-    first: float = math.inf
-    last: float = -math.inf
-    links: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict[tuple[int, int], tuple[int, int]])
-    kinds: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-    @classmethod
-    def of(cls, rows: SpooledTranscript) -> "Totals":
-        """Of all rows, in bounded memory; values are not read."""
-        totals = cls()
-        for part in rows.columns():
-            totals._add_columns(part)
-        return totals
-
-    def add(self, row: Record) -> None:
-        """One more row."""
-        self._count(row.sender, row.receiver, row.kind, 1, row.size)
-        self.first, self.last = min(self.first, row.time), max(self.last, row.time)
-
-    def _add_columns(self, part: dict[str, Any]) -> None:
-        if not len(part["time"]):
-            return
-        self.first, self.last = min(self.first, part["time"].min()), max(self.last, part["time"].max())
-        kinds, kind = np.unique(part["kind"].astype(str), return_inverse=True)
-        receivers = int(part["receiver"].max()) - EVERYBODY + 1
-        key = (part["sender"] * receivers + part["receiver"] - EVERYBODY) * len(kinds) + kind
-        keys, group = np.unique(key, return_inverse=True)
-        sizes = np.zeros(len(keys), np.int64)
-        np.add.at(sizes, group, part["size"])
-        rows = np.bincount(group, minlength=len(keys))
-        for one, count, size in zip(keys.tolist(), rows.tolist(), sizes.tolist(), strict=True):
-            link, what = divmod(one, len(kinds))
-            sender, receiver = divmod(link, receivers)
-            self._count(sender, receiver + EVERYBODY, str(kinds[what]), count, size)
-
-    def _count(self, sender: int, receiver: int, kind: str, rows: int, size: int) -> None:
-        self.rows, self.bytes = self.rows + rows, self.bytes + size
-        for counts, key in ((self.links, (sender, receiver)), (self.kinds, kind)):
-            counts = cast(dict[Any, tuple[int, int]], counts)
-            known = counts.get(key, (0, 0))
-            counts[key] = known[0] + rows, known[1] + size
-
-    def sentence(self) -> str:
-        """Rows, bytes and span."""
-        span = f", {self.first:.6g} … {self.last:.6g} s" if self.rows else ""
-        return f"{self.rows:,} row{'s' * (self.rows != 1)}, {self.bytes:,} bytes{span}"
-
-    def talkers(self) -> Table:
-        """The links with most bytes, and every kind."""
-        shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        shown.add_column("link or kind", no_wrap=True)
-        for name in ("rows", "bytes", "share of bytes"):
-            shown.add_column(name, justify="right")
-        most = sorted(self.links.items(), key=lambda item: (-item[1][1], item[0]))[:TALKERS]
-        named = [(f"{i} → {'all' if j == EVERYBODY else j}", counts) for (i, j), counts in most]
-        for name, (rows, size) in [*named, *sorted(self.kinds.items())]:
-            shown.add_row(name, f"{rows:,}", f"{size:,}", f"{size / max(1, self.bytes):.1%}")
-        return shown
-
-    def as_json(self) -> str:
-        """Everything as one JSON object; links as "SENDER-RECEIVER" are in order of bytes."""
-        links = sorted(self.links.items(), key=lambda item: (-item[1][1], item[0]))
-        span = [_finite(float(self.first)), _finite(float(self.last))] if self.rows else None
-        return json.dumps(
-            {
-                "rows": self.rows,
-                "bytes": self.bytes,
-                "span": span,
-                "links": [{"sender": i, "receiver": j, "rows": r, "bytes": b} for (i, j), (r, b) in links],
-                "kinds": {kind: {"rows": r, "bytes": b} for kind, (r, b) in sorted(self.kinds.items())},
-            }
-        )
 
 
 def refused(error: NetsimError, place: Path) -> str:
     """Why a place cannot be traced, with what would do."""
     if isinstance(error, TranscriptError) and not place.exists():
         return f"{place}: no such file or folder"
+    if isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
+        other = place.name.replace("metrics", "transcript", 1)
+        return f"{place}: the metrics of a run, not what was heard; that is in {other}"
     return str(error)
+
+
+# ── what was asked ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def selection(asked: Selection) -> Selection:
+    """The same, checked. You get a `ScenarioError` for times and numbers that no row can have."""
+    for name, time in (("--since", asked.since), ("--until", asked.until)):
+        if math.isnan(time):
+            raise ScenarioError(name, time, "not a time", "virtual seconds")
+    if asked.until <= asked.since:
+        raise ScenarioError("--until", asked.until, f"not after --since = {asked.since:g}", "later times")
+    for number in asked.numbers or ():
+        if number < -1:
+            raise ScenarioError("--number", number, "messages count from 0", "0 or more; -1: without a number")
+    return asked
+
+
+def _present(by: Selection, there: Iterable[int]) -> None:
+    known = list(there)
+    for name, agents, others in (("--from", by.senders, ()), ("--to", by.receivers, (EVERYBODY,))):
+        for agent in sorted(agents or ()):
+            if agent not in known and agent not in others:
+                raise ScenarioError(name, agent, "no such agent", _listed(known))
+
+
+def _listed(agents: list[int]) -> str:
+    if len(agents) > 2 and agents == list(range(len(agents))):
+        return f"0 … {agents[-1]}"
+    names = ["all (-1)" if agent == EVERYBODY else str(agent) for agent in agents[:NAMED]]
+    return ", ".join(names) + (", …" if len(agents) > NAMED else "") or "none: nothing was heard"
+
+
+def _any(rows: SpooledTranscript) -> bool:
+    return next((True for part in rows.columns() if len(part["time"])), False)
+
+
+@dataclass
+class Heard:
+    """What a whole transcript has: who sent to whom, at which places, of which kinds, from when to when."""
+
+    links: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    places: set[str] = field(default_factory=set[str])
+    kinds: set[str] = field(default_factory=set[str])
+    first: float = math.inf
+    last: float = -math.inf
+
+    @classmethod
+    def of(cls, rows: SpooledTranscript) -> "Heard":
+        """In bounded memory; values are not read."""
+        heard = cls()
+        for part in rows.columns():
+            if len(part["time"]):
+                pairs = np.unique(np.stack([part["sender"], part["receiver"]]), axis=1)
+                heard.links.update(zip(*pairs.tolist(), strict=True))
+                heard.places.update(part["place"].tolist())
+                heard.kinds.update(part["kind"].tolist())
+                heard.first = min(heard.first, float(part["time"].min()))
+                heard.last = max(heard.last, float(part["time"].max()))
+        return heard
+
+    @property
+    def agents(self) -> set[int]:
+        """Who sent or was sent something."""
+        return {agent for link in self.links for agent in link} - {EVERYBODY}
+
+    def without(self, by: Selection) -> str:
+        """Which of what was asked there is nowhere in the transcript, in a sentence; "" where each is somewhere."""
+        if not self.links:
+            return "The transcript has no rows."
+        if by.places is not None and not by.places & self.places:
+            where = "on links" if "link" in by.places else "at doors: no tap sat at an agent, or nothing passed"
+            return f"Nothing was heard {where}."
+        if by.kinds is not None and not by.kinds & self.kinds:
+            return f"The transcript has no such kind; it has {', '.join(sorted(self.kinds))}."
+        if by.since > self.last or by.until <= self.first:
+            return f"The transcript has no such times; it goes from {self.first:.6g} to {self.last:.6g} s."
+        return self._who(by) or "Each of what was asked is in the transcript, but not together."
+
+    def _who(self, by: Selection) -> str:
+        sends = {i: sorted(j for one, j in self.links if one == i) for i in sorted(by.senders or ())}
+        gets = {j: sorted(i for i, one in self.links if one == j) for j in sorted(by.receivers or ())}
+        if any((by.senders is None or i in by.senders) and (by.receivers is None or j in by.receivers)
+               for i, j in self.links):  # fmt: skip
+            return ""
+        told = [
+            f"{i} was heard sending to {_listed(to)}" if to else f"{i} was never heard" for i, to in sends.items()
+        ]
+        if not sends:
+            told = [f"nothing for {j} was heard" if not of else f"{j} heard {_listed(of)}" for j, of in gets.items()]
+        return f"The transcript has no such link: {'; '.join(told[:3])}."

@@ -61,10 +61,14 @@ class SpooledTranscript:
         """
         try:
             with path.open("rb") as file:
-                parquet = file.read(4) == b"PAR1"
-            source = _ParquetFile.open(path) if parquet else _SpoolFile.open(path)
+                begins = file.read(4)
+        except OSError as error:
+            raise TranscriptError(f"{path}: cannot be read ({error.strerror or error})") from error
+        try:
+            source = _ParquetFile.open(path) if begins == b"PAR1" else _SpoolFile.open(path)
         except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-            raise TranscriptError(f"{path}: neither a spool nor a transcript ({error})") from error
+            empty = "" if begins else " (an empty file)"
+            raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}") from error
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
 
     def select(
@@ -188,9 +192,8 @@ class _SpoolFile:
         rest = len(pages) - stop
         closed = pages[stop : stop + len(END)] == END
         dropped = 0 if closed else rest
-        note = f"not closed: {dropped:,} bytes of an unfinished batch were ignored; what came later was never written"
         names = tuple(sorted(fields))
-        return cls(path, head, tuple(index), replicas, names, dropped, "" if closed else note)
+        return cls(path, head, tuple(index), replicas, names, dropped, "" if closed else _unclosed(dropped))
 
     @property
     def rows(self) -> int:
@@ -238,6 +241,11 @@ class _SpoolFile:
             owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
             rows["values"] = values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
         return rows
+
+
+def _unclosed(dropped: int) -> str:
+    torn = f"; {dropped:,} bytes of an unfinished batch were ignored" if dropped else ""
+    return f"not closed: its run was killed or goes on, and what was heard last may be missing{torn}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from typing import get_args
@@ -15,11 +16,12 @@ from netsim.messages import Kind, Message, Segment
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.transcript import COLUMNS, Transcript
-from scenarios.cli import app
+from scenarios.cli import app, console
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
+from scenarios.totals import Totals
 from scenarios.trace import KindName
-from scenarios.tracing import Totals, transcripts
+from scenarios.tracing import transcripts
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -42,7 +44,14 @@ def rows(folder):
 def trace(*words, status=0):
     done = runner.invoke(app, ["trace", *map(str, words)], env=WIDE)
     assert done.exit_code == status, done.output + done.stderr
-    return done.output if status == 0 else done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def remarks(*words):
+    """What is said apart, of a command that succeeds."""
+    done = runner.invoke(app, ["trace", *map(str, words)], env=WIDE)
+    assert done.exit_code == 0, done.output
+    return done.stderr
 
 
 def objects(*words):
@@ -95,14 +104,16 @@ def test_a_row_reads_who_what_when(folder, rows):
 
 def test_a_summary_counts_every_link_and_kind(folder, rows):
     told = json.loads(trace(folder, "--algorithm", "leaky", "--summary", "--json"))
-    assert (told["rows"], told["bytes"]) == (len(rows), sum(r.size for r in rows))
+    assert (told["rows"], told["closed"], set(told["heard"])) == (len(rows), 0, {"air"})
     assert told["span"] == [rows[0].time, rows[-1].time]
-    for link in told["links"]:
+    air = told["heard"]["air"]
+    assert (air["rows"], air["bytes"]) == (len(rows), sum(r.size for r in rows))
+    for link in air["links"]:
         mine = [r.size for r in rows if (r.sender, r.receiver) == (link["sender"], link["receiver"])]
         assert (link["rows"], link["bytes"]) == (len(mine), sum(mine))
-    assert sum(link["rows"] for link in told["links"]) == len(rows)
-    assert told["kinds"]["ack"]["rows"] == sum(r.kind == "ack" for r in rows)
-    sizes = [link["bytes"] for link in told["links"]]
+    assert sum(link["rows"] for link in air["links"]) == len(rows)
+    assert air["kinds"]["ack"]["rows"] == sum(r.kind == "ack" for r in rows)
+    sizes = [link["bytes"] for link in air["links"]]
     assert sizes == sorted(sizes, reverse=True)
     one_by_one = Totals()
     for row in rows:
@@ -145,8 +156,18 @@ def test_a_few_rows_of_very_many_are_not_all_read(tmp_path, monkeypatch):
     [
         (["--algorithm", "leaky", "--to", "9"], "--to = 9: no such agent; allowed: 0 … 5"),
         (["--algorithm", "none"], "--algorithm = 'none': no transcript of it; allowed: leaky, plain, told"),
-        ([], "--algorithm = None: the folder has several transcripts; allowed: leaky, plain, told"),
-        (["--algorithm", "leaky", "--replica", "1"], "--replica = 1: no such replica; allowed: 0 … 0"),
+        (["--algorithm", "leaky", "--from", "-1"], "--from = -1: no such agent; allowed: 0 … 5"),
+        ([], "several transcripts; choose one with --algorithm: leaky, plain, told"),
+        (["--algorithm", "leaky", "--replica", "4"], "`transcript.replicas: all` in the scenario keeps them all"),
+        (["--since", "5", "--until", "1"], "--until = 1.0: not after --since = 5"),
+        (["--since", "nan"], "--since = nan: not a time"),
+        (["--number", "-5"], "--number = -5: messages count from 0"),
+        (["--summary", "--values"], "--values is of no use with --summary"),
+        (["--summary", "--limit", "20"], "--limit is of no use with --summary"),
+        (["--summary", "--replica", "0"], "--replica is of no use with --summary"),
+        (["--json", "--replica", "0"], "--replica is of no use with --json"),
+        (["--pcapng", "a", "--json"], "--json is of no use with --pcapng"),
+        (["--pcapng", "a", "--summary"], "--summary is of no use with --pcapng"),
         (["--algorithm", "leaky", "--pcapng", "none/a.pcapng"], "--pcapng = 'none/a.pcapng': cannot be written"),
     ],
 )
@@ -159,8 +180,18 @@ def test_what_is_not_there_is_said_in_a_line(folder, words, message):
 def test_places_that_hold_no_transcript(folder, tmp_path):
     assert "holds no transcript" in trace(tmp_path, status=2)
     assert "no such file or folder" in trace(tmp_path / "none", status=2)
-    assert "neither a spool nor a transcript" in trace(folder / "report.html", status=2)
-    assert "neither a spool nor a transcript" in trace(folder / "metrics-leaky.parquet", status=2)
+    told = trace(folder / "metrics-leaky.parquet", status=2)
+    assert "the metrics of a run, not what was heard; that is in transcript-leaky.parquet" in told
+    (tmp_path / "empty.spool").touch()
+    (tmp_path / "a.yaml").write_text("name: a scenario\n" * 100)
+    (tmp_path / "cut.parquet").write_bytes((folder / "transcript-leaky.parquet").read_bytes()[:-40])
+    files = [folder / "report.html", tmp_path / "a.yaml", tmp_path / "cut.parquet", tmp_path / "empty.spool"]
+    for file in files:
+        told = trace(file, status=2)
+        why = " (an empty file)" if file.stem == "empty" else ""
+        assert told.strip().endswith(f"neither a spool nor a transcript{why}"), told
+    told = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
+    assert "--algorithm chooses among those of a folder" in told
 
 
 def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
@@ -170,9 +201,14 @@ def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
             spool.hear((1.0, 0, 1, Message(0, "direct", len(name), {})))
     assert set(transcripts(tmp_path)) == {"walk", "talk.ear", "talk.eye"}
     assert objects(tmp_path, "--algorithm", "talk.eye")[0]["number"] == len("talk/eye")
+    assert objects(tmp_path / "transcript-walk") == objects(tmp_path, "--algorithm", "walk")
+    assert objects(tmp_path / "transcript-walk", "--algorithm", "walk") == objects(tmp_path, "--algorithm", "walk")
+    assert "choose one with --algorithm: ear, eye" in trace(tmp_path / "transcript-talk", status=2)
     transcripts(tmp_path)["talk.ear"].rename(tmp_path / "cut.spool")
     (tmp_path / "cut.spool").write_bytes((tmp_path / "cut.spool").read_bytes()[:-12])
-    assert "The spool was not closed" in trace(tmp_path / "cut.spool")
+    for words in ([], ["--summary"], ["--json"], ["--pcapng", tmp_path / "a.pcapng"]):
+        assert "The spool was not closed" in remarks(tmp_path / "cut.spool", *words)
+        assert "not closed" not in trace(tmp_path / "cut.spool", *words)
 
 
 def test_without_a_manifest_agents_are_those_that_were_heard(folder, tmp_path):
@@ -217,3 +253,154 @@ def test_kinds_are_those_of_messages():
 
 def test_help_names_the_command():
     assert "trace" in runner.invoke(app, ["--help"]).output
+
+
+# ── what was heard in several ways ──────────────────────────────────────────────────────────────────────
+
+DOORS = """\
+name: doors
+seed: 1
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 60, dimension: 4, noise: 0.1}, ridge: 0.5}
+topology: {kind: complete, agents: 6}
+links: {delay: {kind: uniform, low: 0.01, high: 0.05}, loss: 0.1}
+exchange: {deadline: 0.04, instead: last_heard}
+messages: MESSAGES
+adversary: {links: LINKS, nodes: [2, 4]}
+algorithms:
+  - {kind: private_gradient_descent, name: plain, rounds: 12}
+attacks: {gradients: false}
+"""
+CODECS = [
+    "{codec: {kind: float32}}",
+    "{codec: {kind: quantizer, bits: 4}, header: 12}",
+    "{codec: {kind: top_k, k: 2}, header: 33}",
+    "{codec: {kind: fixed_point, bits: 10, limit: 8.0}, header: 0}",
+]
+
+
+def ran(path, messages="{}", links="all"):
+    run_scenario(parse(DOORS.replace("MESSAGES", messages).replace("LINKS", links)), path)
+    return Transcript.read(path / "transcript-plain.parquet").records
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory):
+    path = tmp_path_factory.mktemp("doors") / "both"
+    ran(path)
+    return path
+
+
+def test_each_way_to_hear_is_counted_apart(doors):
+    rows = Transcript.read(doors / "transcript-plain.parquet").records
+    told = json.loads(trace(doors, "--summary", "--json"))
+    assert set(told["heard"]) == {"air", "sent", "received"}
+    assert told["closed"] == sum(r.event == "closed" for r in rows) > 0
+    for event, one in told["heard"].items():
+        mine = [r for r in rows if r.event == event]
+        assert (one["rows"], one["bytes"]) == (len(mine), sum(r.size for r in mine))
+        assert sum(link["rows"] for link in one["links"]) == len(mine)
+        assert all(link["sender"] != link["receiver"] for link in one["links"])
+    one_by_one = Totals()
+    for row in rows:
+        one_by_one.add(row)
+    assert json.loads(one_by_one.as_json()) == told
+
+
+def test_shares_of_one_way_to_hear_add_up_and_say_how_many_links_are_left(doors):
+    text = trace(doors, "--summary")
+    told = json.loads(trace(doors, "--summary", "--json"))
+    assert f"… and {len(told['heard']['air']['links']) - 10} more links" in text
+    links, kinds = text.split("kind ")
+    for table in (links, kinds):
+        for way in ("on air", "sent", "received"):
+            lines = [line for line in table.splitlines() if line.startswith(f" {way} ")]
+            assert sum(float(line.split()[-1].rstrip("%")) for line in lines) == pytest.approx(100, abs=1)
+    assert f"{told['closed']} exchanges closed" in text
+
+
+@pytest.mark.parametrize("messages", CODECS)
+def test_any_codec_and_header_is_exported_as_it_was_sent(messages, tmp_path):
+    rows = ran(tmp_path / "a", messages)
+    for place, event in (("link", ("air",)), ("node", ("sent", "received"))):
+        count = sum(r.event in event for r in rows)
+        out = tmp_path / f"{place}.pcapng"
+        assert f"{count} packets" in trace(tmp_path / "a", "--place", place, "--pcapng", out)
+    sizes = [20 + 8 + r.size for r in rows if r.place == "link"]
+    assert captured(tmp_path / "link.pcapng") == sizes
+    whole = (tmp_path / "link.pcapng").read_bytes()
+    trace(tmp_path / "a" / "transcript-plain.parquet", "--place", "link", "--pcapng", tmp_path / "b.pcapng")
+    assert (tmp_path / "b.pcapng").read_bytes() == whole
+    alone = shutil.copy(tmp_path / "a" / "transcript-plain.parquet", tmp_path)
+    told = trace(alone, "--pcapng", tmp_path / "c.pcapng", status=2)
+    assert "float64 with a header of 20 bytes; trace it in its results folder" in told
+
+
+def captured(path):
+    """The lengths of a capture's packets, read from its blocks."""
+    data, at, lengths = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            lengths.append(struct.unpack_from("<I", data, at + 20)[0])
+        at += length
+    return lengths
+
+
+def test_a_spool_in_its_folder_is_exported_by_the_manifest_one_further_up(tmp_path):
+    text = DOORS.replace("MESSAGES", CODECS[0]).replace("LINKS", "all") + "transcript: {spool: kept}\n"
+    run_scenario(parse(text), tmp_path / "a")
+    for name, place in (("spool", tmp_path / "a" / "transcript-plain"), ("file", tmp_path / "a")):
+        trace(place, "--pcapng", tmp_path / name)
+    assert (tmp_path / "spool").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+def test_doors_alone_are_exported_when_that_is_asked(tmp_path):
+    rows = ran(tmp_path / "a", links="[]")
+    told = trace(tmp_path / "a", "--pcapng", tmp_path / "a.pcapng", status=2)
+    assert "none of these rows was heard on a link; --place node exports the others" in told
+    count = sum(r.event != "closed" for r in rows)
+    assert f"{count} packets" in trace(tmp_path / "a", "--place", "node", "--pcapng", tmp_path / "a.pcapng")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--from", 3, "--to", 5], "no such link: 3 was heard sending to 2, 4"),
+        (["--to", -1], "no such link: nothing for -1 was heard"),
+        (["--place", "node"], "Nothing was heard at doors"),
+        (["--kind", "sealed"], "no such kind; it has ack, direct"),
+        (["--since", 1e9], "no such times; it goes from 0 to "),
+        (["--from", 3, "--to", 2, "--number", 10_000], "but not together"),
+    ],
+)
+def test_an_empty_answer_says_why(folder, words, why):
+    for way in ([], ["--json"], ["--summary"]):
+        assert why in remarks(folder, "--algorithm", "leaky", *words, *way)
+    assert remarks(folder, "--algorithm", "leaky") == ""
+
+
+# ── how it looks ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("place", [None, "link", "node"])
+def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
+    monkeypatch.setattr(console, "_width", width)
+    words = [] if place is None else ["--place", place]
+    told = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words])
+    assert max(map(len, told.stdout.splitlines()[:-1])) <= width
+    assert "…" not in told.stdout.splitlines()[1]
+    rows = Transcript.read(doors / "transcript-plain.parquet").records
+    for row in [r for r in rows if place in (None, r.place)][:60]:
+        assert f"{row.time:.6f}" in told.stdout
+        for name, value in row.values.items():
+            assert f"{name}={np.linalg.norm(value[0]):.4g}" in told.stdout
+
+
+def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder, monkeypatch):
+    words = ["trace", str(folder), "--algorithm", "leaky", "--kind", "direct", "--values"]
+    for width, left_out in ((45, True), (200, False)):
+        monkeypatch.setattr(console, "_width", width)
+        told = runner.invoke(app, words).stdout
+        assert ("every row: heard on air" in told) == left_out
+        assert ("on air  direct" in told) != left_out
