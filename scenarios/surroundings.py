@@ -1,4 +1,4 @@
-"""What results say of the network: who hears and meddles where, and in words what is not as it would be by default."""
+"""What results say of the network: who hears and meddles where, and in words what is not at its default."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -72,7 +72,7 @@ def settings(scenario: Scenario) -> list[list[str]]:
         value: object = getattr(scenario, name)
         default: object = Scenario.model_fields[name].get_default(call_default_factory=True)
         if value != default:
-            many = cast("list[object]", value) if isinstance(value, list) else [value]
+            many: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
             rows += [[name.replace("_", " "), _top(one)] for one in many]
     return rows
 
@@ -100,10 +100,11 @@ def _field(model: Model, name: str, value: object, inside: bool) -> str:
     if isinstance(value, Model):
         text = ", ".join([*_kind(value), *_parts(value, inside=True)])
         return f"{word} ({text})" if inside else f"{word}: {text}"
-    entries = cast("list[object]", value) if isinstance(value, list) else []
+    entries: list[object] = cast("list[object]", value) if isinstance(value, list) else []
     if any(isinstance(one, Model) for one in entries):
         return f"{word}: " + ", ".join(_entry(one) for one in entries if isinstance(one, Model))
-    text = _plain(value) + SHORT.get(unit(type(model), name), "")
+    place = bool(entries) and all(isinstance(one, float) for one in entries)
+    text = (f"({_plain(value)})" if place else _plain(value)) + SHORT.get(unit(type(model), name), "")
     return text if name == "seconds" else f"{word} {text}"
 
 
@@ -125,8 +126,8 @@ def _plain(value: object) -> str:
         return ", ".join(shown) + (f" and {len(entries) - MOST} more" if len(entries) > MOST else "")
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 1e12):
+        return f"{int(value):,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
