@@ -11,6 +11,7 @@ An entry is one algorithm's results. Its `audit_status` is one of
 
 import math
 from collections.abc import Mapping
+from statistics import median
 from typing import Any, cast
 
 Result = Mapping[str, Any]
@@ -103,8 +104,8 @@ def listener(results: Result) -> str:
 
 def misled(gradients: Result) -> bool:
     """Whether most estimates are the gradient itself, and some are not: the median alone would hide them."""
-    median, worst = gradients.get("median"), gradients.get("worst")
-    return median is not None and worst is not None and float(median) < EXACT_GRADIENT <= float(worst)
+    middle, worst = gradients.get("median"), gradients.get("worst")
+    return middle is not None and worst is not None and float(middle) < EXACT_GRADIENT <= float(worst)
 
 
 def deadline_note(results: Result, entry: Result) -> str | None:
@@ -121,15 +122,16 @@ def deadline_note(results: Result, entry: Result) -> str | None:
 
 
 def drowned(entry: Result) -> bool:
-    """Whether noise, and nothing else that is known of, ended a run farther from the optimum than it started.
+    """Whether noise, and nothing else that is known of, kept a run farther from the optimum than it started.
 
-    There is noise, nobody meddled, the errors are finite and do not grow any more.
+    There is noise, nobody meddled, and the errors are finite, above 1 in most of the later half, and no larger there
+    than twice what they were before.
     """
     curve = [float(v) for v in cast("list[Any]", _part(entry, "convergence").get("median") or [])]
     if not entry.get("noise") or outside_model(entry) is not None or not all(map(math.isfinite, curve)):
         return False
     half = len(curve) // 2
-    return half > 0 and curve[-1] > 1 and max(curve[half:]) <= 2 * max(curve[:half])
+    return half > 0 and median(curve[half:]) > 1 and max(curve[half:]) <= 2 * max(curve[:half])
 
 
 def _on_radio(results: Result) -> bool:

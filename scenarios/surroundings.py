@@ -100,12 +100,17 @@ def _field(model: Model, name: str, value: object, inside: bool) -> str:
     if isinstance(value, Model):
         text = ", ".join([*_kind(value), *_parts(value, inside=True)])
         return f"{word} ({text})" if inside else f"{word}: {text}"
-    entries: list[object] = cast("list[object]", value) if isinstance(value, list) else []
+    entries = _entries(value)
     if any(isinstance(one, Model) for one in entries):
         return f"{word}: " + ", ".join(_entry(one) for one in entries if isinstance(one, Model))
-    place = bool(entries) and all(isinstance(one, float) for one in entries)
-    text = (f"({_plain(value)})" if place else _plain(value)) + SHORT.get(unit(type(model), name), "")
+    text = _plain(value, SHORT.get(unit(type(model), name), ""))
+    if entries and all(isinstance(one, float) for one in entries):
+        text = f"({text})"  # a place
     return text if name == "seconds" else f"{word} {text}"
+
+
+def _entries(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _entry(model: Model) -> str:
@@ -118,17 +123,18 @@ def _kind(model: Model) -> list[str]:
     return [tag[1].replace("_", " ")] if tag else []
 
 
-def _plain(value: object) -> str:
-    """A number, a word, or a list of those; a pair in a list is a link or an interval, from – to."""
+def _plain(value: object, counted_in: str = "") -> str:
+    """A number, a word, or a list of those, and its unit; a pair in a list is a link or an interval, from – to."""
     if isinstance(value, list):
         entries = cast("list[object]", value)
         shown = [_pair(one) for one in entries[:MOST]]
-        return ", ".join(shown) + (f" and {len(entries) - MOST} more" if len(entries) > MOST else "")
+        return ", ".join(shown) + counted_in + (f" and {len(entries) - MOST} more" if len(entries) > MOST else "")
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 1e12):
-        return f"{int(value):,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")
+        return f"{int(value):,}{counted_in}"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")
+    return text + counted_in
 
 
 def _pair(value: object) -> str:

@@ -294,6 +294,8 @@ def network_facts(net: Result) -> dict[str, Any]:
         "radio": marks.on_radio,
         "heard": count(len(marks.heard)),
         "heard_share": percent(len(marks.heard) / max(1, agents)),
+        "at_ends": len(marks.at_ends),
+        "meddled": len(marks.meddled),
         "sealed": bool(marks.sealed),
         "nodes": ", ".join(map(str, sorted(marks.doors))),
         "insiders": ", ".join(map(str, sorted(marks.insiders))),
