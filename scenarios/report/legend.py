@@ -65,7 +65,7 @@ class Marks:
             (
                 self.tapped & self.sealed,
                 _LINE + _TRIANGLE.format(_OPEN),
-                "tapped, but encrypted: sizes and times only",
+                "tapped, but encrypted: the tap gets sizes and times",
             ),
             (self.at_ends, _LINE, "heard by an agent at its end" if not self.doors else "heard at one of its ends"),
             (quiet, _NOBODY, "neighbors" if self.on_radio else "link nobody hears"),

@@ -110,7 +110,7 @@ def words(network_text):
 
 def test_the_legend_has_what_occurs():
     assert words("") == ["tapped link"]
-    assert words("links: {encrypted: true}") == ["tapped, but encrypted: sizes and times only"]
+    assert words("links: {encrypted: true}") == ["tapped, but encrypted: the tap gets sizes and times"]
     inside = ["heard by an agent at its end", "link nobody hears", "insider: honest but curious agent"]
     assert words("adversary: {insiders: [2]}") == inside
     door = ["heard at one of its ends", "link nobody hears", "agent listened to at its door"]
