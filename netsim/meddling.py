@@ -277,7 +277,8 @@ def check(meddlers: Sequence[Meddler], topology: Topology, law: Callable[[Edge],
 class Deeds:
     """What one meddler did to how many packets, and how many of those that it altered or replayed were rejected.
 
-    Belongs to the truth of a run: no view holds it. `links` are directed.
+    Belongs to the truth of a run: no view holds it. `links` are directed; `start` and `end`, in seconds, are when it
+    acted.
     """
 
     name: str
@@ -287,19 +288,34 @@ class Deeds:
     replayed: int
     altered: int
     rejected: int
+    start: float = 0.0
+    end: float = math.inf
 
     def __str__(self) -> str:
         did = ", ".join(f"{word} {getattr(self, word):,}" for word in ("dropped", "delayed", "replayed", "altered"))
-        return f"{self.name}: {did}; receivers rejected {self.rejected:,}"
+        return f"{self.name}{self._when()}: {did}; receivers rejected {self.rejected:,}"
+
+    def _when(self) -> str:
+        since = f" from {self.start:g} s" if self.start > 0 else ""
+        return since + (f" to {self.end:g} s" if math.isfinite(self.end) else " on" if since else "")
 
 
 def outside_model(deeds: Sequence[Deeds]) -> str | None:
     """The line that every result of a run with meddlers carries; None for a run without."""
     if not deeds:
         return None
-    links = sorted({(min(edge), max(edge)) for one in deeds for edge in one.links})
-    shown = ", ".join(f"{i}–{j}" for i, j in links[:6]) + (f" and {len(links) - 6} more" if len(links) > 6 else "")
+    ways = {edge for one in deeds for edge in one.links}
+    links = sorted({(min(edge), max(edge)) for edge in ways})
+    shown = ", ".join(_link(edge, ways) for edge in links[:6]) + (f" and {len(links) - 6} more" if links[6:] else "")
     where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
     return (
         f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, deeds))})"
     )
+
+
+def _link(edge: Edge, ways: set[Edge]) -> str:
+    """A link as i–j, or with its direction where nobody meddles with the other one; `edge` is (i, j) with i < j."""
+    i, j = edge
+    if {(i, j), (j, i)} <= ways:
+        return f"{i}–{j}"
+    return f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"

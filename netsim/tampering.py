@@ -36,7 +36,7 @@ class Tally:
     def deeds(self) -> Deeds:
         """As data."""
         counts = (self.dropped, self.delayed, self.replayed, self.altered, self.rejected)
-        return Deeds(self.meddler.name, tuple(sorted(self.edges)), *counts)
+        return Deeds(self.meddler.name, tuple(sorted(self.edges)), *counts, self.meddler.start, self.meddler.end)
 
 
 class Meddling:

@@ -25,8 +25,6 @@ from scenarios.trace import trace
 from scenarios.watching import Watcher
 
 Results = dict[str, Any]
-EXACT_GRADIENT = 1e-6
-"""A gradient known to this relative error counts as recovered."""
 REBUILT_SKILL = 0.999
 DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
 COLOURS = {
@@ -183,6 +181,7 @@ app.command()(trace)
 
 
 def _print_verdicts(results: Results) -> None:
+    _print_network(results)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("algorithm")
     for column in ("ε claimed", "ε exact", "ε audited"):
@@ -201,18 +200,33 @@ def _print_verdicts(results: Results) -> None:
     console.print(table)
     if any(map(findings.outside_model, results["algorithms"])):
         console.print("* outside the paper's threat model: an active adversary meddled\n", highlight=False)
+    if (audited := findings.auditor(results)) is not None:
+        console.print(f"{audited}\n", highlight=False)
     for entry in results["algorithms"]:
-        _print_findings(entry)
+        _print_findings(results, entry)
 
 
-def _print_findings(entry: Results) -> None:
+def _print_network(results: Results) -> None:
+    """What is not by default in the network, a row each."""
+    net: Results = results["network"]
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for term, text in [("network", net["name"]), *net["settings"]]:
+        table.add_row(escape(term), escape(text))
+    console.print(table, highlight=False)
+
+
+def _print_findings(results: Results, entry: Results) -> None:
     verdict, style = _verdict(entry)
     console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
     if (caution := findings.caution(entry)) is not None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
     sentences = [
         findings.sentence(entry),
-        _gradients(entry["gradients"]),
+        _traffic(entry),
+        _gradients(entry["gradients"], findings.listener(results)),
+        findings.deadline_note(results, entry),
         _images(entry["images"]),
     ]
     for sentence in filter(None, sentences):
@@ -239,23 +253,51 @@ def _exact(interval: Results | None) -> str:
     return f"{_number(interval['lower'])} … {_number(interval['upper'])}"
 
 
-def _gradients(entry: Results | None) -> str | None:
-    if not entry or "refused" in entry:
+def _traffic(entry: Results) -> str | None:
+    """What the run put on the wire, or on the air, in a line."""
+    run: Results | None = entry["run"]
+    if not run:
         return None
+    traffic: Results = run["traffic"]
+    packets, size = (traffic.get(key, 0) for key in ("packets_sent", "bytes_sent"))
+    sent = f"{packets:,} packets, {size:,} bytes on the wire"
+    if "transmissions" in traffic:
+        sent = f"{traffic['transmissions']:,} transmissions, {traffic['transmitted_bytes']:,} bytes on the air"
+    return f"{sent}, {float(run['time']):.4g} s of virtual time."
+
+
+def _gradients(entry: Results | None, who: str) -> str | None:
+    if not entry:
+        return None
+    if "refused" in entry:
+        return f"No attack on the gradients: {_ended(entry['refused'])}"
     if not entry["estimated"]:
-        return f"None of {entry['asked']} private gradients could be inferred from what was tapped."
-    found = f"{entry['estimated']} of {entry['asked']} private gradients"
-    if float(entry["worst"]) < EXACT_GRADIENT:
-        return f"{found} recovered from the wire, the worst to {_number(entry['worst'])}."
+        return f"None of {entry['asked']} private gradients could be inferred {_source(who, 'from what was tapped')}."
+    found, source = f"{entry['estimated']} of {entry['asked']} private gradients", _source(who, "from the wire")
+    if float(entry["worst"]) < findings.EXACT_GRADIENT:
+        return f"{found} recovered {source}, the worst to {_number(entry['worst'])}."
+    worst = f", the worst {_number(entry['worst'])}" if findings.misled(entry) else ""
     return (
-        f"{found} estimated from the wire, median relative error {_number(entry['median'])} "
+        f"{found} estimated {source}, median relative error {_number(entry['median'])}{worst} "
         f"({_number(entry['baseline'])} for who knows only the public quadratic term)."
     )
 
 
+def _source(who: str, outside: str) -> str:
+    """How who is no mere eavesdropper on links got it."""
+    return outside if who == "eavesdropper" else f"by the {who}"
+
+
+def _ended(reason: object) -> str:
+    """A reason as the end of a sentence."""
+    return str(reason).rstrip(".") + "."
+
+
 def _images(entry: Results | None) -> str | None:
-    if not entry or "refused" in entry:
+    if not entry:
         return None
+    if "refused" in entry:
+        return f"No image was rebuilt: {_ended(entry['refused'])}"
     skills = [float(agent["skill"]) for agent in entry["agents"]]
     rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
     if rebuilt:

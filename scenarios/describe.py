@@ -3,6 +3,7 @@
 import math
 import platform
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -17,9 +18,9 @@ from attacks.score import GradientScore, ImageScore
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.problems import Dataset
 from netsim.run import Run
+from scenarios import surroundings
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
-from scenarios.layout import drawn
 
 Results = dict[str, Any]
 
@@ -62,7 +63,7 @@ def header(experiment: Experiment, command: str) -> Results:
         "scenario": scenario.model_dump(),
         "notes": NOTES if scenario.attacks.images else NOTES[2:],
         "problem": _problem(experiment),
-        "network": _network(experiment),
+        "network": surroundings.network(experiment),
         "algorithms": [],
     }
 
@@ -111,23 +112,6 @@ def _problem(experiment: Experiment) -> Results:
     }
 
 
-def _network(experiment: Experiment) -> Results:
-    topology = experiment.topology
-    scenario = experiment.scenario
-    adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
-    return {
-        "name": topology.name,
-        "medium": "radio" if on_radio else "links",
-        "edges": [list(edge) for edge in topology.edges],
-        **drawn(topology, adversary, on_radio, scenario.seed),
-        "tapped": [] if on_radio else sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
-        "heard": sorted(adversary.transmitters(topology)) if on_radio else [],
-        "tapped_nodes": list(adversary.nodes),
-        "insiders": list(adversary.insiders),
-        "spectral_gap": topology.spectral_gap,
-    }
-
-
 def subject(subject: Subject, asked: bool) -> Results:
     """An algorithm before it has run; `asked`: whether an audit is."""
     spec = subject.spec
@@ -137,6 +121,7 @@ def subject(subject: Subject, asked: bool) -> Results:
         "slug": slug,
         "kind": spec.kind,
         "summary": _summary(subject),
+        "noise": _noisy(subject),
         "convergence": None,
         "run": None,
         "gradients": None,
@@ -146,13 +131,20 @@ def subject(subject: Subject, asked: bool) -> Results:
     }
 
 
+def _noisy(subject: Subject) -> bool:
+    """Whether agents put any noise on what they send."""
+    algorithm = subject.simulation.algorithm
+    if isinstance(algorithm, PrivateGradientDescent):
+        return any(algorithm.scale(k) > 0 for k in range(algorithm.rounds))
+    return isinstance(algorithm, DPRecal) and algorithm.stddev > 0
+
+
 def _summary(subject: Subject) -> str:
     spec, algorithm = subject.spec, subject.simulation.algorithm
     if isinstance(algorithm, PrivateGradientDescent):
-        silent = all(algorithm.scale(k) == 0 for k in range(algorithm.rounds))
-        return f"Gradient descent in rounds, {'no' if silent else 'Laplace'} noise on what is sent."
+        return f"Gradient descent in rounds, {'Laplace' if _noisy(subject) else 'no'} noise on what is sent."
     if isinstance(algorithm, DPRecal):
-        return READINGS[algorithm.reading] + (" Here σ = 0: there is no noise." if algorithm.stddev == 0 else "")
+        return READINGS[algorithm.reading] + ("" if _noisy(subject) else " Here σ = 0: there is no noise.")
     return SUMMARIES.get(spec.kind, "")
 
 
@@ -170,9 +162,10 @@ def run(run: Run) -> Results:
 
 
 def _meddling(run: Run) -> Results:
-    """Who meddled, what receivers rejected, and the line that says what such a run is; nothing where nobody did."""
+    """Who meddled, what receivers rejected, and the line that says what such a run is; nothing where nobody did and
+    nothing was rejected."""
     if run.outside_model is None:
-        return {}
+        return {"rejected": run.rejected} if run.rejected else {}
     deeds = [asdict(one) for one in run.meddling]
     return {"meddling": deeds, "rejected": run.rejected, "outside_model": run.outside_model}
 
@@ -211,15 +204,17 @@ def thinned(length: int) -> list[int]:
 
 def gradients(score: GradientScore) -> Results:
     """How well gradients were inferred, with the median error over replicas in order of time."""
+    found = Counter(score.agents)
     order = np.argsort(score.times, kind="stable")
     curve = np.median(score.errors, axis=1)[order] if score.errors.size else np.empty(0)
     return {
         "estimated": score.estimated,
         "asked": score.asked,
+        "inferred": [found[i] for i in range(len(score.hidden))],
         "hidden": list(score.hidden),
-        "worst": score.worst,
-        "median": score.median,
-        "baseline": score.baseline,
+        "worst": score.worst if score.errors.size else None,
+        "median": score.median if score.errors.size else None,
+        "baseline": score.baseline if score.errors.size else None,
         "curve": curve[thinned(len(curve))].tolist() if curve.size else [],
     }
 

@@ -9,8 +9,10 @@ An entry is one algorithm's results. Its `audit_status` is one of
 - "not reached": the run ended before.
 """
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from statistics import median
+from typing import Any, cast
 
 Result = Mapping[str, Any]
 
@@ -18,6 +20,8 @@ DONE, REFUSED, NO_CLAIM = "done", "refused", "no claim"
 NOT_ASKED, NOT_REACHED = "not asked", "not reached"
 BROKEN = ("unprotected", "refuted")
 """The verdicts under which a claim does not hold."""
+EXACT_GRADIENT = 1e-6
+"""A gradient known to this relative error counts as recovered."""
 
 
 def audit_status(entry: Result) -> str:
@@ -77,6 +81,66 @@ def caution(entry: Result) -> str | None:
         f"{line} The claim is about adversaries that only listen: what the audit found is exact for what the agent "
         "received from this meddler, and neither confirms nor refutes the claim in its own model."
     )
+
+
+def auditor(results: Result) -> str | None:
+    """What an audit listens to, whatever the scenario's adversary does; None where no audit is asked."""
+    spec = _part(_part(results, "scenario"), "audit")
+    if "agent" not in spec:
+        return None
+    agent = spec["agent"]
+    if _on_radio(results):
+        return (
+            f"The audit has a tap of its own at agent {agent}'s door, and hears what it and its neighbors transmit."
+        )
+    return f"The audit has a tap of its own at agent {agent}'s door and on its links."
+
+
+def listener(results: Result) -> str:
+    """Who it is that infers: "eavesdropper", or "adversary" where agents themselves listen or there is no wire."""
+    inside = _part(results, "network").get("insiders")
+    return "adversary" if inside or _on_radio(results) else "eavesdropper"
+
+
+def misled(gradients: Result) -> bool:
+    """Whether most estimates are the gradient itself, and some are not: the median alone would hide them."""
+    middle, worst = gradients.get("median"), gradients.get("worst")
+    return middle is not None and worst is not None and float(middle) < EXACT_GRADIENT <= float(worst)
+
+
+def deadline_note(results: Result, entry: Result) -> str | None:
+    """Why nothing, or only what passes the adversary's own doors, was inferred from exchanges with a deadline."""
+    inferred = _part(entry, "gradients").get("inferred")
+    patience = _part(_part(results, "scenario"), "exchange")
+    if inferred is None or patience.get("deadline") is None or _part(entry, "convergence").get("unit") != "rounds":
+        return None
+    network = _part(results, "network")
+    doors = {*(network.get("tapped_nodes") or ()), *(network.get("insiders") or ())}
+    if any(found and agent not in doors for agent, found in enumerate(cast("list[int]", inferred))):
+        return None
+    return "Exchanges have a deadline: what an agent took is known at its door only."
+
+
+def drowned(entry: Result) -> bool:
+    """Whether noise, and nothing else that is known of, kept a run farther from the optimum than it started.
+
+    There is noise, nobody meddled, and the errors are finite, above 1 in most of the later half, and no larger there
+    than twice what they were before.
+    """
+    curve = [float(v) for v in cast("list[Any]", _part(entry, "convergence").get("median") or [])]
+    if not entry.get("noise") or outside_model(entry) is not None or not all(map(math.isfinite, curve)):
+        return False
+    half = len(curve) // 2
+    return half > 0 and median(curve[half:]) > 1 and max(curve[half:]) <= 2 * max(curve[:half])
+
+
+def _on_radio(results: Result) -> bool:
+    return _part(results, "network").get("medium") == "radio"
+
+
+def _part(results: Result, key: str) -> Result:
+    part: object = results.get(key)
+    return cast(Result, part) if isinstance(part, Mapping) else {}
 
 
 def _audit(entry: Result) -> Result:

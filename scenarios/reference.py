@@ -24,7 +24,7 @@ UNITS = {
     **dict.fromkeys(
         ("seconds", "low", "high", "median", "mean_excess", "least", "timeout", "clock_error"), "seconds"
     ),
-    **dict.fromkeys(("mean_up", "mean_down", "intervals"), "seconds"),
+    **dict.fromkeys(("mean_up", "mean_down", "intervals", "deadline"), "seconds"),
     **dict.fromkeys(("bandwidth", "uplink", "downlink"), "bytes per second"),
     **dict.fromkeys(("loss", "capture_loss", "duplication"), "of the packets"),
     **dict.fromkeys(("buffer", "header"), "bytes"),
@@ -84,14 +84,14 @@ def _under(path: str, name: str, field: FieldInfo) -> str:
 def _section(where: str, model: Model) -> str:
     lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
-    rows = [(f"`{name}`", _value(field), _default(field), _unit(model, name)) for name, field in fields]
+    rows = [(f"`{name}`", _value(field), _default(field), unit(model, name)) for name, field in fields]
     if rows:
         lines += ["| field | value | default | unit |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, ""])
 
 
-def _unit(model: Model, name: str) -> str:
+def unit(model: Model, name: str) -> str:
     """In what a field is counted: as its model's file says, or as fields of that name are everywhere."""
     return ROOMS.get(model.__module__, {}).get(name, UNITS.get(name, ""))
 

@@ -87,11 +87,26 @@ def decide(
     if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)
-    share = "" if tightness is None else f", and {tightness:.0%} of it was found"
-    open_end = exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING)
-    more = " The exact interval reaches above the claim: more losses would narrow it." if open_end else ""
-    reason = f"Nothing measured is proven to exceed the {claim}{share}. {measured}{more}"
+    reason = f"Nothing measured is proven to exceed the {claim}{_found(tightness)}. {measured}"
+    reason += _above(epsilon_claimed, exact_upper)
     return Judgement(Verdict.CONSISTENT, reason, tightness)
+
+
+def _found(tightness: float | None) -> str:
+    """How much of the claim is proven to be spent, as the end of a sentence."""
+    if tightness is None or math.isinf(tightness):
+        return ""
+    share = "less than 1%" if 0 < tightness < 0.01 else f"{tightness:.0%}"
+    return f"; the proven lower bound is {share} of the claim"
+
+
+def _above(claimed: float, upper: float | None) -> str:
+    """What the upper end leaves open, as a sentence."""
+    if upper is None or upper <= claimed * (1 + ROUNDING):
+        return ""
+    if math.isinf(upper):
+        return " From above nothing is proven: what was never seen may cost more."
+    return " The exact interval reaches above the claim: more transcripts would narrow it."
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
@@ -100,7 +115,7 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
     if lower is not None and upper is not None and lower == upper:
         parts.append(f"Exact ε of the pair: {lower:.4g}.")
     elif lower is not None or upper is not None:
-        low, high = ("?" if end is None else f"{end:.4g}" for end in (lower, upper))
+        low, high = ("?" if end is None else "∞" if math.isinf(end) else f"{end:.4g}" for end in (lower, upper))
         parts.append(f"Exact ε of the pair: between {low} and {high}.")
     if audited is not None:
         parts.append(

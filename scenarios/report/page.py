@@ -9,12 +9,13 @@ from typing import Any, cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from ruamel.yaml import YAML
 
+from scenarios.findings import auditor, listener
 from scenarios.report import figures
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
 from scenarios.report.series import Series, looks
-from scenarios.report.tables import evidence, hidden, network_facts, problem_facts, runs
+from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.words import headline, meanings, missing, subjects
 
 Result = Mapping[str, Any]
@@ -42,6 +43,9 @@ def page(results: Result) -> str:
             headline=headline(ordered),
             meanings=meanings(ordered),
             missing=missing(results),
+            asked=_asked(results),
+            auditor=auditor(results),
+            listener=listener(results),
             outside=any(a["caution"] for a in ordered),
             evidence=evidence(_judged(ordered)),
             runs=runs(ordered),
@@ -64,9 +68,22 @@ def _environment() -> Environment:
     )
     environment.filters |= {"show": show, "n": count, "fixed": fixed, "percent": percent}
     cast("dict[str, Any]", environment.globals).update(
-        {"picture": picture, "number": number, "isnan": math.isnan, "hidden": hidden, "exact": exact}
+        {
+            "picture": picture,
+            "number": number,
+            "isnan": math.isnan,
+            "hidden": hidden,
+            "hidden_in_full": hidden_in_full,
+            "exact": exact,
+        }
     )
     return environment
+
+
+def _asked(results: Result) -> dict[str, bool]:
+    """Whether the scenario asks for an audit, and for images; what it does not ask for has no section."""
+    scenario = part(results, "scenario")
+    return {"audit": scenario.get("audit") is not None, "images": bool(part(scenario, "attacks").get("images"))}
 
 
 def _judged(ordered: Sequence[Result]) -> list[Result]:

@@ -1,13 +1,18 @@
 """The numbers of the page in rows."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from scenarios.report.formats import MISSING, count, exact, fixed, items, number, numbers, part, percent, show
+from scenarios.report.legend import Marks
 
 Result = Mapping[str, Any]
+MOST_AGENTS, MOST_GROUPS = 8, 4
+"""Agents whose hidden gradients are listed one by one, and kinds of agents that are told apart beyond."""
 _TRAFFIC = {
     "packets_sent": "Packets sent",
     "packets_delivered": "Packets delivered",
@@ -196,29 +201,62 @@ def _law(audit: Result) -> str:
 
 # ── the runs ────────────────────────────────────────────────────────────────────────────────────────────
 def runs(ordered: Sequence[Result]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Headings, and for every algorithm that ran its convergence, time and traffic."""
+    """The algorithms that ran, and rows: convergence, time and traffic of each; traffic that never was has no row."""
     ran = [a for a in ordered if a["run"] or a["convergence"]]
     counted = [part(a["run"], "traffic") for a in ran]
     keys = [
         k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
     ]
-    head = ["Final relative error", "Replicas", "Θ", "Virtual time, s"]
-    head += [_TRAFFIC.get(key, key.replace("_", " ").capitalize()) for key in keys]
-    rows = [(str(a["name"]), _run(a["convergence"], a["run"], keys)) for a in ran]
-    return head, rows
+    rows = [
+        ("Final relative error", [show(a["convergence"].get("final")) for a in ran]),
+        ("Replicas", [count(a["convergence"].get("replicas")) for a in ran]),
+        ("Θ", [count(a["run"].get("largest_activations")) for a in ran]),
+        ("Virtual time, s", [show(a["run"].get("time"), 4) for a in ran]),
+    ]
+    for key in keys:
+        name = _TRAFFIC.get(key, key.replace("_", " ").capitalize())
+        rows.append((name, [count(one.get(key)) for one in counted]))
+    if any(a.get("rejected") for a in ran):
+        rows.append(("Packets rejected", [count(a.get("rejected") or 0) for a in ran]))
+    return [str(a["name"]) for a in ran], rows if ran else []
 
 
-def _run(convergence: Result, run: Result, keys: Sequence[str]) -> list[str]:
-    traffic = part(run, "traffic")
-    cells = [show(convergence.get("final")), count(convergence.get("replicas"))]
-    cells += [count(run.get("largest_activations")), show(run.get("time"), 4)]
-    return cells + [count(traffic.get(key)) for key in keys]
+def hidden(gradients: Result) -> str:
+    """How many gradients of each agent stayed hidden, shortly where all agree or there are many agents.
+
+    An agent that is asked for none, an insider, has a dash.
+    """
+    each = _hidden(gradients)
+    told = [h for h, _ in each if h is not None]
+    if len(told) > 1 and len(set(told)) == 1:
+        return f"{count(told[0])} each" + (f" ({_agents(len(told))})" if len(told) < len(each) else "")
+    if len(each) <= MOST_AGENTS:
+        return ", ".join(MISSING if h is None else count(h) for h, _ in each) or MISSING
+    groups = Counter("all" if h == asked else "none" if h == 0 else count(h) for h, asked in each if h is not None)
+    if len(groups) <= MOST_GROUPS:
+        return "; ".join(f"{word}: {_agents(n)}" for word, n in groups.items())
+    return f"{count(min(told))} to {count(max(told))}, median {show(median(told))}"
 
 
-def hidden(counts: Any) -> str:
-    """How many gradients of each agent stayed hidden, shortly where all agents agree."""
-    each = [count(value) for value in numbers(counts)]
-    return f"{each[0]} each" if len(each) > 1 and len(set(each)) == 1 else ", ".join(each) or MISSING
+def hidden_in_full(gradients: Result) -> str:
+    """The same agent by agent, where `hidden` is a summary; else empty."""
+    each = _hidden(gradients)
+    if len(each) <= MOST_AGENTS:
+        return ""
+    return ", ".join(f"agent {i}: {MISSING if h is None else count(h)}" for i, (h, _) in enumerate(each))
+
+
+def _hidden(gradients: Result) -> list[tuple[int | None, int | None]]:
+    """For each agent how many stayed hidden of how many; None where that is not known, or nothing was asked."""
+    counts = [int(value) for value in numbers(gradients.get("hidden"))]
+    inferred = [int(value) for value in numbers(gradients.get("inferred"))]
+    if len(inferred) != len(counts):
+        return [(h, None) for h in counts]
+    return [(h if h + f else None, h + f) for h, f in zip(counts, inferred, strict=True)]
+
+
+def _agents(number_of: int) -> str:
+    return f"{count(number_of)} agent{'s' * (number_of != 1)}"
 
 
 # ── the setting ─────────────────────────────────────────────────────────────────────────────────────────
@@ -240,20 +278,30 @@ def problem_facts(problem: Result) -> list[tuple[str, str]]:
     ]
 
 
-def network_facts(net: Result) -> dict[str, str | bool]:
-    """What the caption of the network says."""
-    links = {frozenset(edge) for edge in items(net, "edges")}
-    tapped = {frozenset(edge) for edge in items(net, "tapped")}
+def network_facts(net: Result) -> dict[str, Any]:
+    """What the caption of the network says, its legend, and its settings as pairs of term and texts."""
+    marks, place = Marks.of(net), part(net, "eavesdropper")
+    settings: dict[str, list[str]] = {}
+    for term, text in items(net, "settings"):
+        settings.setdefault(str(term), []).append(str(text))
+    tapped, links, agents = len(marks.tapped), len(marks.links), len(items(net, "positions"))
     return {
         "name": _text(net.get("name"), "network"),
-        "agents": count(len(items(net, "positions"))),
-        "links": count(len(links | tapped)),
-        "tapped": count(len(tapped)),
-        "share": percent(len(tapped) / len(links | tapped)) if links | tapped else MISSING,
-        "radio": net.get("medium") == "radio",
-        "heard": count(len(items(net, "heard"))),
-        "heard_share": percent(len(items(net, "heard")) / max(1, len(items(net, "positions")))),
-        "nodes": ", ".join(str(i) for i in items(net, "tapped_nodes")),
-        "insiders": ", ".join(str(i) for i in items(net, "insiders")),
+        "agents": count(agents),
+        "links": count(links),
+        "tapped": count(tapped),
+        "share": percent(tapped / links) if links else MISSING,
+        "radio": marks.on_radio,
+        "heard": count(len(marks.heard)),
+        "heard_share": percent(len(marks.heard) / max(1, agents)),
+        "at_ends": len(marks.at_ends),
+        "meddled": len(marks.meddled),
+        "sealed": bool(marks.sealed),
+        "nodes": ", ".join(map(str, sorted(marks.doors))),
+        "insiders": ", ".join(map(str, sorted(marks.insiders))),
+        "place": ", ".join(show(value) for value in items(place, "at")),
+        "range": show(place.get("range")),
         "gap": show(net.get("spectral_gap")),
+        "legend": marks.legend,
+        "settings": list(settings.items()),
     }

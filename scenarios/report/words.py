@@ -11,7 +11,10 @@ from scenarios.findings import (
     audit_status,
     caution,
     claim_is_broken,
+    deadline_note,
+    drowned,
     has_claim,
+    misled,
     outside_model,
     sentence,
     verdict,
@@ -45,7 +48,7 @@ _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
 def subjects(results: Result) -> list[dict[str, Any]]:
     """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
     order = list(_MARKS)
-    entries = [_subject(a) for a in items(results, "algorithms")]
+    entries = [_subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
     return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
 
 
@@ -63,6 +66,7 @@ def _subject(algorithm: Result) -> dict[str, Any]:
     shown["median_skill"] = median(skills) if skills else math.nan
     inferred = part(shown, "gradients")
     shown["learned_nothing"] = number(inferred.get("median")) >= number(inferred.get("baseline"))
+    shown |= {"misled": misled(inferred), "drowned": drowned(algorithm)}
     said = {"word": word(algorithm), "sentence": sentence(algorithm), "mark": kind, "symbol": _SYMBOLS[kind]}
     return shown | said | {"caution": caution(algorithm)}
 

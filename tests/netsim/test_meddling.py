@@ -1,6 +1,7 @@
 """Meddlers as data: what they may say, and what is refused before time 0."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -166,8 +167,17 @@ def test_the_line_says_who_did_what_and_where():
         "outside the paper's threat model: an active adversary meddled with link 0–1 (mallory: dropped 3, delayed 0, "
         "replayed 2, altered 1,200; receivers rejected 4)"
     )
-    many = Deeds("eve", tuple((i, i + 1) for i in range(9)), 0, 0, 0, 0, 0)
+    many = Deeds("eve", tuple(e for i in range(9) for e in ((i, i + 1), (i + 1, i))), 0, 0, 0, 0, 0)
     assert "links 0–1, 1–2, 2–3, 3–4, 4–5, 5–6 and 3 more (" in outside_model((one, many))
+
+
+def test_the_line_says_which_way_and_when():
+    late = Deeds("eve", ((0, 2),), 1, 0, 0, 0, 0, start=0.1, end=0.8)
+    assert "link 0 → 2 only (eve from 0.1 s to 0.8 s: dropped 1," in outside_model((late,))
+    assert "(eve from 0.1 s on: dropped" in outside_model((replace(late, end=math.inf),))
+    back = Deeds("bob", ((2, 0), (1, 0)), 0, 0, 0, 0, 0, end=2.5)
+    assert "link 0–2 (eve: " in outside_model((replace(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
+    assert "links 1 → 0 only, 2 → 0 only (bob to 2.5 s: dropped 0" in outside_model((back,))
 
 
 # ── under codecs ────────────────────────────────────────────────────────────────────────────────────────

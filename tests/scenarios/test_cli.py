@@ -224,3 +224,77 @@ def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     assert (file.parent / "out" / "transcript-plain.parquet").exists()
     assert "plain: not reached" in output
     assert "no claim" not in output
+
+
+ROUNDS = """\
+name: rounds
+title: Rounds
+topology: {kind: ring, agents: 5}
+problem: {data: {name: synthetic, records: 30, dimension: 3}}
+NETWORK
+algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("", "40 private gradients recovered from the wire, the worst to"),
+        ("messages: {codec: {kind: float32}}", "No attack on the gradients: "),
+        ("adversary: {links: []}", "None of 40 private gradients could be inferred from what was tapped."),
+        ("adversary: {insiders: [0]}", "None of 32 private gradients could be inferred by the adversary."),
+        ("medium: radio", "recovered by the adversary, the worst to"),
+        ("medium: radio", "transmissions, "),
+        ("", " packets, "),
+        (
+            "adversary: {insiders: [0]}\nexchange: {deadline: 0.5}\nlinks: {reliable: false, loss: 0.2}",
+            "Exchanges have a deadline: what an agent took is known at its door only.",
+        ),
+        ("links: {loss: 0.1}", "links loss 0.1; reliable"),
+        ("meddlers: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]", "(meddler to 1 s: dropped 0"),
+        (
+            "meddlers: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\nlinks: {authenticated: true}",
+            "meddled with link 0 → 1 only (meddler: ",
+        ),
+    ],
+)
+def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
+    file.write_text(ROUNDS.replace("NETWORK", network))
+    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output + done.stderr
+    text = " ".join(done.output.split())
+    assert said in text
+    assert "of virtual time." in text
+    assert ("deadline:" in text) == ("deadline" in network)
+    entry = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]
+    gradients = entry["gradients"]
+    if gradients.get("estimated") == 0:
+        assert gradients["median"] is gradients["worst"] is gradients["baseline"] is None
+    elif "refused" not in gradients:
+        assert sum(gradients["inferred"]) == gradients["estimated"]
+
+
+def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
+    alter = "{kind: alter, how: {kind: constant, value: 1000.0}, probability: 0.1}"
+    file.write_text(ROUNDS.replace("NETWORK", f"meddlers: [{{links: [[0, 1]], actions: [{alter}]}}]"))
+    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
+    gradients = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]["gradients"]
+    assert gradients["median"] < 1e-10 < gradients["worst"]
+    assert f"median relative error {gradients['median']:.3g}, the worst {gradients['worst']:.3g} (" in " ".join(
+        done.output.split()
+    )
+
+
+def test_the_terminal_says_what_an_audit_listens_to(file):
+    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
+    assert "The audit has a tap of its own at agent 1's door and on its links." in done.output
+
+
+def test_duplicates_that_receivers_reject_are_counted_without_a_meddler(file):
+    links = "links: {authenticated: true, duplication: 0.5, reliable: false}"
+    file.write_text(ROUNDS.replace("NETWORK", links))
+    assert runner.invoke(app, ["run", str(file), "--out", "out"]).exit_code == 0
+    entry = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]
+    assert entry["rejected"] > 0
+    assert "meddling" not in entry
+    assert "Packets rejected" in (file.parent / "out" / "report.html").read_text()

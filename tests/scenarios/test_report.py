@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scenarios.findings import deadline_note
 from scenarios.report import render
 from scenarios.report.formats import count, fixed, number, show
 from scenarios.report.pictures import picture
 from scenarios.report.scale import Scale
+from scenarios.report.tables import hidden, hidden_in_full
 
 AGENTS = 8
 NASTY = '<script>alert("x")</script> & a name so long that no figure can hold it without cutting it somewhere'
@@ -513,7 +515,7 @@ def test_the_page_says_who_did_not_play(read):
     assert "some choose the thresholds, the others are the trials" in read(sample()).text
 
 
-def test_traffic_that_never_was_takes_no_column(read):
+def test_traffic_that_never_was_takes_no_row(read):
     results = sample()
     for algorithm in results["algorithms"]:
         algorithm["run"]["traffic"] |= {"packets_lost": 0, "packets_dropped": 0, "bytes_duplicated": 0}
@@ -524,12 +526,160 @@ def test_traffic_that_never_was_takes_no_column(read):
     assert "Packets dropped" not in text
 
 
+def test_traffic_has_a_row_for_a_quantity_and_a_column_for_an_algorithm(read):
+    results = sample()
+    assert "Packets rejected" not in read(results).text
+    results["algorithms"][1]["rejected"] = 31
+    page = read(results)
+    rows = re.findall(r'<tr><th scope="row">([^<]+)</th>((?:<td>[^<]*</td>)+)</tr>', page.source)
+    cells = {name: re.findall(r"<td>([^<]*)</td>", row) for name, row in rows}
+    assert cells["Bytes delivered"] == ["1\u202f208\u202f320"] * 5
+    assert sorted(cells["Packets rejected"]) == ["0"] * 4 + ["31"]
+
+
+@pytest.mark.parametrize(
+    ("gradients", "short", "full"),
+    [
+        ({"hidden": [1, 1, 1]}, "1 each", ""),
+        ({"hidden": [1, 2, 0], "inferred": [4, 3, 5]}, "1, 2, 0", ""),
+        ({"hidden": [5, 0, 0], "inferred": [0, 0, 5]}, "5, –, 0", ""),
+        ({"hidden": [5, 5, 0], "inferred": [1, 1, 0]}, "5 each (2 agents)", ""),
+        (
+            {"hidden": [1] * 3 + [9] * 7 + [0] * 2, "inferred": [8] * 3 + [0] * 7 + [9, 0]},
+            "1: 3 agents; all: 7 agents; none: 1 agent",
+            "agent 0: 1, agent 1: 1, agent 2: 1, agent 3: 9, agent 4: 9, agent 5: 9, agent 6: 9, agent 7: 9, "
+            "agent 8: 9, agent 9: 9, agent 10: 0, agent 11: –",
+        ),
+        ({"hidden": list(range(1, 10)), "inferred": [1] * 9}, "1 to 9, median 5", None),
+        ({}, "–", ""),
+    ],
+)
+def test_hidden_gradients_are_summed_up_where_there_are_many_agents(gradients, short, full):
+    assert hidden(gradients) == short
+    if full is not None:
+        assert hidden_in_full(gradients) == full
+    else:
+        assert hidden_in_full(gradients).endswith("agent 8: 9")
+
+
+def test_the_full_list_of_hidden_gradients_is_in_the_cells_title(read):
+    results = sample()
+    results["algorithms"][0]["gradients"] |= {"hidden": [1] * 5 + [2] * 5, "inferred": [3] * 10}
+    assert 'title="agent 0: 1, ' in read(results).source
+
+
+def test_what_was_not_asked_has_no_section(read):
+    results = sample()
+    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
+    for algorithm in results["algorithms"]:
+        algorithm |= {"audit": None, "audit_status": "not asked", "images": None}
+    page = read(results)
+    assert not {"epsilons", "images"} & set(page.ids)
+    assert set(page.references) <= set(page.ids)
+    results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
+    assert {"epsilons", "images"} <= set(read(results).ids)
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"noise": True}, True),
+        ({"noise": False}, False),
+        ({}, False),
+        ({"noise": True, "outside_model": "outside …"}, False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("curve", "stays"),
+    [([1.0, 3.0, 2.0, 3.0], True), ([1.0, 3.0, 0.2, 0.3], False), ([1.0, 1e3, 1e6, 1e9], False),
+     ([1.0, 3.0, 3.0, "inf"], False), ([2.0, "nan", 3.0, 3.0], False), ([], False)],
+)  # fmt: skip
+def test_a_cause_is_named_only_where_it_is_one(read, more, named, curve, stays):
+    results = sample()
+    entry = results["algorithms"][0] | more
+    entry["convergence"] |= {"median": curve, "count": [1, 2, 3, 4], "low": curve, "high": curve}
+    other = results["algorithms"][1]
+    text = read(results | {"algorithms": [entry, other]}).text
+    assert "Above 1 an estimate is worse than the starting point" in text
+    assert ("of RECAL the noise is larger than the solution" in text) == (named and stays)
+
+
+def test_nothing_inferred_has_no_median(read):
+    results = sample()
+    nothing = {"estimated": 0, "asked": 306, "median": None, "worst": None, "baseline": None, "curve": []}
+    results["algorithms"][0]["gradients"] |= nothing
+    results["algorithms"] = results["algorithms"][:1]
+    page = read(results)
+    assert "Eavesdropper: none of 306 private gradients could be inferred." in page.text
+    assert "∞" not in page.text
+
+
+def test_a_few_bad_estimates_are_not_hidden_by_the_median(read):
+    results = sample()
+    results["algorithms"][0]["gradients"] |= {"median": 3e-15, "worst": 238.0}
+    assert "median relative error 3 × 10⁻¹⁵ , the worst 238" in read(results).text
+    assert "the worst" not in read(sample()).text
+
+
+def test_who_listens_and_what_the_audit_listens_to(read):
+    results = sample()
+    assert "The audit has a tap of its own at agent 2's door and on its links." in read(results).text
+    results["network"] |= {"insiders": [3]}
+    assert "Does the adversary learn the gradients?" in read(results).text
+    results["network"] |= {"insiders": [], "medium": "radio"}
+    text = read(results).text
+    assert "tap of its own at agent 2's door, and hears what it and its neighbors transmit." in text
+    assert "Adversary: 392 of 400" in text
+
+
+@pytest.mark.parametrize(
+    ("doors", "inferred", "unit", "deadline", "told"),
+    [
+        ([], [0, 0, 0], "rounds", 0.1, True),
+        ([1], [0, 5, 0], "rounds", 0.1, True),
+        ([1], [0, 5, 1], "rounds", 0.1, False),
+        ([], [0, 0, 0], "activations", 0.1, False),
+        ([], [0, 0, 0], "rounds", None, False),
+    ],
+)
+def test_why_a_deadline_hides_gradients(doors, inferred, unit, deadline, told):
+    results = {"scenario": {"exchange": {"deadline": deadline}}, "network": {"tapped_nodes": doors}}
+    entry = {"convergence": {"unit": unit}, "gradients": {"inferred": inferred}}
+    assert (deadline_note(results, entry) is not None) == told
+
+
+def test_the_network_is_told_and_its_marks_explained(read):
+    results = sample()
+    results["network"] |= {
+        "insiders": [7], "sealed": [[0, 1]], "meddled": [[1, 2]],
+        "settings": [["stragglers", "agents <4>"], ["stragglers", "agents 5"], ["medium", "radio"]],
+    }  # fmt: skip
+    page = read(results)
+    for words in (
+        "tapped, but encrypted", "man in the middle", "insider", "listened to at its door",
+        "heard at one of its ends", "stragglers agents <4> agents 5 medium radio", "1 with somebody in the middle",
+    ):  # fmt: skip
+        assert words in page.text
+    assert "link nobody hears" not in page.text
+    plain = read(sample()).text
+    assert not [w for w in ("encrypted", "man in the middle", "insider:", "how far it hears") if w in plain]
+    results["network"] |= {
+        "medium": "radio", "disc": {"at": [0, 0], "range": 0.5}, "eavesdropper": {"at": [10, 20.5], "range": 3.0},
+    }  # fmt: skip
+    text = read(results).text
+    assert "the eavesdropper, and how far it hears" in text
+    assert "the eavesdropper (▼) is at (10, 20.5) and hears as far as 3" in text
+
+
 @pytest.mark.browser
 def test_the_table_of_gradients_fits_a_window_of_1200_pixels(tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no headless Chromium")
-    render(sample(), tmp_path / "report.html")
+    results = sample()
+    for algorithm in results["algorithms"][:4]:
+        algorithm["gradients"] |= {"hidden": list(range(16)), "inferred": [20] * 16}
+    render(results, tmp_path / "report.html")
     probe = (
         "<script>const e = document.querySelector('[aria-label=\"Inferred gradients\"]');"
         "document.title = `${e.scrollWidth} of ${e.clientWidth}`</script></body>"

@@ -92,7 +92,17 @@ def test_consistent_says_how_tight():
     assert judgement.tightness == pytest.approx(0.9)
     assert "90%" in judgement.reason
     assert "narrow" not in judgement.reason
-    assert "narrow" in judge(2.0, exact_lower=1.8, exact_upper=2.3).reason
+    assert "more transcripts would narrow it" in judge(2.0, exact_lower=1.8, exact_upper=2.3).reason
+
+
+def test_an_upper_end_that_is_nowhere_is_no_interval_to_narrow():
+    open_above = judge(4.0, exact_lower=0.003, exact_upper=math.inf, audited=game(0.0)).reason
+    assert "between 0.003 and ∞" in open_above
+    assert "From above nothing is proven: what was never seen may cost more." in open_above
+    assert "narrow" not in open_above
+    assert "the proven lower bound is less than 1% of the claim" in open_above
+    nothing = judge(4.0, exact_lower=0.0, exact_upper=math.inf, audited=game(0.0)).reason
+    assert "the proven lower bound is 0% of the claim" in nothing
 
 
 def test_a_claim_of_zero():
