@@ -249,10 +249,10 @@ class _Builder:
                 if not self.topology.has_edge(i, j):
                     field = f"link_overrides[{index}].between[{place}]"
                     raise ScenarioError(field, [i, j], "no such link", "an edge of the topology")
-                if not laws.keys().isdisjoint(_directed(i, j, override.directed)):
+                if not laws.keys().isdisjoint(override.directions(i, j)):
                     field = f"link_overrides[{index}].between[{place}]"
                     raise ScenarioError(field, [i, j], "has a law of its own already", "one override for each link")
-                laws |= dict.fromkeys(_directed(i, j, override.directed), law)
+                laws |= dict.fromkeys(override.directions(i, j), law)
         return laws
 
     def _access(self) -> _Access:
@@ -342,10 +342,6 @@ class _Builder:
         return algorithm.calibrated(
             spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
         )
-
-
-def _directed(i: int, j: int, one_way: bool) -> list[tuple[int, int]]:
-    return [(i, j)] if one_way else [(i, j), (j, i)]
 
 
 def setting_of(problem: Problem, releases: int) -> Setting:

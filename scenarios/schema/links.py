@@ -164,6 +164,14 @@ class LinkOverride(Model):
     directed: bool = False
     law: LinkSpec
 
+    def edges(self) -> list[tuple[int, int]]:
+        """The directed links it speaks of."""
+        return [edge for i, j in self.between for edge in self.directions(i, j)]
+
+    def directions(self, i: int, j: int) -> list[tuple[int, int]]:
+        """Those between two agents."""
+        return [(i, j)] if self.directed else [(i, j), (j, i)]
+
 
 class AccessSpec(Model):
     """An agent's access line, shared by all its links, in bytes per second each way; `agents`: only these have it."""
