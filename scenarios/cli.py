@@ -19,13 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings
+from scenarios import findings, sentences
 from scenarios.bars import Bars
 from scenarios.trace import trace
 from scenarios.watching import Watcher
 
 Results = dict[str, Any]
-REBUILT_SKILL = 0.999
 DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
 COLOURS = {
     "refuted": "bold red",
@@ -192,9 +191,9 @@ def _print_verdicts(results: Results) -> None:
         verdict, style = _verdict(entry)
         table.add_row(
             escape(entry["name"]),
-            _number(audit.get("epsilon_claimed")),
+            sentences.number(audit.get("epsilon_claimed")),
             _exact(audit.get("epsilon_exact")),
-            f"≥ {_number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
+            f"≥ {sentences.number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
             f"[{style}]{verdict}[/]" + ("*" if findings.outside_model(entry) else ""),
         )
     console.print(table)
@@ -222,14 +221,14 @@ def _print_findings(results: Results, entry: Results) -> None:
     console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
     if (caution := findings.caution(entry)) is not None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
-    sentences = [
+    said = [
         findings.sentence(entry),
-        _traffic(entry),
-        _gradients(entry["gradients"], findings.listener(results)),
+        sentences.traffic(entry),
+        sentences.gradients(entry["gradients"], findings.listener(results)),
         findings.deadline_note(results, entry),
-        _images(entry["images"]),
+        sentences.images(entry["images"]),
     ]
-    for sentence in filter(None, sentences):
+    for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
 
 
@@ -239,74 +238,12 @@ def _verdict(entry: Results) -> tuple[str, str]:
     return word(entry), COLOURS.get(word(entry), "dim")
 
 
-def _number(value: object) -> str:
-    if value is None:
-        return "–"
-    return "∞" if float(str(value)) == float("inf") else f"{float(str(value)):.3g}"
-
-
 def _exact(interval: Results | None) -> str:
     if interval is None:
         return "–"
     if interval["lower"] == interval["upper"]:
-        return _number(interval["estimate"])
-    return f"{_number(interval['lower'])} … {_number(interval['upper'])}"
-
-
-def _traffic(entry: Results) -> str | None:
-    """What the run put on the wire, or on the air, in a line."""
-    run: Results | None = entry["run"]
-    if not run:
-        return None
-    traffic: Results = run["traffic"]
-    packets, size = (traffic.get(key, 0) for key in ("packets_sent", "bytes_sent"))
-    sent = f"{packets:,} packets, {size:,} bytes on the wire"
-    if "transmissions" in traffic:
-        sent = f"{traffic['transmissions']:,} transmissions, {traffic['transmitted_bytes']:,} bytes on the air"
-    return f"{sent}, {float(run['time']):.4g} s of virtual time."
-
-
-def _gradients(entry: Results | None, who: str) -> str | None:
-    if not entry:
-        return None
-    if "refused" in entry:
-        return f"No attack on the gradients: {_ended(entry['refused'])}"
-    if not entry["estimated"]:
-        return f"None of {entry['asked']} private gradients could be inferred {_source(who, 'from what was tapped')}."
-    found, source = f"{entry['estimated']} of {entry['asked']} private gradients", _source(who, "from the wire")
-    if float(entry["worst"]) < findings.EXACT_GRADIENT:
-        return f"{found} recovered {source}, the worst to {_number(entry['worst'])}."
-    worst = f", the worst {_number(entry['worst'])}" if findings.misled(entry) else ""
-    return (
-        f"{found} estimated {source}, median relative error {_number(entry['median'])}{worst} "
-        f"({_number(entry['baseline'])} for who knows only the public quadratic term)."
-    )
-
-
-def _source(who: str, outside: str) -> str:
-    """How who is no mere eavesdropper on links got it."""
-    return outside if who == "eavesdropper" else f"by the {who}"
-
-
-def _ended(reason: object) -> str:
-    """A reason as the end of a sentence."""
-    return str(reason).rstrip(".") + "."
-
-
-def _images(entry: Results | None) -> str | None:
-    if not entry:
-        return None
-    if "refused" in entry:
-        return f"No image was rebuilt: {_ended(entry['refused'])}"
-    skills = [float(agent["skill"]) for agent in entry["agents"]]
-    rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
-    if rebuilt:
-        return f"{rebuilt} of {len(skills)} training images rebuilt."
-    best = max(skills)
-    than = (
-        f"better than the prior's guess by more than {best:.1%}" if best > 0.001 else "better than the prior's guess"
-    )
-    return f"No training image rebuilt: none is {than}."
+        return sentences.number(interval["estimate"])
+    return f"{sentences.number(interval['lower'])} … {sentences.number(interval['upper'])}"
 
 
 def _fail(error: Exception, folder: Path | None = None) -> NoReturn:

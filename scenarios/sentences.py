@@ -1,0 +1,73 @@
+"""What the terminal says of an algorithm's results, in sentences."""
+
+from typing import Any
+
+from scenarios import findings
+
+Results = dict[str, Any]
+REBUILT_SKILL = 0.999
+
+
+def number(value: object) -> str:
+    """Three digits, ∞, or a dash where there is none."""
+    if value is None:
+        return "–"
+    return "∞" if float(str(value)) == float("inf") else f"{float(str(value)):.3g}"
+
+
+def traffic(entry: Results) -> str | None:
+    """What the run put on the wire, or on the air, in a line."""
+    run: Results | None = entry["run"]
+    if not run:
+        return None
+    traffic: Results = run["traffic"]
+    packets, size = (traffic.get(key, 0) for key in ("packets_sent", "bytes_sent"))
+    sent = f"{packets:,} packets, {size:,} bytes on the wire"
+    if "transmissions" in traffic:
+        sent = f"{traffic['transmissions']:,} transmissions, {traffic['transmitted_bytes']:,} bytes on the air"
+    return f"{sent}, {float(run['time']):.4g} s of virtual time."
+
+
+def gradients(entry: Results | None, who: str) -> str | None:
+    """What was inferred, by `who` (`findings.listener`), and how well; or why there was no attack."""
+    if not entry:
+        return None
+    if "refused" in entry:
+        return f"No attack on the gradients: {_ended(entry['refused'])}"
+    if not entry["estimated"]:
+        return f"None of {entry['asked']} private gradients could be inferred {_source(who, 'from what was tapped')}."
+    found, source = f"{entry['estimated']} of {entry['asked']} private gradients", _source(who, "from the wire")
+    if float(entry["worst"]) < findings.EXACT_GRADIENT:
+        return f"{found} recovered {source}, the worst to {number(entry['worst'])}."
+    worst = f", the worst {number(entry['worst'])}" if findings.misled(entry) else ""
+    return (
+        f"{found} estimated {source}, median relative error {number(entry['median'])}{worst} "
+        f"({number(entry['baseline'])} for who knows only the public quadratic term)."
+    )
+
+
+def _source(who: str, outside: str) -> str:
+    """How who is no mere eavesdropper on links got it."""
+    return outside if who == "eavesdropper" else f"by the {who}"
+
+
+def _ended(reason: object) -> str:
+    """A reason as the end of a sentence."""
+    return str(reason).rstrip(".") + "."
+
+
+def images(entry: Results | None) -> str | None:
+    """How many images were rebuilt, or why none was."""
+    if not entry:
+        return None
+    if "refused" in entry:
+        return f"No image was rebuilt: {_ended(entry['refused'])}"
+    skills = [float(agent["skill"]) for agent in entry["agents"]]
+    rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
+    if rebuilt:
+        return f"{rebuilt} of {len(skills)} training images rebuilt."
+    best = max(skills)
+    than = (
+        f"better than the prior's guess by more than {best:.1%}" if best > 0.001 else "better than the prior's guess"
+    )
+    return f"No training image rebuilt: none is {than}."
