@@ -155,13 +155,13 @@ class PatientInbox(Inbox):
         inbox = tally.inbox
         assert isinstance(inbox, PatientInbox)
         inbox._shelf.put(message)
-        if inbox._future is not None and inbox._wanted is not None and inbox.has(inbox._wanted):
+        if inbox._future is not None and inbox._wanted is not None and not inbox._shelf.awaited:
             inbox._wake()
 
     _enter_once = _enter
 
     def has(self, number: int) -> bool:
-        return not self._shelf.missing(number)
+        return self._shelf.complete(number)
 
     def collect(self, told: Message) -> dict[int, Message]:
         """One message for each neighbor: its own of this exchange, or what stands in for it."""

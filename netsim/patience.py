@@ -47,7 +47,7 @@ WAIT_FOR_ALL = Patience()
 class Shelf:
     """The messages of exchanges at one agent, as an impatient agent keeps them."""
 
-    __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots")
+    __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
 
     def __init__(self, neighbors: tuple[int, ...], patience: Patience) -> None:
         self._neighbors, self._last_heard = neighbors, patience.instead == "last_heard"
@@ -55,17 +55,29 @@ class Shelf:
         self._newest: dict[tuple[int, Names], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)
         self._collected = 0
+        self._wanted = -1
+        self.awaited = 0
+        """How many neighbors the exchange that was asked about last still waits for."""
 
     def put(self, message: Message) -> None:
         """A message has arrived, early, in time, late, or once more."""
         sender, number = message.sender, message.number
-        self._ahead[sender] = max(self._ahead[sender], number)
+        ahead = self._ahead[sender]
+        if number > ahead:
+            self._ahead[sender] = number
+            if ahead < self._wanted <= number:
+                self.awaited -= 1
         if number >= self._collected:
             self._slots.setdefault(number, {}).setdefault(sender, message)
         if self._last_heard:
             key = sender, _names(message)
             if key not in self._newest or self._newest[key].number < number:
                 self._newest[key] = message
+
+    def complete(self, number: int) -> bool:
+        """Whether exchange `number` waits for nobody; from now on `awaited` is about it."""
+        self._wanted, self.awaited = number, len(self.missing(number))
+        return not self.awaited
 
     def missing(self, number: int) -> tuple[int, ...]:
         """The neighbors that exchange `number` still waits for."""
