@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,16 @@ Numbers = int | Collection[int] | None
 COLUMNS = {"senders": "sender", "receivers": "receiver", "places": "place", "kinds": "kind", "numbers": "number"}
 """What a selection's sets choose among; times are apart, for they have an order."""
 COMPARED = tuple(COLUMNS.items())
+
+
+class Asked(TypedDict, total=False):
+    """What rows are chosen by besides their time."""
+
+    sender: Numbers
+    receiver: Numbers
+    place: Words
+    kind: Words
+    number: Numbers
 
 
 @dataclass(frozen=True)
@@ -32,20 +42,11 @@ class Selection:
     numbers: frozenset[int] | None = None
 
     @classmethod
-    def of(
-        cls,
-        since: float = -math.inf,
-        until: float = math.inf,
-        *,
-        sender: Numbers = None,
-        receiver: Numbers = None,
-        place: Words = None,
-        kind: Words = None,
-        number: Numbers = None,
-    ) -> "Selection":
-        """One value, several, or (None) any."""
-        agents = _numbers(sender), _numbers(receiver)
-        return cls(since, until, *agents, _words(place), _words(kind), _numbers(number))
+    def of(cls, since: float = -math.inf, until: float = math.inf, **asked: Unpack[Asked]) -> "Selection":
+        """Each one value, several, or (None) any."""
+        sender, receiver, number = (_numbers(asked.get(name)) for name in ("sender", "receiver", "number"))
+        place, kind = (_words(asked.get(name)) for name in ("place", "kind"))
+        return cls(since, until, sender, receiver, place, kind, number)
 
     def narrowed(self, by: "Selection") -> "Selection":
         """What both choose."""

@@ -14,14 +14,14 @@ name: a flat list of float64, replica-major, null where the row has no such fiel
 import math
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self, Unpack
 
 import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import TranscriptError
 from netsim.messages import Ciphertext, Heard, Kind, Message, Packet, Tagged, Values
-from netsim.selection import Numbers, Selection, Words
+from netsim.selection import Asked, Selection
 
 Place = Literal["link", "node"]
 Event = Literal["air", "sent", "received", "closed"]
@@ -129,20 +129,10 @@ class Transcript:
         """Row by row; what lies on disk is not loaded for it."""
         return iter(self.records if self._stored is None else self._stored)
 
-    def select(
-        self,
-        since: float = -math.inf,
-        until: float = math.inf,
-        *,
-        sender: Numbers = None,
-        receiver: Numbers = None,
-        place: Words = None,
-        kind: Words = None,
-        number: Numbers = None,
-    ) -> "Transcript":
-        """The rows with since <= time < until (virtual seconds), from and for these agents, heard there, of these
-        kinds and with these numbers; each one value or several. What lies on disk stays there."""
-        chosen = Selection.of(since, until, sender=sender, receiver=receiver, place=place, kind=kind, number=number)
+    def select(self, since: float = -math.inf, until: float = math.inf, **asked: Unpack[Asked]) -> "Transcript":
+        """The rows with since <= time < until (virtual seconds), of this `sender`, `receiver`, `place`, `kind` and
+        `number`; each one value or several. What lies on disk stays there."""
+        chosen = Selection.of(since, until, **asked)
         if self._stored is not None:
             return Transcript.stored(self._stored.narrowed(chosen))
         return Transcript(tuple(filter(chosen.holds, self.records)), self.replicas)

@@ -8,8 +8,9 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal
 from netsim.claims import Adjacency
-from netsim.laws import UniformDelay
+from netsim.laws import GilbertElliott, UniformDelay
 from netsim.links import LinkLaw
+from netsim.outages import RandomOutages
 from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
@@ -19,6 +20,16 @@ from scenarios.experiment import setting_of
 
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
 """Random delays, a fifth of the packets lost, a queue; and reliable all the same."""
+EVERY_LAW = LinkLaw(
+    UniformDelay(0.0, 3.0),
+    loss=GilbertElliott(0.1, 0.3),
+    bandwidth=1e4,
+    buffer=500,
+    duplication=0.2,
+    outages=RandomOutages(2.0, 0.5),
+    reordering=True,
+)
+"""All that may happen to a packet."""
 READINGS = ("as_analysed", "as_deployable", "fresh_noise", "told_state")
 DELTA = 1e-3
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from netsim.errors import TranscriptError
 from netsim.messages import Values
-from netsim.selection import EVERY, Numbers, Selection, Words
+from netsim.selection import EVERY, Asked, Selection
 from netsim.spool.layout import END, FLOATS, GROUP, MEMORY, NUMBERS, PAGED, TEXT, WORDS, Column, Rows
 from netsim.spool.rows import (
     cut,
@@ -72,20 +72,10 @@ class SpooledTranscript:
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
 
     def select(
-        self,
-        since: float = -math.inf,
-        until: float = math.inf,
-        *,
-        sender: Numbers = None,
-        receiver: Numbers = None,
-        place: Words = None,
-        kind: Words = None,
-        number: Numbers = None,
+        self, since: float = -math.inf, until: float = math.inf, **asked: Unpack[Asked]
     ) -> "SpooledTranscript":
         """As `Transcript.select`; the rows stay on disk, and batches outside the times are not read."""
-        return self.narrowed(
-            Selection.of(since, until, sender=sender, receiver=receiver, place=place, kind=kind, number=number)
-        )
+        return self.narrowed(Selection.of(since, until, **asked))
 
     def narrowed(self, by: Selection) -> "SpooledTranscript":
         """The rows among these that `by` chooses too."""

@@ -10,7 +10,7 @@ from attacks.gradients import infer
 from attacks.replay import replay
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent
-from netsim.errors import ScenarioError
+from netsim.errors import DeadlockError, ScenarioError
 from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.links import LinkLaw
 from netsim.messages import Message
@@ -212,8 +212,6 @@ def test_lost_messages_end_no_run_where_exchanges_have_a_deadline():
 
 
 def test_agents_that_wait_for_all_say_so_when_a_message_is_lost():
-    from netsim.errors import DeadlockError
-
     with pytest.raises(DeadlockError, match="packets were lost"):
         simulation(descent(200), ring(6), LinkLaw(loss=0.3)).run()
 

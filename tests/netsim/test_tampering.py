@@ -12,28 +12,20 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, SimulationError
-from netsim.laws import ConstantDelay, ExponentialDelay, GilbertElliott, UniformDelay
+from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import AddGaussian, Alter, Deeds, Delay, Drop, FlipSign, Meddler, Replay, Scale
 from netsim.messages import TAG_BYTES, Tagged
-from netsim.outages import RandomOutages, Switch
+from netsim.outages import Switch
 from netsim.randomness import Streams
 from netsim.tampering import Meddling, Tally
 from netsim.topology import path
 from netsim.wires import Pipe, RoughWire
 from tests.architecture.test_truth_free_views import reachable
 from tests.netsim.meddled import descending, descent, estimates, message, rows
+from tests.worlds import EVERY_LAW
 
 FALSE_ALARM = 1e-8
-ROUGH = LinkLaw(
-    UniformDelay(0.0, 3.0),
-    loss=GilbertElliott(0.1, 0.3),
-    bandwidth=1e4,
-    buffer=500,
-    duplication=0.2,
-    outages=RandomOutages(2.0, 0.5),
-    reordering=True,
-)
 RELIABLE = LinkLaw(ExponentialDelay(0.05), loss=0.1, duplication=0.1, reordering=True, reliable=True)
 EVERYTHING = (
     Alter(AddGaussian(1.0), 0.3),
@@ -82,7 +74,7 @@ class Line:
 # ── one wire ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("law", [ROUGH, replace(ROUGH, authenticated=True)], ids=["bare", "authenticated"])
+@pytest.mark.parametrize("law", [EVERY_LAW, replace(EVERY_LAW, authenticated=True)], ids=["bare", "authenticated"])
 def test_packets_and_bytes_are_conserved_at_every_moment_with_everything_on(law):
     two = (*mallory(*EVERYTHING), Meddler("other", "all", (Drop(0.1), Replay(1.5, 0.2))))
     line = Line(law, two, downlink=Pipe(2e4)).send_at(np.linspace(0, 20, 3000))
@@ -104,11 +96,11 @@ def test_packets_and_bytes_are_conserved_at_every_moment_with_everything_on(law)
 def test_the_links_own_draws_are_undisturbed():
     """Whatever the meddler does, the link loses, delays and copies the packets it would have."""
     times = np.linspace(0, 20, 1000)
-    honest = Line(ROUGH).send_at(times).run()
-    held = Line(ROUGH, mallory(Delay(5.0))).send_at(times).run()
+    honest = Line(EVERY_LAW).send_at(times).run()
+    held = Line(EVERY_LAW, mallory(Delay(5.0))).send_at(times).run()
     assert [number for _, number in held.when] == [number for _, number in honest.when]
     np.testing.assert_allclose([time - 5.0 for time, _ in held.when], [time for time, _ in honest.when])
-    thinned = Line(ROUGH, mallory(Drop(0.5))).send_at(times).run()
+    thinned = Line(EVERY_LAW, mallory(Drop(0.5))).send_at(times).run()
     assert set(thinned.when) < set(honest.when)
     assert thinned.deeds.dropped == len(honest.when) - len(thinned.when)
     assert [row[0] for row in held.heard] == [row[0] for row in thinned.heard] == [row[0] for row in honest.heard]

@@ -23,17 +23,9 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from netsim.wires import Pipe, RoughWire, Wire
+from tests.worlds import EVERY_LAW
 
 FALSE_ALARM = 1e-8
-EVERYTHING = LinkLaw(
-    UniformDelay(0.0, 3.0),
-    loss=GilbertElliott(0.1, 0.3),
-    bandwidth=1e4,
-    buffer=500,
-    duplication=0.2,
-    outages=RandomOutages(2.0, 0.5),
-    reordering=True,
-)
 
 
 def message(number: int, floats: int = 10) -> Message:
@@ -72,7 +64,7 @@ def conserved(wire: Wire) -> bool:
 
 
 def test_packets_and_bytes_are_conserved_whatever_happens():
-    line = Line(EVERYTHING).send_at(np.linspace(0, 20, 3000))
+    line = Line(EVERY_LAW).send_at(np.linspace(0, 20, 3000))
     wire, moments = line.wire, 0
     for moment in np.linspace(0.1, 30, 80):
         line.run(float(moment))
