@@ -118,7 +118,7 @@ class PublicKnowledge:
     `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query
     takes agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the
     agents that may be stopped and begin anew; `repeats`: whether links may deliver a message twice. `codec` is how
-    values go on the wire.
+    values go on the wire; `records[i]` how many records agent i has.
     """
 
     algorithm: "Algorithm"
@@ -135,6 +135,7 @@ class PublicKnowledge:
     forgetful: frozenset[int] = frozenset()
     repeats: bool = False
     codec: Codec = FLOAT64
+    records: tuple[int, ...] = ()
 
     def query_time(self, agent: int) -> float | None:
         """How many seconds a private query takes this agent, None if that is random."""

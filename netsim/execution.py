@@ -83,7 +83,7 @@ class Execution:
         if isinstance(simulation.medium, Radio):
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
-        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.codec)
+        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.wire_codec)
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
@@ -115,6 +115,7 @@ class Execution:
             topology.row(i),
             self.shape,
             simulation.problem.regularizer,
+            simulation.problem.records[i],
         )
         return LiveNode(
             place,
@@ -131,8 +132,8 @@ class Execution:
             compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
             activity=self.activities.get(i),
             patient=not simulation.patience.endless,
-            codec=simulation.codec,
-            dither=Dither(draws, simulation.replicas) if simulation.codec.random else None,
+            codec=simulation.wire_codec,
+            dither=Dither(draws, simulation.replicas) if simulation.wire_codec.random else None,
             header_bytes=simulation.header_bytes,
         )
 

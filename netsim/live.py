@@ -19,7 +19,9 @@ from netsim.messages import HEADER_BYTES, Message, Values, as_sent
 from netsim.network import Edge
 from netsim.node import Heard
 from netsim.problems import Objective
-from netsim.regularizers import Regularizer
+from netsim.problems.composite import regularized_proximal
+from netsim.problems.objective import batched
+from netsim.regularizers import Regularizer, Zero
 from netsim.wires import Channel
 
 FLOAT64 = np.dtype(np.float64)
@@ -40,6 +42,8 @@ class Place:
     shape: tuple[int, int]
     """(replicas, dimension)."""
     regularizer: Regularizer
+    records: int = 1
+    """How many records its objective is the mean over, public."""
 
 
 class LiveNode:
@@ -56,7 +60,7 @@ class LiveNode:
         "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
         "_encoder", "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_patient",
         "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "dimension", "id", "neighbors",
-        "regularizer", "replicas", "weights",
+        "records", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +86,7 @@ class LiveNode:
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
+        self.records = place.records
         self.replicas, self.dimension = place.shape
         self._shape = place.shape
         self._objective, self._inbox, self._closed = objective, inbox, closed
@@ -107,31 +112,51 @@ class LiveNode:
     def zeros(self) -> Array:
         return np.zeros(self._shape)
 
-    async def gradient(self, x: Array) -> Array:
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         await self._work()
-        gradient = self._objective.gradient(x)
-        if self._queries is not None:
-            self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
+        gradient = batched(self._objective, batch).gradient(x)
+        self._answered(x, gradient)
         return gradient
 
-    async def proximal(self, v: Array, step: float) -> Array:
-        """Recorded in the truth as the gradient it implies, (v − x⁺)/step at x⁺."""
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        """Recorded in the truth as the gradient it tells, at its own output."""
         await self._work()
+        if regularized and not isinstance(self.regularizer, Zero):
+            x = regularized_proximal(self._objective, v, step, self.regularizer)
+            self._answered(x, self._objective.gradient(x))
+            return x
         x = self._objective.proximal(v, step)
-        if self._queries is not None:
-            self._queries.append(Query(self._now(), x.copy(), (v - x) / step))
+        self._answered(x, (v - x) / step)
         return x
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        await self._work()
+        moved = v - step * mechanism.release(self.zeros(), self._drawn())
+        x = self._objective.proximal(moved, step)
+        self._answered(x, (moved - x) / step)
+        return self._released(x)
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
         if mechanism.noiseless:
             return value
+        return self._released(mechanism.release(value, self._drawn()))
+
+    def _drawn(self) -> np.random.Generator:
         if self._noise is None:
             self._noise = self._noise_stream(self.id)
-        released = mechanism.release(value, self._noise)
-        released.setflags(write=False)
+        return self._noise
+
+    def _released(self, value: Array) -> Array:
+        value.setflags(write=False)
         if self._releases is not None:
-            self._releases.append(released)
-        return released
+            self._releases.append(value)
+        return value
+
+    def _answered(self, x: Array, gradient: Array) -> None:
+        if self._queries is not None:
+            self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
 
     async def _work(self) -> None:
         """The time that a private query takes."""

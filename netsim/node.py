@@ -52,6 +52,11 @@ class Heard:
     def __getitem__(self, name: str) -> dict[int, Array]:
         return dict(zip(self._node.neighbors, self.values(name), strict=True))
 
+    def apart(self, name: str) -> Array:
+        """Σ_j (v − v_j) over my neighbors, v being what I told: the graph Laplacian's row; fixed order."""
+        told = self._told.values[name]
+        return np.sum(_stacked([told - value for value in self.values(name)]), axis=1)
+
     def told(self, name: str) -> Array:
         """What I told under this name, as the others decode it; read-only."""
         return self._told.values[name]
@@ -105,6 +110,11 @@ class Node(Protocol):
         ...
 
     @property
+    def records(self) -> int:
+        """m_i, how many records my objective is the mean over; public."""
+        ...
+
+    @property
     def regularizer(self) -> Regularizer:
         """The public r."""
         ...
@@ -118,12 +128,22 @@ class Node(Protocol):
         """A fresh zero vector (replicas, dimension), the public starting point."""
         ...
 
-    async def gradient(self, x: Array) -> Array:
-        """∇f_i(x), PRIVATE. May take simulated time."""
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        """∇f_i(x), PRIVATE; of the mean over a `batch` of my records, if one is named. May take simulated time."""
         ...
 
-    async def proximal(self, v: Array, step: float) -> Array:
-        """argmin_x f_i(x) + ‖x − v‖²/(2·step), PRIVATE. May take simulated time."""
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        """argmin_x f_i(x) + ‖x − v‖²/(2·step), PRIVATE; with + r(x) if `regularized`. May take simulated time.
+
+        It tells the gradient at its own output: x = prox_{step·r}(v − step·∇f_i(x)), or without r.
+        """
+        ...
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        """One release by objective perturbation: argmin_x f_i(x) + ⟨b, x⟩ + ‖x − v‖²/(2·step), b the noise.
+
+        `mechanism` draws b; r plays no part. Send the very array you get back. May take simulated time.
+        """
         ...
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:

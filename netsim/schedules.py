@@ -38,6 +38,17 @@ class Geometric:
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """k ↦ factor · schedule(k)."""
+
+    schedule: Schedule
+    factor: float
+
+    def __call__(self, k: int) -> float:
+        return self.factor * self.schedule(k)
+
+
+@dataclass(frozen=True)
 class Polynomial:
     """k ↦ first · (k + 1)^(−power)."""
 

@@ -37,7 +37,7 @@ class Simulation:
     law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
     an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
     when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
-    what the `codec` makes of each of its values. `meddlers` are active adversaries in the middle of links; what such
+    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `meddlers` are active adversaries in the middle of links; what such
     a run shows is outside the papers' threat model. `measure` records convergence; `record` says how much of the
     private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
     adversary), or nothing. With a folder `spool` every adversary's transcript is written there while the run goes on,
@@ -110,7 +110,10 @@ class Simulation:
                     adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
-        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.codec)
+        if self.algorithm.codec is not None and not self.codec.lossless:
+            why = f"{type(self.algorithm).__name__} brings a compressor of its own"
+            raise ScenarioError("codec", str(self.codec), why, "float64")
+        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec)
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -118,8 +121,7 @@ class Simulation:
 
     def setting(self, releases: int) -> Setting:
         """The public facts that the algorithm's conditions and claim depend on."""
-        smoothness = tuple(f.smoothness for f in self.problem.objectives)
-        return Setting(self.topology.agents, self.problem.dimension, smoothness, releases, self.topology)
+        return Setting.of(self.problem, self.topology, releases)
 
     def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
@@ -145,8 +147,14 @@ class Simulation:
             patience=self.patience,
             forgetful=self.forgetful,
             repeats=any(law.repeats for law in (self.links, *self.link_laws.values())),
-            codec=self.codec,
+            codec=self.wire_codec,
+            records=self.problem.records,
         )
+
+    @property
+    def wire_codec(self) -> Codec:
+        """What every value is encoded by: the algorithm's own compressor, or the network's codec."""
+        return self.algorithm.codec or self.codec
 
     def compute_law(self, agent: int) -> DelayLaw | None:
         """The law of the time that a private query takes this agent."""

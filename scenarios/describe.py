@@ -15,7 +15,6 @@ from attacks.audit.audit import Audit
 from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
 from attacks.score import GradientScore, ImageScore
-from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.problems import Dataset
 from netsim.run import Run
 from scenarios import surroundings
@@ -25,13 +24,6 @@ from scenarios.findings import NOT_ASKED, NOT_REACHED
 Results = dict[str, Any]
 
 CURVE_POINTS = 400
-SUMMARIES = {"recal": "RECAL: a baton walks the graph, no noise; claims nothing."}
-READINGS = {
-    "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
-    "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
-    "fresh_noise": "Repair: fresh noise also inside the proximal step that makes x⁺.",
-    "told_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
-}
 NOTES = [
     "A gradient of many records does not determine them: for the pictures each agent holds one image; for "
     "convergence and the audit all records are split among the agents.",
@@ -120,8 +112,8 @@ def subject(subject: Subject, asked: bool) -> Results:
         "name": spec.name,
         "slug": slug,
         "kind": spec.kind,
-        "summary": _summary(subject),
-        "noise": _noisy(subject),
+        "summary": subject.simulation.algorithm.summary,
+        "noise": subject.simulation.algorithm.noisy,
         "convergence": None,
         "run": None,
         "gradients": None,
@@ -129,23 +121,6 @@ def subject(subject: Subject, asked: bool) -> Results:
         "audit": None,
         "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
-
-
-def _noisy(subject: Subject) -> bool:
-    """Whether agents put any noise on what they send."""
-    algorithm = subject.simulation.algorithm
-    if isinstance(algorithm, PrivateGradientDescent):
-        return any(algorithm.scale(k) > 0 for k in range(algorithm.rounds))
-    return isinstance(algorithm, DPRecal) and algorithm.stddev > 0
-
-
-def _summary(subject: Subject) -> str:
-    spec, algorithm = subject.spec, subject.simulation.algorithm
-    if isinstance(algorithm, PrivateGradientDescent):
-        return f"Gradient descent in rounds, {'Laplace' if _noisy(subject) else 'no'} noise on what is sent."
-    if isinstance(algorithm, DPRecal):
-        return READINGS[algorithm.reading] + ("" if _noisy(subject) else " Here σ = 0: there is no noise.")
-    return SUMMARIES.get(spec.kind, "")
 
 
 def run(run: Run) -> Results:

@@ -11,7 +11,6 @@ from attacks.audit.audit import Pair
 from attacks.reconstruction import Prior
 from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, Clip, DPRecal, PrivateGradientDescent, Recal, Setting, stable_step
 from netsim.claims import Adjacency
 from netsim.codecs import Codec
 from netsim.errors import ScenarioError
@@ -21,20 +20,9 @@ from netsim.meddling import Meddler
 from netsim.patience import Patience
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
 from netsim.randomness import Streams
-from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import Topology
-from scenarios.schema import (
-    AlgorithmSpec,
-    DPRecalSpec,
-    PrivateGradientDescentSpec,
-    PureTarget,
-    RecalSpec,
-    Scenario,
-    Stddev,
-    medium,
-    schedule,
-)
+from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
 from scenarios.schema.base import built
 
 MONITOR_DELTA = 1e-3
@@ -204,12 +192,9 @@ class _Builder:
         names = [other.name for other in self.scenario.algorithms[:index]]
         if spec.name in names:
             raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "a name of its own")
-        delta = MONITOR_DELTA
-        if isinstance(spec, DPRecalSpec) and not isinstance(spec.noise, Stddev):
-            delta = spec.noise.delta
         return Subject(
             spec,
-            delta,
+            spec.delta or MONITOR_DELTA,
             self._simulation(index, problem),
             None if alone is None else self._simulation(index, alone),
         )
@@ -217,16 +202,17 @@ class _Builder:
     def _simulation(self, index: int, problem: Problem) -> Simulation:
         scenario = self.scenario
         try:
+            algorithm = scenario.algorithms[index].build(self._ground(problem))
             return Simulation(
                 problem,
                 self.topology,
-                self._algorithm(scenario.algorithms[index], problem),
+                algorithm,
                 self._links(),
                 self._overrides(),
                 **self._access(),
                 **self._activity(),
                 adversaries=(self._adversary(),),
-                replicas=scenario.replicas if _is_noisy(scenario.algorithms[index]) else 1,
+                replicas=scenario.replicas if algorithm.noisy else 1,
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
                 medium=medium(scenario.medium),
@@ -236,6 +222,9 @@ class _Builder:
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
+
+    def _ground(self, problem: Problem) -> Ground:
+        return Ground(problem, self.topology, _adjacency(self.scenario, self.dataset, problem))
 
     def _links(self) -> LinkLaw:
         return built("links", self.scenario.links)
@@ -312,67 +301,6 @@ class _Builder:
             except ScenarioError as error:
                 raise error if error.file is not None else error.under(f"meddlers[{index}]") from None
         return tuple(built)
-
-    def _algorithm(self, spec: AlgorithmSpec, problem: Problem) -> Algorithm:
-        match spec:
-            case RecalSpec():
-                return Recal(_baton_step(spec, problem), spec.activations, spec.per_agent, spec.first)
-            case DPRecalSpec():
-                return self._dp_recal(spec, problem)
-            case PrivateGradientDescentSpec():
-                return _private_descent(spec, problem, self.topology)
-
-    def _dp_recal(self, spec: DPRecalSpec, problem: Problem) -> DPRecal:
-        algorithm = DPRecal(
-            step=_baton_step(spec, problem),
-            per_agent=spec.per_agent,
-            first=spec.first,
-            ratio=spec.ratio,
-            reading=spec.reading,
-        )
-        if isinstance(spec.noise, Stddev):
-            return replace(algorithm, stddev=spec.noise.stddev)
-        adjacency = _adjacency(self.scenario, self.dataset, problem)
-        if not np.isfinite(adjacency.gradient_change):
-            raise ScenarioError(
-                "algorithm.noise", spec.noise.model_dump(),
-                "noise cannot be calibrated: no bound on one record's gradient",
-                "problem.kind: logistic with problem.data.norm_bound, or noise: {stddev: …}",
-            )  # fmt: skip
-        return algorithm.calibrated(
-            spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
-        )
-
-
-def setting_of(problem: Problem, releases: int) -> Setting:
-    """The public facts of a problem that a claim depends on."""
-    smoothness = tuple(f.smoothness for f in problem.objectives)
-    return Setting(problem.agents, problem.dimension, smoothness, releases)
-
-
-def _baton_step(spec: RecalSpec | DPRecalSpec, problem: Problem) -> float:
-    return 1 / (problem.smoothness + 1) if spec.step == "auto" else spec.step
-
-
-def _private_descent(
-    spec: PrivateGradientDescentSpec, problem: Problem, topology: Topology
-) -> PrivateGradientDescent:
-    clip = None if spec.clip is None else Clip(spec.clip.bound, spec.clip.norm)
-    half = stable_step(problem.smoothness, topology) / 2
-    step = Constant(half) if spec.step == "auto" else schedule(spec.step)
-    if not isinstance(spec.scale, PureTarget):
-        return PrivateGradientDescent(spec.rounds, step, schedule(spec.scale), clip)
-    if clip is None:
-        raise ScenarioError(
-            "algorithm.scale", spec.scale.model_dump(), "noise cannot be calibrated without clipping",
-            "clip: {bound: …}, or a scale",
-        )  # fmt: skip
-    change = 2 * clip.l1_bound(problem.dimension) * sum(step(k) for k in range(spec.rounds - 1))
-    return PrivateGradientDescent(spec.rounds, step, Constant(change / spec.scale.epsilon), clip)
-
-
-def _is_noisy(spec: AlgorithmSpec) -> bool:
-    return not isinstance(spec, RecalSpec)
 
 
 def _readdressed(error: ScenarioError, index: int) -> ScenarioError:

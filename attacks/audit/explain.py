@@ -16,7 +16,7 @@ import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
-from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Release, Replayed, Sending, bits, replay
+from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Perturbed, Release, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither
@@ -141,7 +141,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         faint=leaks.faint,
         granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
         complete=not foil.out_of_releases,
-        noise=noise_scores([a for a, _ in pairs], [a.value - b.value for a, b in pairs]),
+        noise=noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs]),
         unreliable_from=told.unreliable_from,
         rounded=rounded is not None,
     )
@@ -320,6 +320,11 @@ def _step(a: Release, b: Release) -> Array:
     with np.errstate(invalid="ignore"):
         step = a.log_density() - under_other
     return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an uncovered message
+
+
+def _fixed_difference(a: Release, b: Release) -> Array:
+    """Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0."""
+    return np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value
 
 
 def _cost(a: Release, b: Release) -> Array:

@@ -4,6 +4,8 @@ One pass of the public code on empty values follows each array that `privatize` 
 is sent. It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attacks.replay.recorded import Recorded, Recording
@@ -33,16 +35,20 @@ class _Tracer(Recorded):
         self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
         self._index: dict[int, int] = {}
 
-    async def gradient(self, x: Array) -> Array:
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
         return np.full_like(x, np.nan)
 
-    async def proximal(self, v: Array, step: float) -> Array:  # noqa: ARG002
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
         return np.full_like(v, np.nan)
 
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        empty = np.full_like(v, np.nan)
+        return empty if mechanism.noiseless else self._follow(empty)
+
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
-        if mechanism.noiseless:
-            return value
-        empty = np.full_like(value, np.nan)
+        return value if mechanism.noiseless else self._follow(np.full_like(value, np.nan))
+
+    def _follow(self, empty: Array) -> Array:
         self._index[id(empty)] = len(self._made)
         self._made.append(empty)
         return empty

@@ -14,35 +14,29 @@ with what it told.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from attacks.replay.places import Slot, find_releases
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
-from attacks.replay.replayed import ULPS, Comparison, Release, Replayed, Sending, bits
+from attacks.replay.replayed import ULPS, Comparison, Perturbed, Release, Replayed, Sending, bits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither, Encoder
 from netsim.errors import TranscriptError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Values
+from netsim.problems import Objective
+from netsim.problems.composite import regularized_proximal
+from netsim.problems.objective import batched
 from netsim.transcript import Record
 
 ROUNDING = 1e-10
 """A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
 
 
-class Hypothesis(Protocol):
-    """What an agent's private objective might be. The caller brings it; an attack has no other."""
-
-    def gradient(self, x: Array) -> Array:
-        """∇f(x), (replicas, dimension)."""
-        ...
-
-    def proximal(self, v: Array, step: float) -> Array:
-        """argmin f + ‖· − v‖²/(2·step), (replicas, dimension)."""
-        ...
+Hypothesis = Objective
+"""What an agent's private objective might be. The caller brings it; an attack has no other."""
 
 
 def replay(
@@ -102,13 +96,25 @@ class _Reader(Recorded):
         self._found.departure, self._found.overran = self.departure, self.overran
         return self._found
 
-    async def gradient(self, x: Array) -> Array:
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         self._asked()
-        return self._carried(self._hypothesis.gradient(x))
+        return self._carried(batched(self._hypothesis, batch).gradient(x))
 
-    async def proximal(self, v: Array, step: float) -> Array:
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
         self._asked()
+        if regularized:
+            return self._carried(regularized_proximal(self._hypothesis, v, step, self.regularizer))
         return self._carried(self._hypothesis.proximal(v, step))
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        self._asked()
+        x = self._carried(self._observed(len(self._found.releases)))
+        pull = (v - x) / step
+        self._judge(mechanism, np.maximum(np.abs(v), np.abs(x)) / step)
+        law = Perturbed(mechanism, pull, _log_jacobian(self._hypothesis, x, step))
+        return self._explained(Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged))
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
         if mechanism.noiseless:
@@ -116,10 +122,12 @@ class _Reader(Recorded):
         observed = self._carried(self._observed(len(self._found.releases)))
         self._judge(mechanism, observed)
         cells = None if self._codec.lossless or not self._verbatim else self._codec.cells(observed)
-        release = Release(self.sent, mechanism, observed, value.copy(), self._judged, cells=cells)
+        return self._explained(Release(self.sent, mechanism, observed, value.copy(), self._judged, cells=cells))
+
+    def _explained(self, release: Release) -> Array:
         self._found.releases.append(release)
-        self._given[id(observed)] = release
-        return observed
+        self._given[id(release.observed)] = release
+        return release.observed
 
     def _observed(self, index: int) -> Array:
         if self._granted is not None:
@@ -179,3 +187,10 @@ class _Reader(Recorded):
             low = np.where(anything, -np.inf, value - rounding)
             high = np.where(anything, np.inf, value + rounding)
             return self._codec.could_be(observed, low, high)
+
+
+def _log_jacobian(hypothesis: Hypothesis, x: Array, step: float) -> Array:
+    """log det(I/step + ∇²f(x)) of each replica."""
+    identity = np.eye(x.shape[-1]) / step
+    curvature = np.array([hypothesis.hessian(row) + identity for row in x])
+    return np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ class Recorded(ABC):
         self.weights: Array = public.weights[agent]
         self.replicas, self.dimension = replicas, public.dimension
         self.regularizer: Regularizer = public.regularizer
+        self.records = public.records[agent] if public.records else 1
         self.coins = coins
         self.activation = 1
         self.departure: Departure | None = None
@@ -164,10 +166,13 @@ class Recorded(ABC):
         """A message of the record, before the code goes on with it."""
 
     @abstractmethod
-    async def gradient(self, x: Array) -> Array: ...
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array: ...
 
     @abstractmethod
-    async def proximal(self, v: Array, step: float) -> Array: ...
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array: ...
+
+    @abstractmethod
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array: ...
 
     @abstractmethod
     def privatize(self, value: Array, mechanism: Mechanism) -> Array: ...

@@ -1,7 +1,7 @@
 """What a replay finds: releases with the noise that explains them, and everything else that was sent, compared."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,51 @@ ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""
 
 
+class Law(Protocol):
+    """What a hypothesis says of one release: the density of what was observed."""
+
+    @property
+    def noiseless(self) -> bool: ...
+
+    def log_density(self, observed: Array, value: Array) -> Array: ...
+
+    def quantiles(self, observed: Array, value: Array) -> Array: ...
+
+    def variance(self) -> float | Array: ...
+
+
+@dataclass(frozen=True)
+class Perturbed:
+    """Objective perturbation seen through x = argmin f + ⟨b, x⟩ + ‖x − v‖²/(2·step).
+
+    The optimality condition reads the noise off x: b = `pull` − ∇f(x), pull = (v − x)/step. A density of b is one of
+    x times |det ∂b/∂x| = det(I/step + ∇²f(x)), whose logarithm `log_jacobian` has shape (replicas,). A release's
+    `value` is ∇f(x), in the units of b.
+    """
+
+    noise: Mechanism
+    pull: Array
+    log_jacobian: Array
+
+    @property
+    def noiseless(self) -> bool:
+        return False
+
+    def log_density(self, observed: Array, value: Array) -> Array:  # noqa: ARG002
+        return self.noise.log_density(self.pull, value) + self.log_jacobian
+
+    def quantiles(self, observed: Array, value: Array) -> Array:  # noqa: ARG002
+        return self.noise.quantiles(self.pull, value)
+
+    def variance(self) -> float | Array:
+        return self.noise.variance()
+
+
 @dataclass
 class Release:
     """One `privatize` as this hypothesis explains it: `observed` = `value` + noise, both (replicas, dimension).
 
+    By objective perturbation (`Perturbed`) `observed` is the minimizer and `value` the gradient there.
     `made_before` is the number of messages that the agent had sent when it was made; `sent_in` the first one,
     from 0, that carries it verbatim, None if none does. `judged` (replicas,) is false where the noise is below
     the rounding of what was observed, now or earlier in the same replica. Where the codec rounds, `observed` is what
@@ -25,7 +66,7 @@ class Release:
     """
 
     made_before: int
-    mechanism: Mechanism
+    mechanism: Law
     observed: Array
     value: Array
     judged: Mask

@@ -2,12 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from netsim.algorithms.calibration import noise_factor
+from netsim.checks import whole
 from netsim.claims import Adjacency, Claim
+from netsim.codecs import Codec
+from netsim.errors import PrivacyError
 from netsim.node import Node
 
 if TYPE_CHECKING:
+    from netsim.problems import Problem
     from netsim.topology import Topology
 
 
@@ -15,9 +20,10 @@ if TYPE_CHECKING:
 class Setting:
     """Public facts an algorithm's conditions and claim depend on.
 
-    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i. `releases` is the largest number of times that one
-    agent runs its mechanism: rounds, or the largest number of activations Θ (the papers' PLF). `topology` is the
-    graph with its weights, None where nothing depends on it.
+    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i, `strong_convexity[i]` its μ_i ≥ 0 and `records[i]` how
+    many records its mean runs over. `releases` is the largest number of times that one agent runs its mechanism:
+    rounds, or the largest number of activations Θ (the papers' PLF). `topology` is the graph with its weights, None
+    where nothing depends on it. `regularized`: there is an r ≠ 0.
     """
 
     agents: int
@@ -25,6 +31,24 @@ class Setting:
     smoothness: tuple[float, ...]
     releases: int = 0
     topology: "Topology | None" = None
+    strong_convexity: tuple[float, ...] = ()
+    records: tuple[int, ...] = ()
+    regularized: bool = False
+
+    @classmethod
+    def of(cls, problem: "Problem", topology: "Topology | None", releases: int = 0) -> "Setting":
+        """The public facts of a problem on a graph."""
+        objectives = problem.objectives
+        return cls(
+            agents=problem.agents,
+            dimension=problem.dimension,
+            smoothness=tuple(f.smoothness for f in objectives),
+            releases=releases,
+            topology=topology,
+            strong_convexity=tuple(f.strong_convexity for f in objectives),
+            records=problem.records,
+            regularized=problem.regularized,
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +74,48 @@ class Algorithm(ABC):
         """For walks; an algorithm in rounds ends by itself."""
         return Stopping()
 
+    @property
+    def summary(self) -> str:
+        """One sentence for a reader of results: the first line of the class's docstring, unless it says more."""
+        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
+
+    @property
+    def codec(self) -> Codec | None:
+        """What the algorithm itself makes of its vectors on the wire (a compressor); None: what the network has."""
+        return None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether its agents add any randomness to what they release."""
+        return False
+
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim | None:  # noqa: ARG002
         """What its paper claims; None for an algorithm that claims nothing."""
         return None
+
+    def scaled(self, factor: float) -> Self:
+        """The same algorithm with all its noise `factor` times as large; a `PrivacyError` if it has none."""
+        raise PrivacyError(f"{type(self).__name__} has no noise to scale by {factor:g}")
+
+    def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
+        """The same algorithm with the noise at which its paper claims (ε, δ) for `setting.releases` releases.
+
+        Its noise keeps its shape over time: one factor multiplies all of it. You get a `PrivacyError` where the
+        claim is undefined, where there is no noise to scale, or where no amount of it gives this ε.
+        """
+
+        def claimed(factor: float) -> Claim | None:
+            return self.scaled(factor).claim(adjacency, setting, delta)
+
+        return self.scaled(noise_factor(claimed, epsilon, delta))
+
+
+@dataclass(frozen=True)
+class InRounds(Algorithm):
+    """An algorithm whose agents all do the same so many `rounds`."""
+
+    rounds: int
+
+    def check(self, setting: Setting) -> None:  # noqa: ARG002
+        """At least one round."""
+        whole(self.rounds, "rounds", 1)

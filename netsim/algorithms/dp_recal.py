@@ -43,6 +43,12 @@ from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node, choose
 
+READINGS = {
+    "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
+    "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
+    "fresh_noise": "Repair: fresh noise also inside the proximal step that makes x⁺.",
+    "told_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
+}
 Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"]
 
 
@@ -53,6 +59,14 @@ class DPRecal(Walk):
     stddev: float = 0.0
     ratio: float = 1.0
     reading: Reading = "as_deployable"
+
+    @property
+    def noisy(self) -> bool:
+        return self.stddev > 0
+
+    @property
+    def summary(self) -> str:
+        return READINGS[self.reading] + ("" if self.noisy else " Here σ = 0: there is no noise.")
 
     def noise(self, activation: int) -> Gaussian:
         """The noise of an agent's τ-th activation, τ = 1, 2, …"""
@@ -114,6 +128,9 @@ class DPRecal(Walk):
         rho = math.inf if failed else self.rho(adjacency, setting)
         epsilon = None if failed else rho + 2 * math.sqrt(rho * math.log(1 / delta))
         return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", tuple(failed))
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, stddev=factor * self.stddev)
 
     def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
         """The same algorithm with the σ₁ at which Theorem 4 claims (ε, δ) for `setting.releases` activations."""

@@ -14,41 +14,20 @@ objectives: undefined.
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
-from netsim.algorithms.algorithm import Algorithm, Setting
-from netsim.arrays import Array
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.checks import whole
 from netsim.claims import Adjacency, Claim
+from netsim.clipping import Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
-from netsim.schedules import Constant, Schedule
+from netsim.schedules import Constant, Scaled, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
-
-
-@dataclass(frozen=True)
-class Clip:
-    """v ↦ v·min(1, bound/‖v‖) per replica, in ℓ1 or ℓ2."""
-
-    bound: float
-    norm: Literal["l1", "l2"] = "l1"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
-
-    def __call__(self, v: Array) -> Array:
-        norm = np.linalg.norm(v, ord=1 if self.norm == "l1" else 2, axis=-1, keepdims=True)
-        return v * np.minimum(1.0, self.bound / np.maximum(norm, np.finfo(float).tiny))
-
-    def l1_bound(self, dimension: int) -> float:
-        """The largest ℓ1 norm of a clipped vector."""
-        return self.bound if self.norm == "l1" else math.sqrt(dimension) * self.bound
 
 
 def stable_step(smoothness: float, topology: "Topology | None") -> float:
@@ -60,27 +39,50 @@ def stable_step(smoothness: float, topology: "Topology | None") -> float:
 
 
 @dataclass(frozen=True)
-class PrivateGradientDescent(Algorithm):
-    """`step` is η_k, `scale` b_k (Laplace, per coordinate), both indexed by the round k = 0, 1, …"""
+class PrivateGradientDescent(InRounds):
+    """Gradient descent in rounds with Laplace noise on what is sent.
 
-    rounds: int
+    `step` is η_k, `scale` b_k (Laplace, per coordinate), both indexed by the round k = 0, 1, … With a `batch`, g_i is
+    the gradient of so many of the agent's records, drawn anew each round without replacement by its private coins.
+    """
+
     step: Schedule
     scale: Schedule = field(default_factory=lambda: Constant(0.0))
     clip: Clip | None = None
+    batch: int | None = None
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for k in range(self.rounds):
             told = node.privatize(x, Laplace(self.scale(k)))
             heard = await node.exchange(x=told)
-            gradient = await node.gradient(x)
+            gradient = await node.gradient(x, self._drawn(node))
             x = heard.mix("x") - self.step(k) * (self.clip(gradient) if self.clip else gradient)
             node.estimate(x)
 
+    def _drawn(self, node: Node) -> list[int] | None:
+        """The records of this round's batch."""
+        if self.batch is None:
+            return None
+        return sorted(int(k) for k in node.coins.choice(node.records, self.batch, replace=False))
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.scale(k) > 0 for k in range(self.rounds))
+
+    @property
+    def summary(self) -> str:
+        drawn = "" if self.batch is None else f"Stochastic, {self.batch} records a batch. "
+        return f"{drawn}Gradient descent in rounds, {'Laplace' if self.noisy else 'no'} noise on what is sent."
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, scale=Scaled(self.scale, factor))
+
     def check(self, setting: Setting) -> None:
-        """Steps within `stable_step`, at least one round, scales that are not negative."""
-        if self.rounds < 1:
-            raise ScenarioError("rounds", self.rounds, "a number of rounds", ">= 1")
+        """Steps within `stable_step`, scales that are not negative, batches no larger than what agents hold."""
+        super().check(setting)
+        if self.batch is not None:
+            whole(self.batch, "batch", 1, min(setting.records, default=None))
         bound = stable_step(max(setting.smoothness), setting.topology)
         for k in (0, self.rounds - 1):
             if not 0 < self.step(k) < bound:

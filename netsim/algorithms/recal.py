@@ -78,7 +78,10 @@ async def update(node: Node, step: float, own: Own, x: Array, half: Array, x_new
 
 @dataclass(frozen=True)
 class Recal(Walk):
-    """The non-private walk; exact, with linear convergence for strongly convex sums."""
+    """RECAL: a baton walks the graph, no noise; claims nothing.
+
+    Exact, with linear convergence for strongly convex sums.
+    """
 
     async def run(self, node: Node) -> None:
         own = self.begin(node)

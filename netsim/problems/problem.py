@@ -49,6 +49,16 @@ class Problem:
         return self.objectives[0].dimension
 
     @property
+    def records(self) -> tuple[int, ...]:
+        """How many records each agent has, public; 1 for an objective that is no mean over records."""
+        return tuple(int(getattr(objective, "records", 1)) for objective in self.objectives)
+
+    @property
+    def regularized(self) -> bool:
+        """Whether r ≠ 0."""
+        return not isinstance(self.regularizer, Zero)
+
+    @property
     def smoothness(self) -> float:
         """max_i L_i."""
         return max(objective.smoothness for objective in self.objectives)

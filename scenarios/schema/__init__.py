@@ -8,6 +8,7 @@ is checked where the parts meet, before time 0, as a `ScenarioError` with the pa
 from scenarios.schema.algorithms import (
     AlgorithmSpec,
     DPRecalSpec,
+    Ground,
     PrivateGradientDescentSpec,
     PureTarget,
     RecalSpec,
@@ -21,6 +22,7 @@ from scenarios.schema.scenario import Scenario, TranscriptSpec, json_schema
 __all__ = [
     "AlgorithmSpec",
     "DPRecalSpec",
+    "Ground",
     "LinkSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
+from netsim.algorithms import Clip, PrivateGradientDescent, stable_step, Setting
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
@@ -14,7 +14,6 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation
 from netsim.topology import Topology, grid, ring
-from scenarios.experiment import setting_of
 from tests.oracles.dgd import dgd as oracle
 from tests.worlds import synthetic_problem, tapped_ring
 
@@ -69,14 +68,14 @@ def test_scale_zero_is_plain_descent_to_the_last_bit():
 @pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6))])
 def test_claim_by_hand(norm, factor):
     """ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1}: K − 1 gradients are released in K rounds."""
-    setting = setting_of(synthetic_problem(), 10)
+    setting = Setting.of(synthetic_problem(), None, 10)
     algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), Clip(0.5, norm))
     expected = sum(2 * 0.5 * factor * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
     assert algorithm.claim(ANY, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
 
 
 def test_claim_is_undefined_without_clipping_or_noise():
-    setting = setting_of(synthetic_problem(), 10)
+    setting = Setting.of(synthetic_problem(), None, 10)
     unclipped = PrivateGradientDescent(10, Constant(0.3), Constant(1.0)).claim(ANY, setting, 0.0)
     silent = PrivateGradientDescent(10, Constant(0.3), clip=Clip(1.0)).claim(ANY, setting, 0.0)
     assert unclipped.epsilon is None

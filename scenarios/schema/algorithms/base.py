@@ -1,0 +1,109 @@
+"""What every algorithm of a scenario is made of: a name, how to build it, noise as given or from a target."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from netsim.algorithms import Algorithm, Setting
+from netsim.claims import Adjacency
+from netsim.clipping import Clip
+from netsim.errors import PrivacyError, ScenarioError
+from netsim.problems import Problem
+from netsim.schedules import Constant, Geometric, Polynomial, Schedule
+from netsim.topology import Topology
+from scenarios.schema.base import Model, NonNegative, Positive, Probability
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What an algorithm of a scenario stands on: the problem, the graph, and which objectives are adjacent."""
+
+    problem: Problem
+    topology: Topology
+    adjacency: Adjacency
+
+    def setting(self, releases: int) -> Setting:
+        """The public facts that conditions and claims depend on."""
+        return Setting.of(self.problem, self.topology, releases)
+
+
+class GeometricSpec(Model):
+    """first · ratio^k."""
+
+    kind: Literal["geometric"]
+    first: Positive
+    ratio: Positive
+
+    def build(self) -> Schedule:
+        return Geometric(self.first, self.ratio)
+
+
+class PolynomialSpec(Model):
+    """first · (k + 1)^(−power)."""
+
+    kind: Literal["polynomial"]
+    first: Positive
+    power: NonNegative
+
+    def build(self) -> Schedule:
+        return Polynomial(self.first, self.power)
+
+
+ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec, Field(discriminator="kind")]
+
+
+def schedule(spec: ScheduleSpec) -> Schedule:
+    """A number is a constant schedule."""
+    return spec.build() if isinstance(spec, GeometricSpec | PolynomialSpec) else Constant(spec)
+
+
+class Target(Model):
+    """Noise from the claim backwards: the scale at which the paper's formula gives this (ε, δ)."""
+
+    epsilon: Positive
+    delta: Probability = 1e-3
+
+
+class PureTarget(Model):
+    """Noise from the claim backwards: the scale at which the paper's formula gives this pure ε."""
+
+    epsilon: Positive
+
+
+class ClipSpec(Model):
+    """Gradients are clipped to this norm."""
+
+    bound: Positive
+    norm: Literal["l1", "l2"] = "l1"
+
+    def build(self) -> Clip:
+        return Clip(self.bound, self.norm)
+
+
+class AlgorithmModel(Model):
+    """One algorithm of a scenario; `name` is what results call it."""
+
+    name: str
+
+    def build(self, ground: Ground) -> Algorithm:
+        """The algorithm on this problem and graph. A `ScenarioError` has fields under "algorithm"."""
+        raise NotImplementedError
+
+    @property
+    def delta(self) -> float | None:
+        """The δ of the claim that is looked at, if the scenario names one."""
+        return None
+
+
+def to_target(
+    algorithm: Algorithm, ground: Ground, releases: int, target: Target | PureTarget, field: str = "target"
+) -> Algorithm:
+    """The algorithm with its noise at the target; a `ScenarioError` of this field where that cannot be."""
+    delta = target.delta if isinstance(target, Target) else 0.0
+    try:
+        return algorithm.calibrated(target.epsilon, delta, ground.adjacency, ground.setting(releases))
+    except PrivacyError as error:
+        raise ScenarioError(
+            f"algorithm.{field}", target.model_dump(), str(error), "noise given outright, or conditions that hold"
+        ) from None
