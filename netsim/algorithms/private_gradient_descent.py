@@ -7,21 +7,19 @@ clipped gradient only.
 Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5.
 
 Claim (composition of the Laplace mechanism): ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1} over K rounds, where C' = C for
-clipping in ℓ1 and C' = √d·C for clipping in ℓ2 (Laplace noise protects ℓ1 distances). The first release is the
-public starting point and costs nothing; the last gradient is never released. Holds for any change of one
-agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
+clipping in ℓ1, √d·C for clipping in ℓ2 and d·C for clipping in ℓ∞ (Laplace noise protects ℓ1 distances). The first
+release is the public starting point and costs nothing; the last gradient is never released. Holds for any change of
+one agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
 objectives: undefined.
 """
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from netsim.algorithms.algorithm import Algorithm, Setting
-from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
+from netsim.clipping import Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
@@ -29,26 +27,6 @@ from netsim.schedules import Constant, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
-
-
-@dataclass(frozen=True)
-class Clip:
-    """v ↦ v·min(1, bound/‖v‖) per replica, in ℓ1 or ℓ2."""
-
-    bound: float
-    norm: Literal["l1", "l2"] = "l1"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
-
-    def __call__(self, v: Array) -> Array:
-        norm = np.linalg.norm(v, ord=1 if self.norm == "l1" else 2, axis=-1, keepdims=True)
-        return v * np.minimum(1.0, self.bound / np.maximum(norm, np.finfo(float).tiny))
-
-    def l1_bound(self, dimension: int) -> float:
-        """The largest ℓ1 norm of a clipped vector."""
-        return self.bound if self.norm == "l1" else math.sqrt(dimension) * self.bound
 
 
 def stable_step(smoothness: float, topology: "Topology | None") -> float:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from netsim.clipping import Norm
 from netsim.schedules import Constant, Geometric, Polynomial, Schedule
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Probability
 
@@ -79,7 +80,7 @@ class ClipSpec(Model):
     """Gradients are clipped to this norm."""
 
     bound: Positive
-    norm: Literal["l1", "l2"] = "l1"
+    norm: Norm = "l1"
 
 
 class PureTarget(Model):

@@ -66,7 +66,7 @@ def test_scale_zero_is_plain_descent_to_the_last_bit():
     np.testing.assert_array_equal(plain.metrics.relative_errors(), silent.metrics.relative_errors())
 
 
-@pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6))])
+@pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6)), ("linf", 6.0)])
 def test_claim_by_hand(norm, factor):
     """ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1}: K − 1 gradients are released in K rounds."""
     setting = setting_of(synthetic_problem(), 10)
@@ -97,12 +97,6 @@ def test_conditions_are_checked_before_time_0(algorithm, field):
     with pytest.raises(ScenarioError) as caught:
         tapped_ring(synthetic_problem(), algorithm)
     assert caught.value.field == field
-
-
-def test_clip_keeps_short_vectors_and_shortens_long_ones():
-    clip = Clip(2.0, "l1")
-    v = np.array([[0.5, -0.5], [3.0, -5.0], [0.0, 0.0]])
-    np.testing.assert_allclose(clip(v), [[0.5, -0.5], [0.75, -1.25], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])
