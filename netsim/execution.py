@@ -83,7 +83,9 @@ class Execution:
         if isinstance(simulation.medium, Radio):
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
-        return Network(*known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.wire_codec)
+        return Network(
+            *known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.wire_codec
+        )
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
         folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)

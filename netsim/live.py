@@ -19,8 +19,6 @@ from netsim.messages import HEADER_BYTES, Message, Values, as_sent
 from netsim.network import Edge
 from netsim.node import Heard
 from netsim.problems import Objective
-from netsim.problems.composite import regularized_proximal
-from netsim.problems.objective import batched
 from netsim.regularizers import Regularizer, Zero
 from netsim.wires import Channel
 
@@ -114,7 +112,8 @@ class LiveNode:
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         await self._work()
-        gradient = batched(self._objective, batch).gradient(x)
+        objective = self._objective if batch is None else self._objective.batch(batch)
+        gradient = objective.gradient(x)
         self._answered(x, gradient)
         return gradient
 
@@ -122,7 +121,7 @@ class LiveNode:
         """Recorded in the truth as the gradient it tells, at its own output."""
         await self._work()
         if regularized and not isinstance(self.regularizer, Zero):
-            x = regularized_proximal(self._objective, v, step, self.regularizer)
+            x = self._objective.proximal(v, step, self.regularizer)
             self._answered(x, self._objective.gradient(x))
             return x
         x = self._objective.proximal(v, step)

@@ -1,6 +1,6 @@
 """Sequences of positive numbers indexed by round or by an agent's own activation, counted from 0."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from netsim.errors import ScenarioError
@@ -57,3 +57,14 @@ class Polynomial:
 
     def __call__(self, k: int) -> float:
         return self.first * (k + 1) ** -self.power
+
+
+def scaled(schedule: Schedule, factor: float) -> Schedule:
+    """k ↦ factor · schedule(k)."""
+    match schedule:
+        case Constant():
+            return Constant(factor * schedule.value)
+        case Geometric() | Polynomial():
+            return replace(schedule, first=factor * schedule.first)
+        case _:
+            return Scaled(schedule, factor)

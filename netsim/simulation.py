@@ -37,12 +37,13 @@ class Simulation:
     law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
     an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
     when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
-    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `meddlers` are active adversaries in the middle of links; what such
-    a run shows is outside the papers' threat model. `measure` records convergence; `record` says how much of the
-    private side is kept for scoring: everything, only what `privatize` returned (all that an audit grants its
-    adversary), or nothing. With a folder `spool` every adversary's transcript is written there while the run goes on,
-    to NAME.spool (`netsim.spool`), and loaded from there when an attack asks for it: memory stays bounded, and a run
-    that is killed leaves what was written. Bad input is a `ScenarioError` here, before time 0.
+    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `meddlers` are
+    active adversaries in the middle of links; what such a run shows is outside the papers' threat model. `measure`
+    records convergence; `record` says how much of the private side is kept for scoring: everything, only what
+    `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
+    transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
+    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
+    `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -113,7 +114,9 @@ class Simulation:
         if self.algorithm.codec is not None and not self.codec.lossless:
             why = f"{type(self.algorithm).__name__} brings a compressor of its own"
             raise ScenarioError("codec", str(self.codec), why, "float64")
-        meddling.check(self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec)
+        meddling.check(
+            self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
+        )
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -121,7 +124,7 @@ class Simulation:
 
     def setting(self, releases: int) -> Setting:
         """The public facts that the algorithm's conditions and claim depend on."""
-        return Setting.of(self.problem, self.topology, releases)
+        return setting_of(self.problem, self.topology, releases)
 
     def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
@@ -173,6 +176,21 @@ class Simulation:
         """
         with clock.rare_garbage_collection():
             return Execution(self, watch, every).run()
+
+
+def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:
+    """The public facts of a problem on a graph that conditions and claims depend on."""
+    objectives = problem.objectives
+    return Setting(
+        agents=problem.agents,
+        dimension=problem.dimension,
+        smoothness=tuple(f.smoothness for f in objectives),
+        releases=releases,
+        topology=topology,
+        strong_convexity=tuple(f.strong_convexity for f in objectives),
+        records=problem.records,
+        regularized=problem.regularized,
+    )
 
 
 def _query_time(law: DelayLaw | None) -> float | None:

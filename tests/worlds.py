@@ -6,7 +6,7 @@ import numpy as np
 
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import DPRecal, Setting
+from netsim.algorithms import DPRecal
 from netsim.claims import Adjacency
 from netsim.laws import GilbertElliott, UniformDelay
 from netsim.links import LinkLaw
@@ -15,7 +15,7 @@ from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
 from netsim.run import Run
-from netsim.simulation import Simulation
+from netsim.simulation import Simulation, setting_of
 
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
 """Random delays, a fifth of the packets lost, a queue; and reliable all the same."""
@@ -52,7 +52,9 @@ def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float
     records = min(f.records for f in problem.objectives if isinstance(f, LogisticLoss))
     adjacency = Adjacency(2 * 4.0 / records, "one record")
     algorithm = DPRecal(step=1 / (problem.smoothness + 1), per_agent=per_agent, ratio=1.02)
-    return replace(algorithm, reading=reading).calibrated(epsilon, DELTA, adjacency, Setting.of(problem, None, per_agent))
+    return replace(algorithm, reading=reading).calibrated(
+        epsilon, DELTA, adjacency, setting_of(problem, None, per_agent)
+    )
 
 
 def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options: object) -> Simulation:

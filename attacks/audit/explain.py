@@ -16,7 +16,18 @@ import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
-from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Perturbed, Release, Replayed, Sending, bits, replay
+from attacks.replay import (
+    ULPS,
+    Comparison,
+    Departure,
+    Hypothesis,
+    Perturbed,
+    Release,
+    Replayed,
+    Sending,
+    bits,
+    replay,
+)
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither

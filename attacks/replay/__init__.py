@@ -3,4 +3,15 @@
 from attacks.replay.reader import Hypothesis, replay
 from attacks.replay.replayed import ULPS, Comparison, Departure, Perturbed, Release, Replayed, Sending, bits
 
-__all__ = ["ULPS", "Comparison", "Departure", "Hypothesis", "Perturbed", "Release", "Replayed", "Sending", "bits", "replay"]
+__all__ = [
+    "ULPS",
+    "Comparison",
+    "Departure",
+    "Hypothesis",
+    "Perturbed",
+    "Release",
+    "Replayed",
+    "Sending",
+    "bits",
+    "replay",
+]

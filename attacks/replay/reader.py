@@ -14,6 +14,7 @@ with what it told.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -26,17 +27,31 @@ from netsim.codecs import Dither, Encoder
 from netsim.errors import TranscriptError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Values
-from netsim.problems import Objective
-from netsim.problems.composite import regularized_proximal
-from netsim.problems.objective import batched
+from netsim.regularizers import Regularizer, Zero
 from netsim.transcript import Record
 
 ROUNDING = 1e-10
 """A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
 
 
-Hypothesis = Objective
-"""What an agent's private objective might be. The caller brings it; an attack has no other."""
+class Hypothesis(Protocol):
+    """What an agent's private objective might be. The caller brings it; an attack has no other."""
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), (replicas, dimension)."""
+        ...
+
+    def hessian(self, x: Array) -> Array:
+        """∇²f at one point x (dimension,); (dimension, dimension)."""
+        ...
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """argmin f + ‖· − v‖²/(2·step), with + r if there is one; (replicas, dimension)."""
+        ...
+
+    def batch(self, indices: Sequence[int]) -> "Hypothesis":
+        """The mean over these of its records."""
+        ...
 
 
 def replay(
@@ -98,12 +113,13 @@ class _Reader(Recorded):
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         self._asked()
-        return self._carried(batched(self._hypothesis, batch).gradient(x))
+        hypothesis = self._hypothesis if batch is None else self._hypothesis.batch(batch)
+        return self._carried(hypothesis.gradient(x))
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
         self._asked()
-        if regularized:
-            return self._carried(regularized_proximal(self._hypothesis, v, step, self.regularizer))
+        if regularized and not isinstance(self.regularizer, Zero):
+            return self._carried(self._hypothesis.proximal(v, step, self.regularizer))
         return self._carried(self._hypothesis.proximal(v, step))
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:

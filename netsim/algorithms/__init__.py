@@ -2,8 +2,9 @@
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
 from netsim.algorithms.dp_recal import DPRecal
-from netsim.algorithms.private_gradient_descent import Clip, PrivateGradientDescent, stable_step
+from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
+from netsim.clipping import Clip
 
 __all__ = [
     "Algorithm",

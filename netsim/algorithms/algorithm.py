@@ -12,7 +12,6 @@ from netsim.errors import PrivacyError
 from netsim.node import Node
 
 if TYPE_CHECKING:
-    from netsim.problems import Problem
     from netsim.topology import Topology
 
 
@@ -34,21 +33,6 @@ class Setting:
     strong_convexity: tuple[float, ...] = ()
     records: tuple[int, ...] = ()
     regularized: bool = False
-
-    @classmethod
-    def of(cls, problem: "Problem", topology: "Topology | None", releases: int = 0) -> "Setting":
-        """The public facts of a problem on a graph."""
-        objectives = problem.objectives
-        return cls(
-            agents=problem.agents,
-            dimension=problem.dimension,
-            smoothness=tuple(f.smoothness for f in objectives),
-            releases=releases,
-            topology=topology,
-            strong_convexity=tuple(f.strong_convexity for f in objectives),
-            records=problem.records,
-            regularized=problem.regularized,
-        )
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 from scipy.optimize import brentq
 
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
 
-FARTHEST = 2.0**80
-"""No noise is made so many times as large, or as small."""
-TOLERANCE = 1e-12
-"""Relative, of the factor."""
+FARTHEST = 80
+"""No noise is made more than 2^80 times as large, or as small."""
+TOLERANCE = 1e-13
+ROUNDING = float(np.finfo(np.float64).eps)
 
 
 def noise_factor(claimed: Callable[[float], Claim | None], epsilon: float, delta: float) -> float:
@@ -30,14 +31,18 @@ def noise_factor(claimed: Callable[[float], Claim | None], epsilon: float, delta
             raise PrivacyError(f"cannot calibrate: the claim is undefined ({'; '.join(claim.failed_conditions)})")
         return math.log(claim.epsilon / epsilon) if claim.epsilon > 0 else -math.inf
 
+    first = claimed(1.0)
+    if first is not None and first.epsilon:
+        inverse = first.epsilon / epsilon  # exact where ε falls as 1/noise
+        if abs(excess(math.log2(inverse))) <= 4 * ROUNDING:
+            return inverse
     low = high = 0.0
-    while excess(low) < 0 and 2.0**-low < FARTHEST:
+    while excess(low) < 0 and low > -FARTHEST:
         low -= 1
-    while excess(high) > 0 and 2.0**high < FARTHEST:
+    while excess(high) > 0 and high < FARTHEST:
         high += 1
+    if excess(low) < 0 or excess(high) > 0:
+        raise PrivacyError(f"cannot calibrate: no noise up to 2^±{FARTHEST} times this gives ε = {epsilon:g}")
     if low == high:
-        return 1.0
-    ends = [max(min(excess(end), 1e3), -1e3) for end in (low, high)]
-    if ends[0] < 0 or ends[1] > 0:
-        raise PrivacyError(f"cannot calibrate: no amount of noise up to {FARTHEST:.1g} times as much gives ε = {epsilon:g}")
-    return 2.0 ** float(brentq(lambda t: max(min(excess(t), 1e3), -1e3), low, high, xtol=TOLERANCE, rtol=TOLERANCE))
+        return 2.0**low
+    return 2.0 ** float(brentq(lambda t: max(excess(t), -1e3), low, high, xtol=TOLERANCE, rtol=TOLERANCE))

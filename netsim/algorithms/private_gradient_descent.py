@@ -7,9 +7,9 @@ clipped gradient only.
 Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5.
 
 Claim (composition of the Laplace mechanism): ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1} over K rounds, where C' = C for
-clipping in ℓ1 and C' = √d·C for clipping in ℓ2 (Laplace noise protects ℓ1 distances). The first release is the
-public starting point and costs nothing; the last gradient is never released. Holds for any change of one
-agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
+clipping in ℓ1, √d·C for clipping in ℓ2 and d·C for clipping in ℓ∞ (Laplace noise protects ℓ1 distances). The first
+release is the public starting point and costs nothing; the last gradient is never released. Holds for any change of
+one agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
 objectives: undefined.
 """
 
@@ -24,7 +24,7 @@ from netsim.clipping import Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
-from netsim.schedules import Constant, Scaled, Schedule
+from netsim.schedules import Constant, Schedule, scaled
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -76,7 +76,7 @@ class PrivateGradientDescent(InRounds):
         return f"{drawn}Gradient descent in rounds, {'Laplace' if self.noisy else 'no'} noise on what is sent."
 
     def scaled(self, factor: float) -> Self:
-        return replace(self, scale=Scaled(self.scale, factor))
+        return replace(self, scale=scaled(self.scale, factor))
 
     def check(self, setting: Setting) -> None:
         """Steps within `stable_step`, scales that are not negative, batches no larger than what agents hold."""

@@ -1,5 +1,6 @@
 """The logistic loss, its exact proximal map, and how far one record can move its gradient."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +15,10 @@ from scipy.special import expit
 from netsim.arrays import Array
 from netsim.checks import frozen, nonnegative, positive_step, same_length
 from netsim.errors import ScenarioError, SimulationError
+from netsim.problems.composite import regularized_proximal
 from netsim.problems.newton import newton
 from netsim.problems.records import half_square, replaced, times
+from netsim.regularizers import Regularizer, Zero
 
 PROXIMAL_TOLERANCE = 1e-13
 BLOCK = 2**21
@@ -94,12 +97,14 @@ class LogisticLoss:
         weighted = self._signed_columns * curvature[:, None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dimension)
 
-    def proximal(self, v: Array, step: float) -> Array:
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step max|a|).
 
         A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
         """
         positive_step(step)
+        if regularizer is not None and not isinstance(regularizer, Zero):
+            return regularized_proximal(self, v, step, regularizer)
         v = np.ascontiguousarray(v)
         size = max(1, BLOCK // (self.dimension * max(self.dimension, self.records)))
         blocks = [self._proximal(v[i : i + size], step) for i in range(0, len(v), size)]
@@ -117,6 +122,10 @@ class LogisticLoss:
         if (np.abs(residual(x)).max(axis=1) > allowed).any():
             raise SimulationError(f"proximal of {self!r}: Newton missed its tolerance at step = {step!r}")
         return np.where(finite, x, np.nan)
+
+    def batch(self, indices: Sequence[int]) -> Self:
+        chosen = list(indices)
+        return type(self)(self.features[chosen], self.labels[chosen], self.ridge)
 
     def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
         """An adjacent objective: record `index` replaced, as many records as before."""

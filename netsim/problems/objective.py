@@ -1,10 +1,10 @@
 """The private objective f_i of one agent, as its algorithm's oracles see it."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from netsim.arrays import Array
-from netsim.errors import ProtocolError
+from netsim.regularizers import Regularizer
 
 
 class Objective(Protocol):
@@ -41,24 +41,10 @@ class Objective(Protocol):
         """∇²f at the single point x of shape (dimension,); shape (dimension, dimension)."""
         ...
 
-    def proximal(self, v: Array, step: float) -> Array:
-        """argmin_x f(x) + ‖x − v‖² / (2 step), step > 0, for each replica."""
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """argmin_x f(x) + ‖x − v‖² / (2 step), step > 0, for each replica; with + r(x), if there is one."""
         ...
 
-
-@runtime_checkable
-class Sampled(Protocol):
-    """An objective that is a mean over records."""
-
-    def batch(self, indices: Sequence[int]) -> Objective:
-        """The mean over these records, with the same regularization."""
+    def batch(self, indices: Sequence[int]) -> "Objective":
+        """The mean over these of its records, with the same regularization."""
         ...
-
-
-def batched(objective: Objective, batch: Sequence[int] | None) -> Objective:
-    """The objective, or its mean over a batch of its records; a `ProtocolError` if it has no records to choose."""
-    if batch is None:
-        return objective
-    if not isinstance(objective, Sampled):
-        raise ProtocolError(f"{type(objective).__name__} is no mean over records: it has no batches")
-    return objective.batch(batch)

@@ -1,5 +1,6 @@
 """The least-squares loss; its Hessian is constant, so that its proximal map is a closed formula."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from netsim.arrays import Array
 from netsim.checks import frozen, nonnegative, positive_step, same_length
 from netsim.problems.records import half_square, replaced, times
+from netsim.regularizers import Regularizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +76,17 @@ class LeastSquares:
     def hessian(self, x: Array) -> Array:  # noqa: ARG002  # the same everywhere
         return self.features.T @ self.features / self.records + self.ridge * np.eye(self.dimension)
 
-    def proximal(self, v: Array, step: float) -> Array:
-        """v − step (I + step H)⁻¹ ∇f(v), exact for a quadratic, in the eigenbasis of H."""
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """v − step (I + step H)⁻¹ ∇f(v), exact for a quadratic, in the eigenbasis of H; with an r, by iteration."""
+        if regularizer is not None and not isinstance(regularizer, Zero):
+            return regularized_proximal(self, v, positive_step(step), regularizer)
         eigenvalues, vectors = self._spectrum
         shrink = positive_step(step) / (1 + step * (eigenvalues + self.ridge))
         return v - times(times(self.gradient(v), np.ascontiguousarray(vectors.T)) * shrink, vectors)
+
+    def batch(self, indices: Sequence[int]) -> Self:
+        chosen = list(indices)
+        return type(self)(self.features[chosen], self.targets[chosen], self.ridge)
 
     def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
         """An adjacent objective: record `index` replaced, as many records as before."""

@@ -11,6 +11,7 @@ from netsim.clipping import Clip
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.problems import Problem
 from netsim.schedules import Constant, Geometric, Polynomial, Schedule
+from netsim.simulation import setting_of
 from netsim.topology import Topology
 from scenarios.schema.base import Model, NonNegative, Positive, Probability
 
@@ -25,7 +26,7 @@ class Ground:
 
     def setting(self, releases: int) -> Setting:
         """The public facts that conditions and claims depend on."""
-        return Setting.of(self.problem, self.topology, releases)
+        return setting_of(self.problem, self.topology, releases)
 
 
 class GeometricSpec(Model):
@@ -75,7 +76,7 @@ class ClipSpec(Model):
     """Gradients are clipped to this norm."""
 
     bound: Positive
-    norm: Literal["l1", "l2"] = "l1"
+    norm: Literal["l1", "l2", "linf"] = "l1"
 
     def build(self) -> Clip:
         return Clip(self.bound, self.norm)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import Clip, PrivateGradientDescent, stable_step, Setting
+from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
-from netsim.simulation import Simulation
+from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.oracles.dgd import dgd as oracle
 from tests.worlds import synthetic_problem, tapped_ring
@@ -65,17 +65,17 @@ def test_scale_zero_is_plain_descent_to_the_last_bit():
     np.testing.assert_array_equal(plain.metrics.relative_errors(), silent.metrics.relative_errors())
 
 
-@pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6))])
+@pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6)), ("linf", 6.0)])
 def test_claim_by_hand(norm, factor):
     """ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1}: K − 1 gradients are released in K rounds."""
-    setting = Setting.of(synthetic_problem(), None, 10)
+    setting = setting_of(synthetic_problem(), None, 10)
     algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), Clip(0.5, norm))
     expected = sum(2 * 0.5 * factor * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
     assert algorithm.claim(ANY, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
 
 
 def test_claim_is_undefined_without_clipping_or_noise():
-    setting = Setting.of(synthetic_problem(), None, 10)
+    setting = setting_of(synthetic_problem(), None, 10)
     unclipped = PrivateGradientDescent(10, Constant(0.3), Constant(1.0)).claim(ANY, setting, 0.0)
     silent = PrivateGradientDescent(10, Constant(0.3), clip=Clip(1.0)).claim(ANY, setting, 0.0)
     assert unclipped.epsilon is None
@@ -96,12 +96,6 @@ def test_conditions_are_checked_before_time_0(algorithm, field):
     with pytest.raises(ScenarioError) as caught:
         tapped_ring(synthetic_problem(), algorithm)
     assert caught.value.field == field
-
-
-def test_clip_keeps_short_vectors_and_shortens_long_ones():
-    clip = Clip(2.0, "l1")
-    v = np.array([[0.5, -0.5], [3.0, -5.0], [0.0, 0.0]])
-    np.testing.assert_allclose(clip(v), [[0.5, -0.5], [0.75, -1.25], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import DPRecal, Recal, Setting
+from netsim.algorithms import DPRecal, Recal
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams
-from netsim.simulation import Simulation
+from netsim.simulation import Simulation, setting_of
 from tests.oracles.recal import recal as oracle
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
@@ -146,7 +146,7 @@ class TestClaim:
     def test_theorem_4_by_hand(self):
         """ρ₁ = 8α²β²c²/σ₁², ρ = ρ₁(R^Θ − 1)/(R − 1), ε = ρ + 2√(ρ ln 1/δ), with n = 5 and c = 0.1."""
         problem = synthetic_problem(agents=5)
-        claim = self.algorithm().claim(self.adjacency, Setting.of(problem, None, 10), 1e-3)
+        claim = self.algorithm().claim(self.adjacency, setting_of(problem, None, 10), 1e-3)
         rho_1 = 8 * 0.3**2 * (1 / 12) ** 2 * 0.1**2 / 0.5**2
         rho = rho_1 * (1.2**10 - 1) / 0.2
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e3)), rel=1e-12)
@@ -155,12 +155,12 @@ class TestClaim:
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.0])
     @pytest.mark.parametrize("ratio", [1.0, 1.05])
     def test_calibration_is_the_claim_backwards(self, epsilon, ratio):
-        setting = Setting.of(synthetic_problem(), None, 40)
+        setting = setting_of(synthetic_problem(), None, 40)
         algorithm = replace(self.algorithm(), ratio=ratio).calibrated(epsilon, 1e-3, self.adjacency, setting)
         assert algorithm.claim(self.adjacency, setting, 1e-3).epsilon == pytest.approx(epsilon, rel=1e-9)
 
     def test_outside_its_conditions_it_has_no_value(self):
-        setting = Setting.of(synthetic_problem(), None, 10)
+        setting = setting_of(synthetic_problem(), None, 10)
         silent = replace(self.algorithm(), stddev=0.0).claim(self.adjacency, setting, 1e-3)
         unbounded = self.algorithm().claim(Adjacency(math.inf, "any"), setting, 1e-3)
         assert silent.epsilon is None

@@ -1,0 +1,44 @@
+"""What every mechanism can do."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from netsim.arrays import Array
+
+Scale = float | Array
+"""One number for all coordinates, or an array that broadcasts against (replicas, dimension)."""
+
+
+class Mechanism(Protocol):
+    """A randomized release of one private value."""
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether the release is the value itself."""
+        ...
+
+    def release(self, value: Array, rng: np.random.Generator) -> Array:
+        """A private `value` (replicas, dimension) → what may go on the wire, same shape."""
+        ...
+
+    def log_density(self, observed: Array, value: Array) -> Array:
+        """log p(observed | value), shape (replicas,), in nats."""
+        ...
+
+    def quantiles(self, observed: Array, value: Array) -> Array:
+        """P(release ≤ observed | value) per coordinate: uniform on (0, 1) if this law made the release."""
+        ...
+
+    def variance(self) -> Scale:
+        """Variance of one coordinate's noise."""
+        ...
+
+
+@runtime_checkable
+class IntervalMechanism(Protocol):
+    """A mechanism whose rounded releases can be priced: it knows the probability of an interval."""
+
+    def log_mass(self, low: Array, high: Array, value: Array) -> Array:
+        """log P(low ≤ release ≤ high | value) of all coordinates together, (replicas,), in nats."""
+        ...

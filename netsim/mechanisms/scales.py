@@ -1,0 +1,41 @@
+"""What mechanisms with a scale share: its check, and sums over coordinates of which some may have no noise."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.errors import PrivacyError
+from netsim.mechanisms.protocol import Scale
+
+
+def check_scale(what: str, scale: Scale) -> None:
+    values = np.asarray(scale)
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0")
+
+
+def summed(scale: Array, noise: Array, density: Callable[[Array, Array], Array]) -> Array:
+    """Σ over coordinates; where the scale is 0 the noise is 0, or the release is impossible."""
+    if np.all(scale > 0):
+        return np.sum(density(noise, scale), axis=-1)
+    silent = scale == 0
+    logs = density(noise, np.where(silent, 1.0, scale))
+    return np.sum(np.where(silent, np.where(noise == 0, 0.0, -np.inf), logs), axis=-1)
+
+
+def summed_mass(
+    scale: Array, low: Array, high: Array, value: Array, log_mass: Callable[[Array, Array], Array]
+) -> Array:
+    """Σ over coordinates; where the scale is 0 the value lies in the interval, or the release is impossible."""
+    silent = scale == 0
+    unit = np.where(silent, 1.0, scale)
+    width = np.where(np.isinf(low) | np.isinf(high), np.inf, (high - low) / unit)
+    logs = log_mass(*_oriented((low - value) / unit, (high - value) / unit, width))
+    held = np.where((low <= value) & (value <= high), 0.0, -np.inf)
+    return np.sum(np.where(silent, held, logs), axis=-1)
+
+
+def _oriented(low: Array, high: Array, width: Array) -> tuple[Array, Array]:
+    """From an end that is finite: an interval from −∞ is turned over."""
+    return np.where(np.isneginf(low), -high, low), width

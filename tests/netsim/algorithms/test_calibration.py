@@ -1,0 +1,61 @@
+"""Noise from a target ε: the formula, put back, gives the target."""
+
+import math
+
+import pytest
+
+from netsim.algorithms import PrivateGradientDescent
+from netsim.algorithms.calibration import noise_factor
+from netsim.claims import Adjacency, Claim
+from netsim.clipping import Clip
+from netsim.errors import PrivacyError
+from netsim.schedules import Constant, Geometric, Scaled
+from netsim.simulation import setting_of
+from tests.worlds import synthetic_problem
+
+ADJACENCY = Adjacency(1.0, "one record")
+
+
+def claim(epsilon, *failed):
+    return Claim(None if failed else epsilon, 0.0, "a test", ADJACENCY, "ℓ1", failed)
+
+
+@pytest.mark.parametrize("target", [1e-6, 0.3, 1.0, 7.5, 1e4])
+def test_a_formula_that_falls_as_one_over_the_noise_is_met_to_the_last_digit(target):
+    factor = noise_factor(lambda f: claim(3.7 / f), target, 0.0)
+    assert 3.7 / factor == pytest.approx(target, rel=1e-15)
+
+
+@pytest.mark.parametrize("target", [1e-3, 1.0, 40.0])
+def test_other_formulas_are_solved(target):
+    def zcdp(f):
+        rho = 2 / f**2
+        return claim(rho + 2 * math.sqrt(rho * math.log(1e5)))
+
+    assert zcdp(noise_factor(zcdp, target, 1e-5)).epsilon == pytest.approx(target, rel=1e-11)
+
+
+def test_what_cannot_be_calibrated_is_refused_with_its_reason():
+    with pytest.raises(PrivacyError, match="q is too small"):
+        noise_factor(lambda _: claim(1.0, "q is too small"), 1.0, 0.0)
+    with pytest.raises(PrivacyError, match="nothing is claimed"):
+        noise_factor(lambda _: None, 1.0, 0.0)
+    with pytest.raises(PrivacyError, match="no noise up to"):
+        noise_factor(lambda _: claim(2.0), 1.0, 0.0)
+    with pytest.raises(PrivacyError, match="need ε > 0"):
+        noise_factor(lambda f: claim(1 / f), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("scale", [Constant(0.2), Geometric(3.0, 0.9), Scaled(Constant(1.0), 2.0)])
+def test_an_algorithm_keeps_the_shape_of_its_noise(scale):
+    shape = PrivateGradientDescent(12, Constant(0.1), scale, Clip(1.0, "l2"))
+    setting = setting_of(synthetic_problem(), None, 12)
+    got = shape.calibrated(1.5, 0.0, ADJACENCY, setting)
+    assert got.claim(ADJACENCY, setting, 0.0).epsilon == pytest.approx(1.5, rel=1e-12)
+    assert got.scale(7) / got.scale(0) == pytest.approx(scale(7) / scale(0), rel=1e-12)
+
+
+def test_an_algorithm_without_noise_has_none_to_scale():
+    with pytest.raises(PrivacyError, match="b_1 = 0"):
+        shape = PrivateGradientDescent(12, Constant(0.1), Constant(0.0), Clip(1.0))
+        shape.calibrated(1.0, 0.0, ADJACENCY, setting_of(synthetic_problem(), None, 12))
