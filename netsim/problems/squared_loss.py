@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
 from netsim.checks import frozen, nonnegative, positive_step, same_length
+from netsim.problems.composite import regularized_proximal
 from netsim.problems.records import half_square, replaced, times
-from netsim.regularizers import Regularizer
+from netsim.regularizers import Regularizer, Zero
 
 
 @dataclass(frozen=True, eq=False)

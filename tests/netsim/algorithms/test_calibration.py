@@ -56,6 +56,7 @@ def test_an_algorithm_keeps_the_shape_of_its_noise(scale):
 
 
 def test_an_algorithm_without_noise_has_none_to_scale():
+    shape = PrivateGradientDescent(12, Constant(0.1), Constant(0.0), Clip(1.0))
+    setting = setting_of(synthetic_problem(), None, 12)
     with pytest.raises(PrivacyError, match="b_1 = 0"):
-        shape = PrivateGradientDescent(12, Constant(0.1), Constant(0.0), Clip(1.0))
-        shape.calibrated(1.0, 0.0, ADJACENCY, setting_of(synthetic_problem(), None, 12))
+        shape.calibrated(1.0, 0.0, ADJACENCY, setting)
