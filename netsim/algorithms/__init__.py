@@ -1,7 +1,9 @@
 """One published algorithm a file, its privacy claim on the same page."""
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
+from netsim.algorithms.dmsp import Dmsp
 from netsim.algorithms.dp_recal import DPRecal
+from netsim.algorithms.dpp2 import Dpp2
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
 from netsim.clipping import Clip
@@ -10,6 +12,8 @@ __all__ = [
     "Algorithm",
     "Clip",
     "DPRecal",
+    "Dmsp",
+    "Dpp2",
     "PrivateGradientDescent",
     "Recal",
     "Setting",
