@@ -51,7 +51,11 @@ ROOMS = {
         "probability": "of the packets, each on its own",
         "copies": "packets",
         **dict.fromkeys(("after", "start", "end"), "seconds"),
-    }
+    },
+    "scenarios.schema.algorithms.decaying": {
+        **dict.fromkeys(("radius", "low", "high"), "the units of the iterates"),
+        **dict.fromkeys(("scale_w", "scale_e"), "Laplace, per coordinate"),
+    },
 }
 """Fields whose unit is another one in this file of the schema."""
 BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}

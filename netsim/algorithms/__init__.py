@@ -5,6 +5,8 @@ from netsim.algorithms.dmsp import Dmsp
 from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.dpp2 import Dpp2
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
+from netsim.algorithms.random_aggregates import GroupedDescent, NeighborRange
+from netsim.algorithms.random_penalty_admm import RandomPenaltyAdmm
 from netsim.algorithms.recal import Recal
 from netsim.clipping import Clip
 
@@ -14,7 +16,10 @@ __all__ = [
     "DPRecal",
     "Dmsp",
     "Dpp2",
+    "GroupedDescent",
+    "NeighborRange",
     "PrivateGradientDescent",
+    "RandomPenaltyAdmm",
     "Recal",
     "Setting",
     "Stopping",

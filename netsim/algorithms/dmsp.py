@@ -21,8 +21,9 @@ The paper prints a bound of the same order; its constant depends on which round'
 one here is what these indices give. Holds for any change of one agent's objective whose gradients change by at most
 that much.
 
-What is true of it: steps that shrink geometrically move an agent by at most C₂ c/(1 − q) in all rounds together, so it
-stops short of the optimum even without noise. A step that sums to infinity gets there; the limit of ε is then infinite.
+What is true of it: steps that shrink geometrically move an agent by at most C₂ c/(1 − q) in all rounds together, so
+it stops short of the optimum even without noise. A step that sums to infinity gets there; the limit of ε is then
+infinite.
 """
 
 import math

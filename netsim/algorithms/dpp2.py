@@ -24,8 +24,8 @@ What is true of it:
 - Exact for r < 1: noise that dies out leaves no error. (r = 0.9: gap 1e-12 after 500 rounds of a small problem.)
 - The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released; it grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for
   scales, α and δ of order 1: no budget is finite over all rounds unless r = 1.
-- d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow from
-  the y and z that are sent, up to noise that dies out.
+- d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
+  from the y and z that are sent, up to noise that dies out.
 """
 
 import math
@@ -59,8 +59,8 @@ def largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
 class Dpp2(InRounds):
     """DPP²: two exchanges a round, dual variables hidden in what is sent, Laplace noise on both.
 
-    `step` is α, `beta` β ≥ 0, `rho` ρ > 0; `eta` the public η_k. `scale_w` and `scale_e` are the Laplace scales on y and
-    on z, per coordinate, by round; the paper's are `Geometric(u, r)`. `matrix` is P.
+    `step` is α, `beta` β ≥ 0, `rho` ρ > 0; `eta` the public η_k. `scale_w` and `scale_e` are the Laplace scales on y
+    and on z, per coordinate, by round; the paper's are `Geometric(u, r)`. `matrix` is P.
     """
 
     step: float

@@ -5,15 +5,20 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
+from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
-AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec, Field(discriminator="kind")]
+AlgorithmSpec = Annotated[
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Dpp2Spec | DmspSpec, Field(discriminator="kind")
+]
 
 __all__ = [
     "AlgorithmModel",
     "AlgorithmSpec",
     "DPRecalSpec",
+    "DmspSpec",
+    "Dpp2Spec",
     "Ground",
     "PrivateGradientDescentSpec",
     "PureTarget",
