@@ -8,6 +8,7 @@ from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, s
 from netsim.algorithms.random_aggregates import GroupedDescent, NeighborRange
 from netsim.algorithms.random_penalty_admm import RandomPenaltyAdmm
 from netsim.algorithms.recal import Recal
+from netsim.algorithms.secret_sharing import SecretSharing
 from netsim.clipping import Clip
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PrivateGradientDescent",
     "RandomPenaltyAdmm",
     "Recal",
+    "SecretSharing",
     "Setting",
     "Stopping",
     "stable_step",

@@ -7,10 +7,25 @@ from pydantic import Field
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
 from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
+from scenarios.schema.algorithms.random_mixing import (
+    GroupedDescentSpec,
+    NeighborRangeSpec,
+    RandomPenaltyAdmmSpec,
+    SecretSharingSpec,
+)
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Dpp2Spec | DmspSpec, Field(discriminator="kind")
+    RecalSpec
+    | DPRecalSpec
+    | PrivateGradientDescentSpec
+    | Dpp2Spec
+    | DmspSpec
+    | RandomPenaltyAdmmSpec
+    | GroupedDescentSpec
+    | NeighborRangeSpec
+    | SecretSharingSpec,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
@@ -20,9 +35,13 @@ __all__ = [
     "DmspSpec",
     "Dpp2Spec",
     "Ground",
+    "GroupedDescentSpec",
+    "NeighborRangeSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
+    "RandomPenaltyAdmmSpec",
     "RecalSpec",
+    "SecretSharingSpec",
     "Stddev",
     "Target",
     "schedule",

@@ -7,13 +7,14 @@ from pydantic import Field
 from netsim.algorithms import Algorithm, Dmsp, Dpp2
 from netsim.algorithms.dpp2 import Matrix, largest_eigenvalue
 from netsim.domains import Ball, Box
-from netsim.schedules import Constant, Geometric
+from netsim.schedules import Geometric
 from scenarios.schema.algorithms.base import (
     AlgorithmModel,
     Ground,
     PureTarget,
     ScheduleSpec,
     schedule,
+    shape_of,
     to_target,
 )
 from scenarios.schema.base import Count, Model, NonNegative, Positive, built
@@ -44,8 +45,8 @@ class Dpp2Spec(AlgorithmModel):
             beta=alpha / (2 * largest) if self.beta == "auto" else self.beta,
             rho=2 * smoothness / largest if self.rho == "auto" else self.rho,
             eta=schedule(self.eta),
-            scale_w=schedule(self.scale_w),
-            scale_e=schedule(self.scale_e),
+            scale_w=shape_of(self.scale_w, self.target),
+            scale_e=shape_of(self.scale_e, self.target),
             matrix=self.matrix,
         )
         return algorithm if self.target is None else to_target(algorithm, ground, self.rounds, self.target)
@@ -90,6 +91,5 @@ class DmspSpec(AlgorithmModel):
     def build(self, ground: Ground) -> Algorithm:
         step = Geometric(1 / ground.problem.smoothness, 0.9) if self.step == "auto" else schedule(self.step)
         domain = built("algorithm.domain", self.domain)
-        shape = Constant(1.0) if self.target is not None and self.scale == 0 else schedule(self.scale)
-        algorithm = Dmsp(self.rounds, step, domain, shape)
+        algorithm = Dmsp(self.rounds, step, domain, shape_of(self.scale, self.target))
         return algorithm if self.target is None else to_target(algorithm, ground, self.rounds, self.target)

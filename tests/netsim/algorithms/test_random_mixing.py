@@ -111,7 +111,7 @@ class TestOracles:
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
 def test_random_penalties_alone_leave_admm_exact(graph):
-    """Without Laplace noise the optimum is reached to 1e-9, also on graphs of unequal degrees; θ is random throughout."""
+    """Without Laplace noise the optimum is reached to 1e-9, at unequal degrees too; θ is random throughout."""
     assert final_error(SIX, graph, RandomPenaltyAdmm(700, penalty=3.0, dual_step=0.3, scale=Constant(0.0))) < 1e-9
     problem = ridge()
     penalty = 2.5 * problem.smoothness
