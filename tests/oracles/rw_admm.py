@@ -53,7 +53,8 @@ def rw_admm(
             v = midpoints / m - lam[k, i] / (penalty * m)
             x[k + 1, i] = exacts[i](v, 1 / (2 * penalty * m))
             told[k + 1, i] = x[k + 1, i] + added[k, i]
-        for i, j in {(min(i, j), max(i, j)) for i in map(int, here) for j in map(int, neighbors[i])}:
+        touched = {(min(a, b), max(a, b)) for a in map(int, here) for b in map(int, neighbors[a])}
+        for i, j in sorted(touched):
             apart = told[k + 1, i] - told[k + 1, j]
             lam[k + 1, i] += penalty / 2 * apart
             lam[k + 1, j] -= penalty / 2 * apart
