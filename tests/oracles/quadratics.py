@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.oracles.shapes import Array
+from tests.oracles.shapes import Array, Prox
 
 GRAPHS = ("ring", "complete", "geometric")
 
@@ -13,6 +13,7 @@ class Quadratics:
     """f_i(x) = ½ xᵀH_i x − b_iᵀx with eigenvalues of H_i in [½, 2], so L = 2; `optimum` minimizes Σ f_i."""
 
     largest = 2.0
+    prox: Prox | None = None  # r = 0
 
     def __init__(self, seed: int, n: int = 6, d: int = 3) -> None:
         rng = np.random.default_rng(seed)
@@ -21,11 +22,33 @@ class Quadratics:
         self.b = rng.normal(size=(n, d))
         self.gradients = [lambda x, H=H, b=b: H @ x - b for H, b in zip(self.H, self.b, strict=True)]
         self.exacts = [_exact(H, b) for H, b in zip(self.H, self.b, strict=True)]
+        self.bare_exacts = self.exacts  # without r
         self.optimum = np.linalg.solve(self.H.sum(axis=0), self.b.sum(axis=0))
 
     def gap(self, points: Array) -> float:
         """The largest distance of a coordinate of `points` (..., d) from the optimum."""
         return float(np.abs(points - self.optimum).max())
+
+
+class SparseDiagonal(Quadratics):
+    """Diagonal H_i and r = weight·‖x‖₁: every coordinate by itself, so the minimizer of Σ f_i + n·r is closed form."""
+
+    def __init__(self, seed: int, weight: float, n: int = 6, d: int = 3) -> None:
+        super().__init__(seed, n, d)
+        curvature = np.random.default_rng(seed).uniform(0.5, 2, (n, d))
+        self.H = np.array([np.diag(h) for h in curvature])
+        self.gradients = [lambda x, h=h, b=b: h * x - b for h, b in zip(curvature, self.b, strict=True)]
+        self.exacts = [
+            lambda v, s, h=h, b=b: _soft(b + v / s, weight) / (h + 1 / s)
+            for h, b in zip(curvature, self.b, strict=True)
+        ]
+        self.bare_exacts = [_exact(H, b) for H, b in zip(self.H, self.b, strict=True)]
+        self.prox = lambda v, step: _soft(v, step * weight)
+        self.optimum = _soft(self.b.sum(axis=0), n * weight) / curvature.sum(axis=0)
+
+
+def _soft(v: Array, threshold: float) -> Array:
+    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0)
 
 
 def _exact(H: Array, b: Array) -> Callable[[Array, float], Array]:
