@@ -31,7 +31,7 @@ class Quadratics:
 
 
 class SparseDiagonal(Quadratics):
-    """Diagonal H_i and r = weight·‖x‖₁: every coordinate by itself, so the minimizer of Σ f_i + n·r is closed form."""
+    """Diagonal H_i and r = weight·‖x‖₁: coordinates apart, so min Σ f_i + n·r is closed form."""
 
     def __init__(self, seed: int, weight: float, n: int = 6, d: int = 3) -> None:
         super().__init__(seed, n, d)
