@@ -68,6 +68,15 @@ def test_ppdc_stops_where_the_gradients_balance_the_noise_of_its_dual():
     np.testing.assert_allclose(history["x"][-1], np.tile(stop, (N, 1)), atol=1e-9)
 
 
+def test_ppdc_two_agents_worked_by_hand():
+    """One edge, f = 0: x^a = (2, ½), apart ±3/2, v^a = (1, 0); η = ½, γ = 1, ω = 2; then v⁺ = (5/2, −3/2)."""
+    flat, pair = [lambda x: np.zeros(1)] * 2, np.array([[0, 1], [1, 0]])
+    w, v = np.array([[[1.0], [0.5]]]), np.array([[[1.0], [0.0]]])
+    history = ppdc(flat, pair, 0.5, 1.0, 2.0, np.array([[1.0], [0.0]]), 1, w, v)
+    np.testing.assert_array_equal(history["x"][1], [[2 - 0.5 * (1.5 + 2)], [0.5 + 0.75]])
+    np.testing.assert_array_equal(history["v"][1], [[2.5], [-1.5]])
+
+
 # Noisy descent
 
 
@@ -91,6 +100,13 @@ def test_dmsp_two_agents_worked_by_hand():
     history = dmsp([lambda x: x] * 2, half, 0.5, 0.5, box(-1, 0.25), start, 1, noise)
     np.testing.assert_array_equal(history["mixed"][0], [[0.625], [0.625]])
     np.testing.assert_array_equal(history["x"][1], [[0.25], [0.25]])
+
+
+def test_the_step_of_dmsp_is_c_in_the_first_round_and_shrinks_by_q():
+    """f' = 1: one agent moves by c, cq, cq²."""
+    ones = [lambda x: np.ones(1)]
+    x = dmsp(ones, np.ones((1, 1)), 0.5, 0.25, box(-9, 9), np.zeros((1, 1)), 3)["x"][:, 0, 0]
+    np.testing.assert_array_equal(-np.diff(x), [0.5, 0.125, 0.03125])
 
 
 def test_dmsp_stays_in_the_ball_and_stops_short_of_the_optimum_when_its_steps_are_summable():

@@ -11,6 +11,7 @@ from tests.oracles.dp_admm import dp_admm
 from tests.oracles.dpp2 import dpp2
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import diging
+from tests.oracles.ic_admm import ic_admm
 from tests.oracles.nids import nids
 from tests.oracles.noisy_descent import laplace_descent
 from tests.oracles.quadratics import GRAPHS, Quadratics, SparseDiagonal, adjacency, metropolis, walk
@@ -130,6 +131,16 @@ def test_eta_leaves_x_unchanged_in_dpp2_and_d_and_q_are_sums():
         close(varied["q"][k], rho * P @ varied["d"][k])
 
 
+def test_dpp2_without_its_auxiliary_variables():
+    """With s = Σ_{t≤k}(x^t + w^t): x⁺ = x + w − α(∇f(x) + ρPs) + βP(∇f(x) + ρPs + e)."""
+    P, rho, alpha, beta = np.eye(N) - W, 4.0, 0.3, 0.15
+    w, e = noise(9), noise(10)
+    x = dpp2(PROBLEM.gradients, P, alpha, beta, rho, [0.5] * ROUNDS, START, w, e)["x"]
+    for k in range(ROUNDS):
+        clean = stacked(PROBLEM.gradients, x[k]) + rho * P @ (x[: k + 1] + w[: k + 1]).sum(axis=0)
+        close(x[k + 1], x[k] + w[k] - alpha * clean + beta * P @ (clean + e[k]))
+
+
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_dpp2_is_exact_to_rounding_after_five_hundred_rounds_of_fading_noise(graph):
     problem, rounds = Quadratics(seed=1), 500
@@ -169,6 +180,27 @@ def test_d_admm_solves_its_inner_problem_by_stationarity():
             pull = sum(x - (told[k][i] + told[k][j]) / 2 for j in np.flatnonzero(A[i]))
             close(PROBLEM.gradients[i](x) + 2 * history["used_dual"][k, i] + 2 * eta * pull, 0)
     close(history["used_dual"] - history["dual"][:-1], noise(17))
+
+
+def test_ic_admm_solves_its_linearized_problem_by_stationarity():
+    c, b = 0.3, 2.0
+    history = ic_admm(PROBLEM.gradients, None, A, c, b, START[0], ROUNDS, noise(25))
+    told = [np.tile(START[0], (N, 1)), *history["sent"]]
+    for k in range(ROUNDS):
+        for i in range(N):
+            old, x = history["x"][k : k + 2, i]
+            pull = sum(x - (told[k][i] + told[k][j]) / 2 for j in np.flatnonzero(A[i]))
+            close(PROBLEM.gradients[i](old) + b * (x - old) + history["dual"][k, i] + 2 * c * pull, 0)
+
+
+def test_dp_admm_solves_its_approximate_lagrangian_by_stationarity():
+    rho, steps = 1.3, 0.4 / np.sqrt(1 + np.arange(ROUNDS))
+    history = dp_admm(PROBLEM.gradients, None, rho, steps, START[0], noise(26))
+    held = [np.tile(START[0], (N, 1)), *history["sent"]]
+    for k in range(ROUNDS):
+        x, center, dual = history["exact"][k], history["center"][k], history["dual"][k]
+        proximal = (x - held[k]) / steps[k]
+        close(stacked(PROBLEM.gradients, held[k]) - dual + rho * (x - center) + proximal, 0)
 
 
 def test_what_r_admm_recycles_is_the_perturbed_gradient_and_its_second_round_is_stationary():
