@@ -1,0 +1,126 @@
+"""Xiao's private ADMM with random penalties (thesis, Algorithm 1) and Algorithms 2 and 2*, in stacked NumPy.
+
+Algorithm 1. All agents know the common start x⁰; λ⁰ = 0. In round k, θ_i ~ U(0, 1) fresh for every agent and
+coordinate (the random penalty is Γ = θD):
+
+    x_i⁺ = θ_i∘x_i + (1 − θ_i)∘mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + noise_i,   noise ~ Lap(1/β_k), β_k = 1.02^k
+    send x_i⁺ to the neighbors; after the exchange λ_i⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)
+
+x_i is itself the last noisy release: state and message are one. The mean excludes i. The sign of the dual is
+the one that converges (the printed one diverges). Law: Σ_i λ_i = 0 under noise.
+
+Algorithm 2. Given: 2K groups used once each, which needs N ≥ 2K. Inferred: all the rest. Everybody hears
+everybody. Agent order[m] is in group m mod 2K. The references a, b start at a public (2, d) pair. In round
+k = 0, …, K − 1 only the groups 2k and 2k + 1 act, every agent once in its life:
+
+    m = (a + b)/2                                                         public
+    x_i = θ_i∘a + (1 − θ_i)∘b − α_k ∇f_i(m) + noise_i                     broadcast
+    a⁺ = mean of x_i over group 2k,  b⁺ = mean of x_i over group 2k + 1
+
+and the output is (a + b)/2 after round K − 1. The gradient is at the public m, not at the random mean, so that
+the release is exactly a uniform point of the box between a and b, shifted, plus Laplace noise.
+
+Algorithm 2*. Given: each coordinate uniform between the smallest and the largest neighbor value. Inferred: all
+agents act in all rounds, on any graph, and the agent itself counts among its neighbors:
+
+    lo_i, hi_i = least and greatest x_j, per coordinate, over j ∈ N_i ∪ {i}
+    x_i⁺ = lo_i + θ_i∘(hi_i − lo_i) − α_k ∇f_i(x_i) + noise_i;  send x_i⁺
+
+with a common public start. In all three the arrays of θ are passed in.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.oracles.shapes import Array, Gradient, differences, drawn, edges_of, stacked
+
+
+def random_penalty_admm(
+    gradients: Sequence[Gradient],
+    adjacency: Array,
+    thetas: Array,
+    penalty: float,
+    dual_step: float,
+    start: Array,
+    noise: Sequence[Array] | Array | None = None,
+) -> dict[str, Array]:
+    """Algorithm 1 for len(thetas) rounds from the common `start` (d,).
+
+    `thetas` is (rounds, n, d), `penalty` is D, `dual_step` is ζ, `noise` (rounds, n, d).
+
+    Keys: x and dual (rounds + 1, n, d), index 0 the start; x[k + 1] is what round k sends.
+    """
+    A = edges_of(adjacency)
+    rounds, n, d = thetas.shape
+    added = drawn(noise, (rounds, n, d))
+    x = np.empty((rounds + 1, n, d))
+    lam = np.zeros((rounds + 1, n, d))
+    x[0] = start
+    for k in range(rounds):
+        mean = (A @ x[k]) / A.sum(axis=1)[:, None]
+        blend = thetas[k] * x[k] + (1 - thetas[k]) * mean
+        x[k + 1] = blend - (stacked(gradients, x[k]) - lam[k]) / penalty + added[k]
+        lam[k + 1] = lam[k] - dual_step * differences(A, x[k + 1])
+    return {"x": x, "dual": lam}
+
+
+def grouped_descent(
+    gradients: Sequence[Gradient],
+    order: Sequence[int],
+    steps: Sequence[float],
+    start: Array,
+    thetas: Array,
+    noise: Sequence[Array] | Array | None = None,
+) -> dict[str, Array]:
+    """Algorithm 2 with K = len(steps) rounds; `order` is a permutation of the n agents, `start` the pair (2, d).
+
+    `thetas` and `noise` are (n, d): an agent acts once.
+
+    Keys: released (n, d), x_i by agent; references (K + 1, 2, d), a and b; output (d,).
+    """
+    rounds, n, d = len(steps), len(gradients), start.shape[1]
+    if sorted(order) != list(range(n)) or n < 2 * rounds:
+        raise ValueError(f"{n} agents in the order {list(order)} cannot fill {2 * rounds} groups")
+    added = drawn(noise, (n, d))
+    groups = [[order[m] for m in range(n) if m % (2 * rounds) == g] for g in range(2 * rounds)]
+    released = np.full((n, d), np.nan)
+    references = np.empty((rounds + 1, 2, d))
+    references[0] = start
+    for k in range(rounds):
+        a, b = references[k]
+        middle = (a + b) / 2
+        for side in (0, 1):
+            for i in groups[2 * k + side]:
+                blend = thetas[i] * a + (1 - thetas[i]) * b
+                released[i] = blend - steps[k] * gradients[i](middle.copy()) + added[i]
+            references[k + 1, side] = released[groups[2 * k + side]].mean(axis=0)
+    return {"released": released, "references": references, "output": references[rounds].mean(axis=0)}
+
+
+def extreme_descent(
+    gradients: Sequence[Gradient],
+    adjacency: Array,
+    steps: Sequence[float],
+    start: Array,
+    thetas: Array,
+    noise: Sequence[Array] | Array | None = None,
+) -> dict[str, Array]:
+    """Algorithm 2* for len(steps) rounds from the common `start` (d,); `thetas` and `noise` (rounds, n, d).
+
+    Keys: x (rounds + 1, n, d), x[k + 1] is what round k sends; low and high (rounds, n, d).
+    """
+    A = edges_of(adjacency)
+    rounds, n, d = len(steps), len(A), len(start)
+    added = drawn(noise, (rounds, n, d))
+    x = np.empty((rounds + 1, n, d))
+    low = np.empty((rounds, n, d))
+    high = np.empty((rounds, n, d))
+    x[0] = start
+    for k in range(rounds):
+        for i in range(n):
+            near = x[k, (A[i] == 1) | (np.arange(n) == i)]
+            low[k, i], high[k, i] = near.min(axis=0), near.max(axis=0)
+        blend = low[k] + thetas[k] * (high[k] - low[k])
+        x[k + 1] = blend - steps[k] * stacked(gradients, x[k]) + added[k]
+    return {"x": x, "low": low, "high": high}
