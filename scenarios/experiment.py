@@ -359,9 +359,9 @@ def _private_descent(
 ) -> PrivateGradientDescent:
     clip = None if spec.clip is None else Clip(spec.clip.bound, spec.clip.norm)
     half = stable_step(problem.smoothness, topology) / 2
-    step = Constant(half) if spec.step == "auto" else schedule(spec.step)
+    step = Constant(half) if spec.step == "auto" else schedule(spec.step, "algorithm.step")
     if not isinstance(spec.scale, PureTarget):
-        return PrivateGradientDescent(spec.rounds, step, schedule(spec.scale), clip)
+        return PrivateGradientDescent(spec.rounds, step, schedule(spec.scale, "algorithm.scale"), clip)
     if clip is None:
         raise ScenarioError(
             "algorithm.scale", spec.scale.model_dump(), "noise cannot be calibrated without clipping",

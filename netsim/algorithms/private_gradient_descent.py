@@ -60,7 +60,7 @@ class PrivateGradientDescent(Algorithm):
         if self.rounds < 1:
             raise ScenarioError("rounds", self.rounds, "a number of rounds", ">= 1")
         bound = stable_step(max(setting.smoothness), setting.topology)
-        for k in (0, self.rounds - 1):
+        for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError(
                     "step",

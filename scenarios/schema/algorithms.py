@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from netsim.clipping import Norm
-from netsim.schedules import Constant, Geometric, Polynomial, Schedule
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Probability
+from netsim.schedules import Constant, Geometric, Polynomial, Schedule, UniformDraws
+from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Probability, built
 
 
 class GeometricSpec(Model):
@@ -31,12 +31,24 @@ class PolynomialSpec(Model):
         return Polynomial(self.first, self.power)
 
 
-ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec, Field(discriminator="kind")]
+class UniformDrawsSpec(Model):
+    """Public coins, uniform from `low` to `high`: known to everybody, the same in every run with this `seed`."""
+
+    kind: Literal["uniform_draws"]
+    low: NonNegative
+    high: Positive
+    seed: Index = 0
+
+    def build(self) -> Schedule:
+        return UniformDraws(self.low, self.high, self.seed)
 
 
-def schedule(spec: ScheduleSpec) -> Schedule:
-    """A number is a constant schedule."""
-    return spec.build() if isinstance(spec, GeometricSpec | PolynomialSpec) else Constant(spec)
+ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec | UniformDrawsSpec, Field(discriminator="kind")]
+
+
+def schedule(spec: ScheduleSpec, field: str = "algorithm") -> Schedule:
+    """A number is a constant schedule; an error is one of `field`."""
+    return built(field, spec) if isinstance(spec, Model) else Constant(spec)
 
 
 class Target(Model):
