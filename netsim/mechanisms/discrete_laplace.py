@@ -48,7 +48,7 @@ class DiscreteLaplace:
         steps = Steps.of(observed, value, self.step)
         size = np.abs(steps.noise)
         with np.errstate(invalid="ignore"):
-            logs = np.log(np.tanh(a / 2)) - np.where(size > 0, a * size, 0.0)
+            logs = np.log(np.tanh(a / 2)) - np.where(size == 0, 0.0, a * size)
         return summed_probability(observed, value, b, steps, logs)
 
     def quantiles(self, observed: Array, value: Array) -> Array:
