@@ -47,7 +47,7 @@ class DiscreteLaplace:
         a, b = self._rate(), np.broadcast_to(self.scale, observed.shape)
         steps = Steps.of(observed, value, self.step)
         size = np.abs(steps.noise)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             logs = np.log(np.tanh(a / 2)) - np.where(size == 0, 0.0, a * size)
         return summed_probability(observed, value, b, steps, logs)
 
@@ -71,5 +71,6 @@ class DiscreteLaplace:
         """P(K ≤ k)."""
         a = np.broadcast_to(self._rate(), k.shape)
         exponent = np.where(k < 0, -k, k + 1)
-        tail = np.exp(-a * exponent) / (1 + np.exp(-a))
+        with np.errstate(over="ignore"):
+            tail = np.exp(-a * exponent) / (1 + np.exp(-a))
         return np.where(k < 0, tail, 1 - tail)

@@ -38,10 +38,8 @@ def exact(t: float, width: float, scale: float) -> tuple[float, float]:
         def above(x):  # its integral from −∞, max(x, 0) + b e^{−|x|/b}/2
             return max(x, mpmath.mpf(0)) + b * mpmath.exp(-abs(x) / b) / 2
 
-        if t > w:  # by symmetry, where differences do not cancel
-            mass = cdf(w - t) * (1 - mpmath.exp(-w / b))
-        else:
-            mass = cdf(t) - cdf(t - w)
+        upper = cdf(w - t) * (1 - mpmath.exp(-w / b))  # the same by symmetry, where differences would cancel
+        mass = upper if t > w else cdf(t) - cdf(t - w)
         return float(mpmath.log(mass / w)), float((above(t) - above(t - w)) / w)
 
 
