@@ -84,7 +84,8 @@ def _resolved(value: object) -> Any:
         return [_resolved(one) for one in cast("list[object]", value)]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return {"kind": type(value).__name__.lower()} | _public_fields(value)
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(value).__name__).lower()
+    return {"kind": kind} | _public_fields(value)
 
 
 def _problem(experiment: Experiment) -> Results:

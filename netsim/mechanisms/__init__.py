@@ -6,18 +6,36 @@ an array that broadcasts against that shape (one scale per replica makes a sweep
 
 With scale 0 nothing is added and nothing is protected: `noiseless` is true and readers treat the value as sent
 in the clear.
+
+`Laplace` and `Gaussian` are the continuous laws; `DiscreteLaplace` and `DiscreteGaussian` live on a grid;
+`UniformLaplace` is the mixture that random weights make; `UniformModulo` makes additive secret shares.
 """
 
+from netsim.mechanisms.discrete_gaussian import DiscreteGaussian
+from netsim.mechanisms.discrete_laplace import DiscreteLaplace
 from netsim.mechanisms.gaussian import Gaussian, gaussian_log_mass
 from netsim.mechanisms.laplace import Laplace, laplace_log_mass
-from netsim.mechanisms.protocol import IntervalMechanism, Mechanism, Scale
+from netsim.mechanisms.mixture import UniformLaplace, average_loss, average_ratio, small_shift_ratio
+from netsim.mechanisms.modulo import UniformModulo, sum_modulo, unwrap, wrap
+from netsim.mechanisms.protocol import DiscreteMechanism, IntervalMechanism, Mechanism, Scale
 
 __all__ = [
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteMechanism",
     "Gaussian",
     "IntervalMechanism",
     "Laplace",
     "Mechanism",
     "Scale",
+    "UniformLaplace",
+    "UniformModulo",
+    "average_loss",
+    "average_ratio",
     "gaussian_log_mass",
     "laplace_log_mass",
+    "small_shift_ratio",
+    "sum_modulo",
+    "unwrap",
+    "wrap",
 ]

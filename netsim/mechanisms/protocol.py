@@ -27,7 +27,10 @@ class Mechanism(Protocol):
         ...
 
     def quantiles(self, observed: Array, value: Array) -> Array:
-        """P(release ≤ observed | value) per coordinate: uniform on (0, 1) if this law made the release."""
+        """P(release ≤ observed | value) per coordinate: uniform on (0, 1) if this law made the release.
+
+        Of a `DiscreteMechanism` it is the upper end of an atom.
+        """
         ...
 
     def variance(self) -> Scale:
@@ -41,4 +44,16 @@ class IntervalMechanism(Protocol):
 
     def log_mass(self, low: Array, high: Array, value: Array) -> Array:
         """log P(low ≤ release ≤ high | value) of all coordinates together, (replicas,), in nats."""
+        ...
+
+
+@runtime_checkable
+class DiscreteMechanism(Protocol):
+    """A mechanism whose releases have atoms; its `log_density` is a log-probability.
+
+    Under its law a number drawn uniformly from `quantiles_below` to `quantiles` is uniform on (0, 1).
+    """
+
+    def quantiles_below(self, observed: Array, value: Array) -> Array:
+        """P(release < observed | value) per coordinate."""
         ...

@@ -32,9 +32,11 @@ class PrivateGradientDescentSpec(AlgorithmModel):
     def build(self, ground: Ground) -> Algorithm:
         clip = None if self.clip is None else self.clip.build()
         half = stable_step(ground.problem.smoothness, ground.topology) / 2
-        step = Constant(half) if self.step == "auto" else schedule(self.step)
+        step = Constant(half) if self.step == "auto" else schedule(self.step, "algorithm.step")
         if not isinstance(self.scale, PureTarget):
-            return PrivateGradientDescent(self.rounds, step, schedule(self.scale), clip, self.batch)
+            return PrivateGradientDescent(
+                self.rounds, step, schedule(self.scale, "algorithm.scale"), clip, self.batch
+            )
         if clip is None:
             raise ScenarioError(
                 "algorithm.scale", self.scale.model_dump(), "noise cannot be calibrated without clipping",
