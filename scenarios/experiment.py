@@ -18,12 +18,14 @@ from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import Meddler
 from netsim.patience import Patience
-from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
+from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, Tilted, build
+from netsim.problems.tilted import direction
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
 from scenarios.schema.base import built
+from scenarios.schema.scenario import GradientChange
 
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
@@ -149,6 +151,9 @@ def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
 
 
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
+    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+        relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+        return Adjacency(scenario.audit.adjacency.change, relation)
     bound = 2 * _record_bound(scenario, dataset)
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced")
@@ -328,14 +333,29 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
             why = f"an audit follows one life of agent {spec.agent}, which it audits"
             raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
+    if isinstance(spec.adjacency, GradientChange):
+        return _tilted(spec.agent, own, spec.adjacency, scenario.seed)
     if not isinstance(own, LogisticLoss):
         raise ScenarioError(
-            "problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic"
+            "problem.kind",
+            scenario.problem.kind,
+            "records and labels are exchanged in logistic losses only",
+            "logistic, or adjacency: {change: …}",
         )
     if spec.adjacency == "agent":
         flipped = LogisticLoss(own.features, -own.labels, own.ridge)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
     return _worst_record(spec.agent, own, problem)
+
+
+def _tilted(agent: int, own: Objective, moved: GradientChange, seed: int) -> Pair:
+    slope = moved.change * direction(moved.direction, own.dimension, seed)
+    return Pair(
+        agent,
+        (own, Tilted(own, slope)),
+        f"the gradient of agent {agent} moved by a constant vector ({moved.direction}), ‖Δ∇f‖₂ = {moved.change:.4g}, "
+        f"‖Δ∇f‖₁ = {float(np.sum(np.abs(slope))):.4g}",
+    )
 
 
 def _worst_record(agent: int, own: LogisticLoss, problem: Problem) -> Pair:

@@ -7,7 +7,7 @@ from pydantic import Field
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
 from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
-from scenarios.schema.base import Count, Index, Model
+from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
 from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
@@ -24,15 +24,24 @@ class AttackSpec(Model):
     images: bool = False
 
 
+class GradientChange(Model):
+    """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that bound a
+    gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
+    the first one alone; "random": drawn by the scenario's seed."""
+
+    change: Positive
+    direction: Literal["even", "coordinate", "random"] = "even"
+
+
 class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped. `trials` transcripts of each world, `chunk` of them in one run.
+    most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world, `chunk` of them in one run.
     """
 
     agent: Index = 0
-    adjacency: Literal["record", "agent"] = "record"
+    adjacency: Literal["record", "agent"] | GradientChange = "record"
     trials: Annotated[int, Field(ge=50)] = 2000
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
