@@ -1,10 +1,9 @@
-"""An objective whose gradient is moved by a constant vector: the adjacency of papers that bound a gradient's change."""
+"""An objective whose gradient is moved by a constant vector, as in papers that bound a gradient's change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
 from netsim.checks import frozen
@@ -27,9 +26,8 @@ class Tilted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "slope", frozen(self.slope, "slope", 1))
         if len(self.slope) != self.objective.dimension:
-            raise ScenarioError(
-                "slope", len(self.slope), "not one for each coordinate", str(self.objective.dimension)
-            )
+            allowed = str(self.objective.dimension)
+            raise ScenarioError("slope", len(self.slope), "not one for each coordinate", allowed)
 
     @property
     def dimension(self) -> int:
@@ -64,12 +62,12 @@ class Tilted:
         return Tilted(self.objective.batch(indices), self.slope)
 
 
-def direction(name: str, dimension: int, seed: ArrayLike = 0) -> Array:
+def direction(name: str, dimension: int, seed: int = 0) -> Array:
     """A vector of Euclidean norm 1: "even", all coordinates the same, of the largest ℓ1 norm, √d; "coordinate", the
     first one alone, of the smallest, 1; "random", uniform on the sphere."""
     if name == "even":
         return np.full(dimension, dimension**-0.5)
     if name == "coordinate":
         return np.eye(dimension)[0]
-    drawn = np.random.default_rng(np.asarray(seed)).standard_normal(dimension)
+    drawn = np.random.default_rng(seed).standard_normal(dimension)
     return drawn / np.linalg.norm(drawn)

@@ -25,8 +25,8 @@ class AttackSpec(Model):
 
 
 class GradientChange(Model):
-    """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that bound a
-    gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
+    """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that
+    bound a gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
     the first one alone; "random": drawn by the scenario's seed."""
 
     change: Positive
@@ -37,7 +37,8 @@ class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world, `chunk` of them in one run.
+    most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world,
+    `chunk` of them in one run.
     """
 
     agent: Index = 0
