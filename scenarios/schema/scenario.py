@@ -26,8 +26,8 @@ class AttackSpec(Model):
 
 class GradientChange(Model):
     """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that
-    bound a gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
-    the first one alone; "random": drawn by the scenario's seed."""
+    bound a gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst;
+    "coordinate": the first one alone; "random": drawn by the scenario's seed."""
 
     change: Positive
     direction: Literal["even", "coordinate", "random"] = "even"
