@@ -2,8 +2,10 @@
 # (pyarrow ships no types)
 """How well the run solves its problem, measured from outside: nothing here is ever on the wire."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +35,9 @@ class Metrics:
         """All errors, shape (estimates, replicas)."""
         return np.array(self.errors)
 
-    def write(self, path: Path) -> None:
-        """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas."""
+    def write(self, path: Path, more: Mapping[str, Any] | None = None) -> None:
+        """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas; and
+        `more` columns, null where they are masked."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -46,8 +49,9 @@ class Metrics:
             "error_low": low,
             "error_median": median,
             "error_high": high,
-        }
-        pq.write_table(pa.table(columns), path, compression="zstd")
+        } | dict(more or {})
+        arrays = {name: pa.array(np.ma.getdata(c), mask=np.ma.getmaskarray(c)) for name, c in columns.items()}
+        pq.write_table(pa.table(arrays), path, compression="zstd")
 
     def worst_by_round(self, agents: int) -> Array:
         """The largest error over the agents per round, (rounds, replicas); for algorithms in rounds."""
