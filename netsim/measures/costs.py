@@ -23,12 +23,12 @@ class Costs:
     """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent.
 
     `plf`: the largest number of activations of one agent so far, Θ in the DP-RECAL paper's privacy formula (PLF in
-    one version of it, LCI in the other); in rounds the number of the round. `packets` and `bytes`: all that was on the
-    air by then, acknowledgements, retransmissions and what other agents were ahead with included; on radio a
+    one version of it, LCI in the other); in rounds the number of the round. `packets` and `bytes`: all on the air
+    by then, acknowledgements, retransmissions and what other agents were ahead with included; on radio a
     transmission counts once. `messages` and `message_bytes`: what agents sent in their first k rounds, or in all
     activations closed so far, one for each receiver, before any link repeats, tags or loses it. `queries`: gradients
-    and proximal steps asked of the private objectives in the same activations, by all agents; `queries_of_one`: by
-    the agent that asked most. `time` is in virtual seconds.
+    and proximal steps asked of the private objectives in the same activations, by all agents, one for a batch of
+    records too; `queries_of_one`: by the agent that asked most. `time` is in virtual seconds.
     """
 
     plf: Counts
