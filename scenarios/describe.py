@@ -124,6 +124,7 @@ def subject(subject: Subject, asked: bool) -> Results:
         "noise": _noisy(subject),
         "convergence": None,
         "run": None,
+        "measures": None,
         "gradients": None,
         "images": None,
         "audit": None,
@@ -157,6 +158,7 @@ def run(run: Run) -> Results:
             "largest_activations": run.largest_activations,
             "time": run.time,
             "traffic": dict(run.traffic),
+            "queries": list(run.queries),
         },
     } | _meddling(run)
 

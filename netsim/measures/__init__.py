@@ -6,6 +6,6 @@ a given accuracy. Definitions, with their symbols, are in `netsim.measures.formu
 
 from netsim.measures.costs import Costs
 from netsim.measures.course import Course
-from netsim.measures.measures import DEFINITIONS, Curve, Measures, Reached
+from netsim.measures.measures import DEFINITIONS, Curve, Measures, Reached, defined
 
-__all__ = ["DEFINITIONS", "Costs", "Course", "Curve", "Measures", "Reached"]
+__all__ = ["DEFINITIONS", "Costs", "Course", "Curve", "Measures", "Reached", "defined"]

@@ -94,17 +94,8 @@ class Measures:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The measures that are defined for this problem, of `DEFINITIONS`."""
-        absent: set[str] = set()
-        if not self._problem.optimum().value > 0:
-            absent.add("relative_gap")
-        if not isinstance(self._problem.regularizer, Zero):
-            absent.add("stationarity_gap")
-        if not self._training:
-            absent |= set(ACCURACIES)
-        if self._held_out is None or not self._held_out.classes:
-            absent.add("held_out_accuracy")
-        return tuple(name for name in DEFINITIONS if name not in absent)
+        """The measures that are `defined` here."""
+        return defined(self._problem, self._held_out)
 
     def counts(self, name: str) -> Counts:
         """The rounds or activations, from 1, at which a measure is known."""
@@ -190,11 +181,6 @@ class Measures:
     def _consensus(self) -> Array:
         return self._of_points(lambda point: point.consensus)
 
-    @cached_property
-    def _training(self) -> list[Classified]:
-        found = [f for f in self._problem.objectives if isinstance(f, Classified)]
-        return found if len(found) == self._problem.agents else []
-
     @property
     def _width(self) -> int:
         return max(int(getattr(f, "records", 1)) for f in self._problem.objectives)
@@ -238,7 +224,7 @@ class Measures:
                 rows, gradients = (a.reshape(-1, problem.dimension) for a in (answers, self._gradients))
                 return formulas.proximal_residual(problem, rows, gradients).reshape(answers.shape[:-1])
             case "training_accuracy":
-                return formulas.by_rows(lambda x: formulas.accuracy(self._training, x), answers, self._width)
+                return formulas.by_rows(lambda x: formulas.accuracy(_classified(problem), x), answers, self._width)
             case _:
                 return self._on_held_out(answers)
 
@@ -262,6 +248,26 @@ class Measures:
                 column[at] = getattr(curve, part)
                 columns[f"{name}_{part}"] = column
         return columns
+
+
+def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
+    """The measures, of `DEFINITIONS`, that a problem has."""
+    absent: set[str] = set()
+    if not problem.optimum().value > 0:
+        absent.add("relative_gap")
+    if not isinstance(problem.regularizer, Zero):
+        absent.add("stationarity_gap")
+    if not _classified(problem):
+        absent |= set(ACCURACIES)
+    if held_out is None or not held_out.classes:
+        absent.add("held_out_accuracy")
+    return tuple(name for name in DEFINITIONS if name not in absent)
+
+
+def _classified(problem: Problem) -> list[Classified]:
+    """The objectives, if all of them are about classes."""
+    found = [f for f in problem.objectives if isinstance(f, Classified)]
+    return found if len(found) == problem.agents else []
 
 
 def quantiles(values: Array) -> Array:

@@ -33,8 +33,8 @@ def convergence(shown: Shown, prefix: str) -> Markup:
             if len(low) == len(high) == len(at):
                 _band(plot, at, _positive(low), _positive(high), look)
             plot.plot(at, _positive(median), **look.marked)
-        _errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
-        _across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
+        errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
+        across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
         plot.set_ylabel("relative error")
         finals = "; ".join(f"{a.get('name')}: {show(a['convergence'].get('final'))}" for a, _ in shown)
@@ -51,8 +51,8 @@ def inference(shown: Shown, prefix: str) -> Markup:
             low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
             _band(plot, at, _positive(low), _positive(high), look)
             plot.plot(at, _positive(middle), **look.marked)
-        _errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
-        _across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
+        errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
+        across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
         plot.set_xlabel("estimated gradients, in order of time")
         plot.set_ylabel("relative error of the estimate")
         medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
@@ -167,7 +167,7 @@ def _band(plot: Any, at: list[float], low: list[float], high: list[float], look:
     plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-def _errors(plot: Any, values: Sequence[float]) -> None:
+def errors(plot: Any, values: Sequence[float]) -> None:
     """A logarithmic axis of errors: at least three decades, and no decade of nothing."""
     plot.set_yscale("log")
     known = [v for v in _positive(values) if math.isfinite(v)] or [1.0]
@@ -188,7 +188,7 @@ def _numbered(gradients: Result, points: int) -> list[float]:
     return [float(k) for k in np.linspace(1, last, points)] if points > 1 else [1.0] * points
 
 
-def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
+def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
     ends = [max(curve) for curve in curves if curve]
     if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:
