@@ -246,7 +246,11 @@ def _print_costs(results: Results) -> None:
     last = ""
     for name, accuracy, values in rows:
         cells = [sentences.amount(values[k]) for k in shown]
-        table.add_row(escape(name) if name != last else "", sentences.number(accuracy), *cells)
+        table.add_row(
+            escape(name) if name != last else "",
+            progress.NONE if accuracy is None else sentences.number(accuracy),
+            *cells,
+        )
         last = name
     measure = results["scenario"]["measures"]["measure"].replace("_", " ")
     console.print(table)

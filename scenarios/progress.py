@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.measures import Measures
 from scenarios.schema.measures import MeasureSpec
@@ -15,7 +16,7 @@ POINTS = 200
 
 
 def measures(found: Measures, spec: MeasureSpec) -> Results:
-    """Curves of all measures but the relative error, which is `convergence`; costs so far; and costs to accuracies."""
+    """Curves of all measures but the relative error, which is `convergence`; costs so far, and to accuracies."""
     length = len(found.counts("relative_error"))
     return {
         "unit": found.unit,
@@ -45,7 +46,20 @@ def _reached(found: Measures, accuracy: float, spec: MeasureSpec) -> Results | N
 
 
 def _thinned(length: int) -> list[int]:
-    return [int(k) for k in np.unique(np.linspace(0, length - 1, min(length, POINTS)).astype(int))] if length else []
+    return [int(k) for k in thinned(length, POINTS)]
+
+
+def thinned(length: int, most: int) -> NDArray[np.intp]:
+    """At most so many indices from first to last: evenly spaced, and some of them as on a logarithmic axis."""
+    if length <= most:
+        return np.arange(length)
+    even = np.linspace(0, length - 1, most - most // 4)
+    return np.unique(np.concatenate([even, np.geomspace(1, length, most // 4) - 1]).astype(np.intp))
+
+
+Row = tuple[str, float | None, list[float | None]]
+NONE = "none of them"
+"""In place of an accuracy, where none was reached."""
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────
@@ -61,11 +75,17 @@ COLUMNS = (
 """What is shown of the costs to an accuracy: the key, its heading, and what it counts."""
 
 
-def rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, float, list[float | None]]]:
-    """Algorithm × accuracy → a value for each of `COLUMNS`; None all along the row where it was never reached."""
-    found: list[tuple[str, float, list[float | None]]] = []
+def rows(entries: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Algorithm × accuracy → a value for each of `COLUMNS`; None all along the row where it was never reached.
+
+    An algorithm that reached none of several accuracies has one row, and None for the accuracy.
+    """
+    found: list[Row] = []
     for entry in entries:
-        for one in (entry.get("measures") or {}).get("to_accuracy") or ():
+        asked: list[Results] = (entry.get("measures") or {}).get("to_accuracy") or []
+        if len(asked) > 1 and not any(one["reached"] for one in asked):
+            asked = [{"accuracy": None, "reached": None}]
+        for one in asked:
             spent = one["reached"] or {}
             found.append((str(entry["name"]), one["accuracy"], [spent.get(key) for key, _, _ in COLUMNS]))
     return found

@@ -1,10 +1,10 @@
 """What is kept of a run, while it goes on, for its measures: in bounded memory, and little work at each estimate.
 
 The relative error and the costs are noted at every estimate. All else is of a thinned set of rounds or activations:
-their numbers are the multiples of a stride, and 1, and the last. The stride is 1 at first and doubles, with every
-other point forgotten, whenever there are more points than the limit: `MOST` of them, or fewer where those would hold
-more than `MEMORY` bytes of answers, or cost more than `WORK` multiplications to judge, but no fewer than `FEWEST`.
-So there are about half as many as the limit, or more.
+their numbers are the multiples of a stride, the powers of two, and the last. The stride is 1 at first and doubles,
+with every other point forgotten, whenever there are more points than the limit, powers of two aside: `MOST` of them,
+or fewer where those would hold more than `MEMORY` bytes of answers, or cost more than `WORK` multiplications to
+judge, but no fewer than `FEWEST`. So in the end there are about half as many as the limit, or more.
 """
 
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ class Course:
         return [self._points[count] for count in sorted(self._points)]
 
     def _due(self, count: int) -> bool:
-        return count % self._stride == 0 or count == 1 or count == self._last
+        return count % self._stride == 0 or count & (count - 1) == 0 or count == self._last
 
     def _in_round(self, count: int, x: Array) -> None:
         if not self._due(count):
@@ -122,7 +122,8 @@ class Course:
         self._points[count] = Point(count, self._closed - 1, answer, distance(mean, self._optimum), consensus)
 
     def _thin(self) -> None:
-        while not self._fixed and len(self._points) + len(self._rounds) > self.limit:
+        powers = max(self._of).bit_length() if self._latest is None else self._closed.bit_length()
+        while not self._fixed and len(self._points) + len(self._rounds) > self.limit + powers + 1:
             self._stride *= 2
             for kept in (self._points, self._rounds):
                 for count in [count for count in kept if not self._due(count)]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from netsim.arrays import Array
 from scenarios import progress
 from scenarios.report.figures import FLOOR, Result, Shown, across, errors
 from scenarios.report.formats import MISSING, count, items, numbers, part, show
@@ -14,7 +15,7 @@ from scenarios.report.series import Series
 from scenarios.report.svg import canvas, inline
 
 WIDTH, HEIGHT = 330, 215
-POINTS = 70  # of a curve in a small figure
+POINTS, FEWEST = 300, 24  # of all curves in a small figure, and of one
 KINDS = {
     "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
     "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
@@ -69,7 +70,8 @@ def spent(ordered: Sequence[Mapping[str, Any]]) -> list[Spent]:
     found: list[Spent] = []
     for place, (name, accuracy, values) in enumerate(rows):
         cells = [MISSING if v is None else show(v, 4) if isinstance(v, float) else count(v) for v in values]
-        found.append(Spent(name, show(accuracy), tuple(cells), names.index(name) == place, names.count(name)))
+        reached = progress.NONE if accuracy is None else show(accuracy)
+        found.append(Spent(name, reached, tuple(cells), names.index(name) == place, names.count(name)))
     return found
 
 
@@ -96,10 +98,13 @@ def _picture(name: str, shown: Shown) -> Markup:
         ends: list[str] = []
         for algorithm, look in shown:
             curve = _curve(algorithm, name)
-            at, low, median, high = (_chosen(items(curve, key)) for key in ("count", "low", "median", "high"))
+            most = max(FEWEST, POINTS // len(shown))
+            at, low, median, high = (_chosen(items(curve, key), most) for key in ("count", "low", "median", "high"))
             if not share:
                 low, median, high = np.maximum(low, FLOOR), _above(median), _above(high)
-            plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+            if (low != high).any():
+                band: Any = {"color": look.colour, "alpha": 0.1 if share else 0.2, "linewidth": 0}
+                plot.fill_between(at, low, high, **band)
             plot.plot(at, median, **look.marked)
             ends.append(f"{algorithm.get('name')}: {show(numbers(curve.get('median'))[-1])}")
         medians = [v for a, _ in shown for v in numbers(_curve(a, name).get("median"))]
@@ -109,10 +114,8 @@ def _picture(name: str, shown: Shown) -> Markup:
             errors(plot, [v for v in medians if v > 0])
         across(plot, [numbers(_curve(a, name).get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
-        title = KINDS[name][0]
-        return inline(
-            figure, name.replace("_", "-"), f"{title} by {' or '.join(units)}. At the end, {'; '.join(ends)}."
-        )
+        words = f"{KINDS[name][0]} by {' or '.join(units)}. At the end, {'; '.join(ends)}."
+        return inline(figure, name.replace("_", "-"), words)
 
 
 def _shares(plot: Any, values: Sequence[float]) -> None:
@@ -132,13 +135,12 @@ def _locator() -> Any:
     return MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
 
 
-def _chosen(values: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """At most `POINTS` of a curve, the first and the last among them; what is infinite is a hole."""
-    given = np.array(numbers(values))
-    chosen = np.unique(np.linspace(0, len(given) - 1, min(len(given), POINTS)).astype(int))
-    return np.where(np.isinf(given[chosen]), np.nan, given[chosen])
+def _chosen(values: Sequence[Any], most: int) -> Array:
+    """At most so many points of a curve, the first and the last among them; what is infinite is a hole."""
+    given = np.array(numbers(values))[progress.thinned(len(values), most)]
+    return np.where(np.isinf(given), np.nan, given)
 
 
-def _above(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _above(values: Array) -> Array:
     """For a logarithmic axis: what is not above 0 is a hole."""
     return np.where(values > 0, values, np.nan)
