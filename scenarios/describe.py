@@ -104,6 +104,7 @@ def _problem(experiment: Experiment) -> Results:
         "agents": problem.agents,
         "dimension": problem.dimension,
         "records": experiment.dataset.records,
+        "held_out": None if experiment.held_out is None else experiment.held_out.records,
         "records_per_agent": [int(getattr(f, "records", 0)) for f in problem.objectives],
         "smoothness": problem.smoothness,
         "strong_convexity": problem.strong_convexity,

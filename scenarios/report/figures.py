@@ -167,10 +167,10 @@ def _band(plot: Any, at: list[float], low: list[float], high: list[float], look:
     plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-def errors(plot: Any, values: Sequence[float]) -> None:
+def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     """A logarithmic axis of errors: at least three decades, and no decade of nothing."""
     plot.set_yscale("log")
-    known = [v for v in _positive(values) if math.isfinite(v)] or [1.0]
+    known = [v for v in _positive(values, floor) if math.isfinite(v)] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 3.0) / 2 * 1.08
     scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
@@ -201,9 +201,9 @@ def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     plot.set_xticks([], minor=True)
 
 
-def _positive(values: Sequence[float]) -> list[float]:
-    """For a logarithmic axis: what is below `FLOOR` is put on it, and ∞ is a hole."""
-    return [math.nan if math.isinf(v) else max(v, FLOOR) if v == v else v for v in values]
+def _positive(values: Sequence[float], floor: float = FLOOR) -> list[float]:
+    """For a logarithmic axis: what is below the floor is put on it, and ∞ is a hole."""
+    return [math.nan if math.isinf(v) else max(v, floor) if v == v else v for v in values]
 
 
 def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[float]:

@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from netsim.arrays import Array
 from scenarios import progress
-from scenarios.report.figures import FLOOR, Result, Shown, across, errors
+from scenarios.report.figures import Result, Shown, across, errors
 from scenarios.report.formats import MISSING, count, items, numbers, part, show
 from scenarios.report.series import Series
 from scenarios.report.svg import canvas, inline
 
 WIDTH, HEIGHT = 330, 215
 POINTS, FEWEST = 300, 24  # of all curves in a small figure, and of one
+FLOOR = 1e-34  # a measure may be the square of what is rounding
 KINDS = {
     "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
     "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
@@ -101,7 +102,7 @@ def _picture(name: str, shown: Shown) -> Markup:
             most = max(FEWEST, POINTS // len(shown))
             at, low, median, high = (_chosen(items(curve, key), most) for key in ("count", "low", "median", "high"))
             if not share:
-                low, median, high = np.maximum(low, FLOOR), _above(median), _above(high)
+                low, median, high = np.where(low > 0, low, np.minimum(high, FLOOR)), _above(median), _above(high)
             if (low != high).any():
                 band: Any = {"color": look.colour, "alpha": 0.1 if share else 0.2, "linewidth": 0}
                 plot.fill_between(at, low, high, **band)
@@ -111,7 +112,7 @@ def _picture(name: str, shown: Shown) -> Markup:
         if share:
             _shares(plot, medians)
         else:
-            errors(plot, [v for v in medians if v > 0])
+            errors(plot, [v for v in medians if v > 0], FLOOR)
         across(plot, [numbers(_curve(a, name).get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
         words = f"{KINDS[name][0]} by {' or '.join(units)}. At the end, {'; '.join(ends)}."
@@ -119,9 +120,8 @@ def _picture(name: str, shown: Shown) -> Markup:
 
 
 def _shares(plot: Any, values: Sequence[float]) -> None:
-    """A linear axis of shares, from the least of the later half to 1."""
-    known = [v for v in values if v == v] or [0.0]
-    least = min(known)
+    """A linear axis of shares, from the least above 0 to 1: at x = 0 no record has a class."""
+    least = min((v for v in values if v > 0), default=0.0)
     low = max(0.0, min(least, 0.95) - 0.02)
     plot.set_ylim(low, 1.0 + 0.03 * (1 - low))
     plot.yaxis.set_major_locator(_locator())
