@@ -41,7 +41,8 @@ class Metrics:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        low, median, high = np.quantile(self.relative_errors(), (0.05, 0.5, 0.95), axis=1)
+        errors = self.relative_errors()
+        low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1) if errors.size else np.empty((3, 0))
         columns = {
             "count": np.arange(1, len(self.times) + 1),
             "time": np.array(self.times),

@@ -82,10 +82,11 @@ def rows(entries: Sequence[Mapping[str, Any]]) -> list[Row]:
     """
     found: list[Row] = []
     for entry in entries:
-        asked: list[Results] = (entry.get("measures") or {}).get("to_accuracy") or []
+        measured: Results = entry.get("measures") or {}
+        asked: list[Results] = measured.get("to_accuracy") or []
         if len(asked) > 1 and not any(one["reached"] for one in asked):
             asked = [{"accuracy": None, "reached": None}]
         for one in asked:
-            spent = one["reached"] or {}
+            spent: Results = one["reached"] or {}
             found.append((str(entry["name"]), one["accuracy"], [spent.get(key) for key, _, _ in COLUMNS]))
     return found

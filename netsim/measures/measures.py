@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -192,7 +192,7 @@ class Measures:
         each = np.bincount(agents, minlength=self._problem.agents)
         order = np.argsort(agents, kind="stable")
         starts = np.cumsum(each) - each
-        places = starts[:, None] + np.arange(each.min())
+        places: Counts = starts[:, None] + np.arange(int(each.min()), dtype=np.int64)
         return order[places] if places.size else np.zeros(places.shape, dtype=np.int64)
 
     def _of_points(self, part: Callable[[Point], Array]) -> Array:
@@ -244,7 +244,7 @@ class Measures:
                 continue
             curve = self.curve(name)
             for part in ("low", "median", "high"):
-                column = np.ma.masked_all(length, dtype=np.float64)
+                column = cast(Any, np.ma).masked_all(length, dtype=np.float64)
                 column[at] = getattr(curve, part)
                 columns[f"{name}_{part}"] = column
         return columns
@@ -266,7 +266,7 @@ def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...
 
 def _classified(problem: Problem) -> list[Classified]:
     """The objectives, if all of them are about classes."""
-    found = [f for f in problem.objectives if isinstance(f, Classified)]
+    found: list[Classified] = [f for f in problem.objectives if isinstance(f, Classified)]
     return found if len(found) == problem.agents else []
 
 

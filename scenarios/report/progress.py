@@ -125,8 +125,12 @@ def _shares(plot: Any, values: Sequence[float]) -> None:
     low = max(0.0, min(least, 0.95) - 0.02)
     plot.set_ylim(low, 1.0 + 0.03 * (1 - low))
     plot.yaxis.set_major_locator(_locator())
-    plot.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}\u202f%")
+    plot.yaxis.set_major_formatter(_percent)
     plot.grid(axis="y")
+
+
+def _percent(value: float, _: int) -> str:
+    return f"{100 * value:g}\u202f%"
 
 
 def _locator() -> Any:
