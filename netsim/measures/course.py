@@ -89,7 +89,8 @@ class Course:
     def finish(self) -> None:
         """The run is over: a walk's last activation is a point too, and what is no point is forgotten."""
         if self._latest is not None and self._newest is not None and self._closed not in self._points:
-            self._of_walk()
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+                self._of_walk()
         self._latest = self._newest = None
         self._rounds.clear()
 

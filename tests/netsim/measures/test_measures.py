@@ -1,8 +1,10 @@
-"""Measures of whole runs, against a log of every estimate, the taps' record of every packet, and the agents' truth."""
+"""Measures of whole runs, against a log of every estimate, what taps heard, and what agents asked."""
 
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,7 @@ DATA = load("synthetic", records=60, dimension=DIMENSION, seed=2)
 PROBLEM = logistic(DATA.split(AGENTS), 0.2)
 LASSO = logistic(DATA.split(AGENTS), 0.2, L1(0.02))
 LOSSY = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True)
+REORDERED = replace(LOSSY, reordering=True)
 WALK = DPRecal(0.3, per_agent=40, stddev=1e-4)
 ROUNDS = PrivateGradientDescent(30, Constant(0.3), Constant(0.01))
 ALL = Adversary("ears", "all")
@@ -90,9 +93,10 @@ def test_every_measure_from_a_log_of_the_estimates(monkeypatch, algorithm, probl
 # ── costs ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), LOSSY], ids=["clean", "lossy"])
+@pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), REORDERED], ids=["clean", "lossy"])
 def test_the_costs_of_a_walk_are_what_taps_heard_and_agents_asked(links):
-    """On links without a queue a packet is heard when it is handed over: count the rows up to each closing."""
+    """On links without a queue a packet is heard when it is handed over: count the rows up to each closing. No two
+    packets arrive at once where none waits for another."""
     run = world(WALK, links=links, adversaries=(ALL,)).run()
     costs, times, rows = run.measures.costs, run.metrics.times, list(run.views[0].transcript)
     heard = [row.time for row in rows]
@@ -110,7 +114,7 @@ def test_the_costs_of_a_walk_are_what_taps_heard_and_agents_asked(links):
         assert costs.queries_of_one[k] == max(run.measures.queries_by_agent(k + 1))
     assert list(costs.time) == times
     assert costs.plf[-1] == run.largest_activations
-    assert (costs.packets == costs.messages).all() == (links is not LOSSY)
+    assert (costs.packets == costs.messages).all() == (links is not REORDERED)
 
 
 @pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), LOSSY], ids=["clean", "lossy"])
@@ -129,10 +133,7 @@ def test_the_costs_of_rounds_do_not_depend_on_who_is_ahead(graph, links):
     assert costs.packets[-1] <= run.traffic["packets_sent"]
     if links is not LOSSY:
         assert (costs.packets[-1], costs.bytes[-1]) == (run.traffic["packets_sent"], run.traffic["bytes_sent"])
-    last = [
-        max(t for t, i in zip(run.metrics.times, run.metrics.agents, strict=True) if i == a) for a in range(AGENTS)
-    ]
-    assert costs.time[-1] == max(last)
+    assert costs.time[-1] == max(run.metrics.times)
 
 
 def test_on_plain_links_too():
@@ -184,13 +185,12 @@ def at_distances(*distances: float) -> Measures:
     """A walk whose only replica is at these distances from the optimum."""
     optimum = PROBLEM.optimum().point
     metrics = Metrics(optimum)
-    course = Course(
-        PROBLEM, 1, walk=True, air=Air(), nodes=[type("Node", (), dict(asked=0, messages=0, message_bytes=0))]
-    )
+    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=[SimpleNamespace(asked=0, messages=0, message_bytes=0)])
     for k, distance in enumerate(distances):
         x = ((1 + distance) * optimum)[None]
-        metrics.record(float(k), 0, x)
-        course.closed(0, x)
+        with np.errstate(invalid="ignore"):
+            metrics.record(float(k), 0, x)
+            course.closed(0, x)
     course.finish()
     return Measures(PROBLEM, metrics, course)
 
@@ -225,7 +225,7 @@ def test_the_median_replica_decides(monkeypatch):
 def test_less_takes_longer_and_costs_more():
     run = world(Recal(0.3, activations=3000), record="nothing").run()
     found = [run.measures.to_accuracy(10.0**-k) for k in range(1, 9)]
-    for one, two in zip(found, found[1:], strict=False):
+    for one, two in pairwise(found):
         assert all(getattr(one, name) <= getattr(two, name) for name in vars(one))
     assert run.measures.curve("relative_error").median[found[-1].count - 2] > 1e-8
 
