@@ -32,7 +32,7 @@ def convergence(shown: Shown, prefix: str) -> Markup:
             at, median, low, high = (_every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high"))
             if len(low) == len(high) == len(at):
                 _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(median), **look.marked)
+            line(plot, at, _positive(median), look)
         errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
         across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
@@ -165,6 +165,12 @@ def _growth(audit: Result) -> tuple[list[float], list[float]]:
 
 def _band(plot: Any, at: list[float], low: list[float], high: list[float], look: Series) -> None:
     plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+
+
+def line(plot: Any, at: Sequence[float], values: Sequence[float], look: Series) -> None:
+    """A curve with its markers; markers have no place on one that is all holes."""
+    whole = any(map(math.isfinite, values))
+    plot.plot(at, values, **(look.marked if whole else look.line))
 
 
 def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from netsim.arrays import Array
 from scenarios import progress
-from scenarios.report.figures import Result, Shown, across, errors
+from scenarios.report.figures import Result, Shown, across, errors, line
 from scenarios.report.formats import MISSING, count, items, numbers, part, show
 from scenarios.report.series import Series
 from scenarios.report.svg import canvas, inline
@@ -106,7 +106,7 @@ def _picture(name: str, shown: Shown) -> Markup:
             if (low != high).any():
                 band: Any = {"color": look.colour, "alpha": 0.1 if share else 0.2, "linewidth": 0}
                 plot.fill_between(at, low, high, **band)
-            plot.plot(at, median, **look.marked)
+            line(plot, at.tolist(), median.tolist(), look)
             ends.append(f"{algorithm.get('name')}: {show(numbers(curve.get('median'))[-1])}")
         medians = [v for a, _ in shown for v in numbers(_curve(a, name).get("median"))]
         if share:
