@@ -159,7 +159,7 @@ def test_the_page_has_small_figures_and_the_table(finished, tmp_path):
 def test_a_curve_of_zeros_and_infinities_has_a_figure(finished, tmp_path):
     strange = copy.deepcopy(finished[1])
     for one, value in zip(strange["algorithms"], (0.0, "inf", "nan"), strict=True):
-        for curve in one["measures"]["curves"].values():
+        for curve in (*one["measures"]["curves"].values(), one["convergence"]):
             for part in ("low", "median", "high"):
                 curve[part] = [value] * len(curve[part])
     render(strange, tmp_path / "report.html")
