@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, sentences
+from scenarios import findings, progress, sentences
 from scenarios.bars import Bars
 from scenarios.trace import trace
 from scenarios.watching import Watcher
@@ -203,6 +203,7 @@ def _print_verdicts(results: Results) -> None:
         console.print(f"{audited}\n", highlight=False)
     for entry in results["algorithms"]:
         _print_findings(results, entry)
+    _print_costs(results)
 
 
 def _print_network(results: Results) -> None:
@@ -230,6 +231,34 @@ def _print_findings(results: Results, entry: Results) -> None:
     ]
     for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
+
+
+def _print_costs(results: Results) -> None:
+    """What it cost to reach each accuracy."""
+    rows = progress.rows(results["algorithms"])
+    if not rows:
+        return
+    shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("algorithm")
+    for column in ("accuracy", "Θ", "closed", "messages", "bytes", "queries", "seconds"):
+        table.add_column(column, justify="right", no_wrap=True)
+    last = ""
+    for name, accuracy, values in rows:
+        cells = [sentences.amount(values[k]) for k in shown]
+        table.add_row(
+            escape(name) if name != last else "",
+            progress.NONE if accuracy is None else sentences.number(accuracy),
+            *cells,
+        )
+        last = name
+    measure = results["scenario"]["measures"]["measure"].replace("_", " ")
+    console.print(table)
+    console.print(
+        f"What it cost until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
+        "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
+        highlight=False,
+    )
 
 
 def _verdict(entry: Results) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from netsim.codecs import Codec
 from netsim.errors import ScenarioError
 from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
+from netsim.measures import defined
 from netsim.meddling import Meddler
 from netsim.patience import Patience
 from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, Tilted, build
@@ -53,15 +54,17 @@ class Experiment:
     subjects: tuple[Subject, ...]
     pair: Pair | None
     prior: Prior | None
+    held_out: Dataset | None
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Experiment":
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
         _refuse_loops(scenario)
         topology = _topology(scenario)
-        dataset = _loaded(scenario)
+        dataset, held_out = _reserved(scenario, _loaded(scenario))
         _refuse_empty_hands(scenario, topology, dataset)
         problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
+        _refuse_undefined(scenario, problem)
         held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
         alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
@@ -74,6 +77,7 @@ class Experiment:
             tuple(builder.subject(index, problem, alone) for index in range(len(scenario.algorithms))),
             None if scenario.audit is None else _pair(scenario, problem),
             None if held is None else _prior(dataset, held),
+            held_out,
         )
 
 
@@ -109,6 +113,22 @@ def _loaded(scenario: Scenario) -> Dataset:
         return scenario.problem.data.load()
     except ScenarioError as error:
         raise error.under("problem.data") from None
+
+
+def _reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
+    """What the agents hold, and what nobody does."""
+    if not scenario.problem.held_out:
+        return dataset, None
+    try:
+        return dataset.reserve(scenario.problem.held_out, scenario.seed)
+    except ScenarioError as error:
+        raise replace(error, field="problem.held_out") from None
+
+
+def _refuse_undefined(scenario: Scenario, problem: Problem) -> None:
+    wanted, known = scenario.measures.measure, defined(problem)
+    if wanted not in known:
+        raise ScenarioError("measures.measure", wanted, "not defined for this problem", ", ".join(known))
 
 
 def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
@@ -224,6 +244,7 @@ class _Builder:
                 meddlers=self._meddlers(),
                 codec=self._codec(),
                 header_bytes=scenario.messages.header,
+                measure_every=scenario.measures.every,
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None

@@ -30,6 +30,8 @@ UNITS = {
     **dict.fromkeys(("buffer", "header"), "bytes"),
     "fraction": "of the coordinates",
     "share": "of the links, or of the agents",
+    "held_out": "of the records",
+    "every": "rounds or activations",
     **dict.fromkeys(("positions", "at", "range"), "the units of the agents' places"),
     "carrier_sense": "hops",
     "probability": "of each link",

@@ -25,7 +25,7 @@ from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
-from scenarios import describe
+from scenarios import describe, progress
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
@@ -215,8 +215,10 @@ class _Session:
     def _keep(self, entry: Results, run: Run, keeper: Keeper) -> None:
         entry |= describe.run(run)
         keeper.keep(run.views)
-        if run.metrics is not None:
-            run.metrics.write(self.folder / f"metrics-{entry['slug']}.parquet")
+        if run.measures is not None:
+            found = run.measures.on(self.experiment.held_out)
+            entry["measures"] = progress.measures(found, self.experiment.scenario.measures)
+            found.write(self.folder / f"metrics-{entry['slug']}.parquet")
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
     def _gradients(self, subject: Subject, run: Run) -> Results:

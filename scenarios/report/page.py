@@ -10,10 +10,12 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from ruamel.yaml import YAML
 
 from scenarios.findings import auditor, listener
+from scenarios.progress import COLUMNS
 from scenarios.report import figures
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
+from scenarios.report.progress import measured_by, small_figures, spent
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.words import headline, meanings, missing, subjects
@@ -53,6 +55,7 @@ def page(results: Result) -> str:
             net=network_facts(part(results, "network")),
             manifest=_manifest(part(results, "scenario")),
             notes=items(results, "notes"),
+            **_progress(ordered, shown),
             **_charts(results, ordered, shown),
         )
     )
@@ -106,6 +109,13 @@ def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Re
     charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
     charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
     return charts
+
+
+def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+    """The small figures with the series they show, and what an accuracy costs."""
+    small, measured = small_figures(shown)
+    table = {"spent": spent(ordered), "measured_by": measured_by(ordered), "cost_columns": COLUMNS}
+    return {"small": small, "measured": measured} | table
 
 
 def _manifest(scenario: Result) -> str:

@@ -9,6 +9,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
+from scenarios.schema.measures import MeasureSpec
 from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.messages import MessageSpec
@@ -80,6 +81,7 @@ class Scenario(Model):
     adversary: AdversarySpec = AdversarySpec()
     meddlers: list[MeddlerSpec] = []
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+    measures: MeasureSpec = MeasureSpec()
     attacks: AttackSpec = AttackSpec()
     transcript: TranscriptSpec = TranscriptSpec()
     audit: AuditSpec | None = None
