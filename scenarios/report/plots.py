@@ -1,0 +1,124 @@
+"""The figures that a scenario asks for, and the outcome beside them, as the page shows them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
+from scenarios.report.formats import items, number, numbers, show
+from scenarios.report.scale import Scale
+from scenarios.report.series import Series, looks
+from scenarios.report.svg import INK, canvas, inline
+
+Result = Mapping[str, Any]
+MARKS = {
+    "agrees": ("good", "✓"),
+    "agrees in shape": ("good", "≈"),
+    "differs": ("bad", "✕"),
+    "cannot be reproduced": ("open", "?"),
+    "not finished": ("none", "–"),
+    "holds": ("good", "✓"),
+    "fails": ("bad", "✕"),
+    "cannot be checked": ("open", "?"),
+}
+"""The severity class and the sign of outcomes, and of checks."""
+
+
+def reproduction(results: Result) -> dict[str, Any]:
+    """What the templates need: the outcome, or None, and every figure drawn, with its key and its notes."""
+    figures = [_shown(figure, f"figure-{k}") for k, figure in enumerate(items(results, "figures"))]
+    return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS}
+
+
+def _shown(figure: Result, prefix: str) -> dict[str, Any]:
+    curves = [
+        c for c in items(figure, "curves") if any(math.isfinite(y) for y in numbers(c.get("low") or c.get("y")))
+    ]
+    shown = list(zip(curves, looks(curves), strict=True))
+    notes = [str(line) for line in items(figure, "absent")]
+    if figure.get("level") is not None:
+        notes = [*_vacuous(curves, figure["level"]), *notes]
+    if figure.get("points") and any(math.isinf(y) for c in curves for y in numbers(c["y"])):
+        notes.append("A hollow marker is a lower bound: the run ended before.")
+    return {
+        "title": figure.get("title") or f"{figure['y']} by {figure['x']}",
+        "svg": _plot(figure, shown, prefix) if curves else None,
+        "key": [(look.swatch, curve["label"]) for curve, look in shown],
+        "notes": notes,
+    }
+
+
+def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
+    """From where on each claim promises nothing."""
+    said: list[str] = []
+    for curve in curves:
+        start = curve.get("vacuous_from")
+        when = "never in this run" if start is None else f"from {start:g} on"
+        said.append(f"{curve['label']}: above {show(level)}, {when}.")
+    return [*said, "Dashed: a claimed ε above this promises nothing."]
+
+
+def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
+    with canvas(WIDTH, HEIGHT) as (drawing, axes):
+        plot: Any = axes
+        place = _places(plot, [curve for curve, _ in shown])
+        shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else lambda y: y
+        for curve, look in shown:
+            (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
+        if figure.get("level") is not None:
+            plot.axhline(number(figure["level"]), color=INK, linewidth=1.3, linestyle=(0, (7, 3)))
+        plot.set_xlabel(figure["x"])
+        plot.set_ylabel(figure["y"])
+        plot.grid(axis="y")
+        ends = "; ".join(f"{c['label']}: {show(c['y'][-1])}" for c, _ in shown)
+        return inline(drawing, prefix, f"{figure['y']} by {figure['x']}. At the end, {ends}.")
+
+
+def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> None:
+    at, low, high = (
+        [f(v) for v in numbers(curve.get(k))] for k, f in (("x", place), ("low", shift), ("high", shift))
+    )
+    if len(low) == len(high) == len(at):
+        plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **look.marked)
+
+
+def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> None:
+    """A marker for each variant; a hollow one where only a lower bound is known."""
+    at, y = [place(v) for v in curve["x"]], numbers(curve["y"])
+    low = [shift(v) for v in numbers(curve["low"])]
+    tops = [bottom if math.isinf(top) else shift(top) for top, bottom in zip(y, low, strict=True)]
+    plot.plot(at, tops, **look.line, alpha=0.45)
+    marker: Any = {"linestyle": "none", "marker": look.marker, "markersize": 8, "markeredgewidth": 1.8}
+    for x, value, top in zip(at, y, tops, strict=True):
+        face = "none" if math.isinf(value) else look.colour
+        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
+
+
+def _places(plot: Any, curves: Sequence[Result]) -> Any:
+    """Where an x goes: at its number, or in a row with others where it is a word; ticks are at words and few numbers."""
+    values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
+    if all(isinstance(x, int | float) for x in values):
+        if len(values) <= 8:
+            plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
+        return number
+    plot.set_xticks(range(len(values)), [str(x) for x in values])
+    plot.margins(x=0.12)
+    return values.index
+
+
+def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
+    """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
+    values = [y for curve in curves for key in ("y", "low") for y in numbers(curve.get(key))]
+    values.append(number(figure.get("level")))
+    lowest = FLOOR if any(y > 1e3 * FLOOR for y in values) else 0.0
+    known = [max(y, lowest) for y in values if math.isfinite(y) and y > 0] or [1.0]
+    low, high = math.log10(min(known)), math.log10(max(known))
+    half = max(high - low, 1.0) / 2 * 1.1
+    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    plot.set_yscale("log")
+    plot.set_ylim(10**scale.low, 10**scale.high)
+    ticks = scale.ticks()
+    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_yticks([], minor=True)
+    return lambda y: math.nan if math.isinf(y) else max(y, 10**scale.low)
