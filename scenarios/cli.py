@@ -178,7 +178,8 @@ def check(scenario: Annotated[str, FILE]) -> None:
     several = f"{len(plan.variants)} variants ({', '.join(v.name for v in plan.variants)}); the first: "
     console.print(
         f"{located.scenario.name}: can be run: {several if plan.variants else ''}"
-        f"{algorithms} algorithm{'s' * (algorithms > 1)} on a {experiment.topology.name}, {experiment.dataset.records} records",
+        f"{algorithms} algorithm{'s' * (algorithms > 1)} on a {experiment.topology.name}, "
+        f"{experiment.dataset.records} records",
         highlight=False, markup=False, soft_wrap=True,
     )  # fmt: skip
 
