@@ -24,13 +24,8 @@ from scenarios.reproduction.variants import Variant, expanded
 from scenarios.runner import MANIFEST, Progress, Results, Silent, checked, prepare, write_json
 from scenarios.schema import Scenario
 
-COMPLETE, FAILED, INTERRUPTED, ABSENT, PENDING = (
-    "complete",
-    "failed",
-    "interrupted",
-    "data not present",
-    "not reached",
-)
+COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
+ABSENT, PENDING = "data not present", "not reached"
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
 
@@ -51,7 +46,10 @@ class Plan:
 
 
 def planned(source: Scenario | Located) -> Plan:
-    """Build, and throw away, what every variant needs: a `ScenarioError` names the variant, the field and its line."""
+    """Build, and throw away, what every run needs: a `ScenarioError` names the variant, the field and its line.
+
+    Data that are not here are an error only of a scenario that is one run and reproduces nothing.
+    """
     scenario = source.scenario if isinstance(source, Located) else source
     variants = expanded(source)
     try:
@@ -65,6 +63,8 @@ def planned(source: Scenario | Located) -> Plan:
         try:
             built = checked(located, part=True)
         except AbsentDataError as error:
+            if variant is None and scenario.reproduces is None:
+                raise
             absent[name] = str(error)
             continue
         except ScenarioError as error:

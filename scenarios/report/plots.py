@@ -31,9 +31,7 @@ def reproduction(results: Result) -> dict[str, Any]:
 
 
 def _shown(figure: Result, prefix: str) -> dict[str, Any]:
-    curves = [
-        c for c in items(figure, "curves") if any(math.isfinite(y) for y in numbers(c.get("low") or c.get("y")))
-    ]
+    curves = [curve for curve in items(figure, "curves") if any(map(math.isfinite, _drawn(curve)))]
     shown = list(zip(curves, looks(curves), strict=True))
     notes = [str(line) for line in items(figure, "absent")]
     if figure.get("level") is not None:
@@ -46,6 +44,10 @@ def _shown(figure: Result, prefix: str) -> dict[str, Any]:
         "key": [(look.swatch, curve["label"]) for curve, look in shown],
         "notes": notes,
     }
+
+
+def _drawn(curve: Result) -> list[float]:
+    return numbers(curve["y"]) + numbers(curve.get("low"))
 
 
 def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
@@ -75,9 +77,8 @@ def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -
 
 
 def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> None:
-    at, low, high = (
-        [f(v) for v in numbers(curve.get(k))] for k, f in (("x", place), ("low", shift), ("high", shift))
-    )
+    at = [place(v) for v in numbers(curve["x"])]
+    low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
     if len(low) == len(high) == len(at):
         plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
     plot.plot(at, [shift(v) for v in numbers(curve["y"])], **look.marked)
@@ -96,7 +97,7 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> N
 
 
 def _places(plot: Any, curves: Sequence[Result]) -> Any:
-    """Where an x goes: at its number, or in a row with others where it is a word; ticks are at words and few numbers."""
+    """Where an x goes: at its number, or in a row with others where it is a word. Few numbers have a tick each."""
     values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
     if all(isinstance(x, int | float) for x in values):
         if len(values) <= 8:
