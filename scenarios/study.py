@@ -16,6 +16,7 @@ from netsim.running import Running
 from scenarios import describe, runner
 from scenarios.experiment import Experiment
 from scenarios.loader import Located
+from scenarios.report.formats import items, part
 from scenarios.report.study import render_study
 from scenarios.reproduction import names
 from scenarios.reproduction.findings import reproduced
@@ -197,15 +198,20 @@ class _Study:
         }
 
 
+def _last(of: Results, key: str) -> Any:
+    """The last of a list in results; None where it is empty or not there."""
+    return (items(of, key) or [None])[-1]
+
+
 def _summary(entry: Results) -> Results:
     """What the page over all variants says of an algorithm in one of them."""
-    convergence, audit = entry.get("convergence") or {}, entry.get("audit") or {}
+    convergence, audit, claims = (part(entry, key) for key in ("convergence", "audit", "budget"))
     return {
         "name": entry["name"],
         "unit": convergence.get("unit"),
-        "last": (convergence.get("count") or [None])[-1],
+        "last": _last(convergence, "count"),
         "final": convergence.get("final"),
-        "epsilon_claimed": ((entry.get("budget") or {}).get("epsilon") or [None])[-1],
+        "epsilon_claimed": _last(claims, "epsilon"),
         "verdict": audit.get("verdict"),
         "outside_model": entry.get("outside_model"),
         "audit": {key: audit.get(key) for key in ("verdict", "epsilon_claimed")} if audit else None,

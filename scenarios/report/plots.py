@@ -1,7 +1,7 @@
 """The figures that a scenario asks for, and the outcome beside them, as the page shows them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
@@ -11,6 +11,7 @@ from scenarios.report.series import Series, looks
 from scenarios.report.svg import INK, canvas, inline
 
 Result = Mapping[str, Any]
+Place = Callable[[float], float]
 MARKS = {
     "agrees": ("good", "✓"),
     "agrees in shape": ("good", "≈"),
@@ -27,7 +28,7 @@ MARKS = {
 def reproduction(results: Result) -> dict[str, Any]:
     """What the templates need: the outcome, or None, and every figure drawn, with its key and its notes."""
     figures = [_shown(figure, f"figure-{k}") for k, figure in enumerate(items(results, "figures"))]
-    return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS}
+    return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS, "alike": _alike}
 
 
 def _shown(figure: Result, prefix: str) -> dict[str, Any]:
@@ -50,21 +51,29 @@ def _drawn(curve: Result) -> list[float]:
     return numbers(curve["y"]) + numbers(curve.get("low"))
 
 
+def _alike(answers: Sequence[Result]) -> list[dict[str, Any]]:
+    """Answers to a check, those that say the same in one; `where` names their variants if not all do."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for one in answers:
+        groups.setdefault((one["result"], one["found"], one["reason"]), []).append(one["variant"])
+    said = [dict(zip(("result", "found", "reason"), key, strict=True)) for key in groups]
+    places = groups.values()
+    if len(groups) == 1:
+        return [one | {"where": ""} for one in said]
+    return [one | {"where": ", ".join(names)} for one, names in zip(said, places, strict=True)]
+
+
 def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
     """From where on each claim promises nothing."""
-    said: list[str] = []
-    for curve in curves:
-        start = curve.get("vacuous_from")
-        when = "never in this run" if start is None else f"from {start:g} on"
-        said.append(f"{curve['label']}: above {show(level)}, {when}.")
-    return [*said, "Dashed: a claimed ε above this promises nothing."]
+    starts = [f"{c['label']} from {c['vacuous_from']:g} on" for c in curves if c.get("vacuous_from") is not None]
+    return [f"Dashed: above {show(level)} a claim promises nothing. {'; '.join(starts) or 'None is, in this run'}."]
 
 
 def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
     with canvas(WIDTH, HEIGHT) as (drawing, axes):
         plot: Any = axes
-        place = _places(plot, [curve for curve, _ in shown])
-        shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else lambda y: y
+        place = _places(plot, [curve for curve, _ in shown], bool(figure.get("points")))
+        shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else _as_it_is
         for curve, look in shown:
             (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
         if figure.get("level") is not None:
@@ -76,7 +85,7 @@ def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -
         return inline(drawing, prefix, f"{figure['y']} by {figure['x']}. At the end, {ends}.")
 
 
-def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> None:
+def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
     at = [place(v) for v in numbers(curve["x"])]
     low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
     if len(low) == len(high) == len(at):
@@ -84,7 +93,7 @@ def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> No
     plot.plot(at, [shift(v) for v in numbers(curve["y"])], **look.marked)
 
 
-def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> None:
+def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
     """A marker for each variant; a hollow one where only a lower bound is known."""
     at, y = [place(v) for v in curve["x"]], numbers(curve["y"])
     low = [shift(v) for v in numbers(curve["low"])]
@@ -96,10 +105,16 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Any) -> N
         plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
 
 
-def _places(plot: Any, curves: Sequence[Result]) -> Any:
-    """Where an x goes: at its number, or in a row with others where it is a word. Few numbers have a tick each."""
+def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
+    """Where an x goes: at its number, or in a row with others where it is a word.
+
+    Few numbers have a tick each. A `logarithmic` axis is one only where it goes over more than a decade and a half.
+    """
     values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
     if all(isinstance(x, int | float) for x in values):
+        if logarithmic and min(values) > 0 and max(values) >= 30 * min(values):
+            plot.set_xscale("log")
+            plot.set_xticks([], minor=True)
         if len(values) <= 8:
             plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
         return number
@@ -108,10 +123,11 @@ def _places(plot: Any, curves: Sequence[Result]) -> Any:
     return values.index
 
 
-def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
+def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
     values = [y for curve in curves for key in ("y", "low") for y in numbers(curve.get(key))]
     values.append(number(figure.get("level")))
+    floored = figure.get("level") is None  # an error of 0 is shown, a budget of 0 is not there yet
     lowest = FLOOR if any(y > 1e3 * FLOOR for y in values) else 0.0
     known = [max(y, lowest) for y in values if math.isfinite(y) and y > 0] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
@@ -122,4 +138,12 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
     ticks = scale.ticks()
     plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
     plot.set_yticks([], minor=True)
-    return lambda y: math.nan if math.isinf(y) else max(y, 10**scale.low)
+
+    def shift(y: float) -> float:
+        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
+
+    return shift
+
+
+def _as_it_is(y: float) -> float:
+    return y

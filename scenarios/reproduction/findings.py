@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scenarios.report.formats import part
 from scenarios.reproduction.budget import VACUOUS
 from scenarios.reproduction.outcome import DIFFERS, Ran, judge
 from scenarios.reproduction.plots import figures
@@ -26,7 +27,7 @@ def reproduced(
 
 def differs(results: Result) -> bool:
     """Whether something that a paper shows was found to be otherwise."""
-    return (results.get("reproduction") or {}).get("outcome") == DIFFERS
+    return part(results, "reproduction").get("outcome") == DIFFERS
 
 
 def line(results: Result) -> str | None:

@@ -150,10 +150,6 @@ def _after(k: int, entry: Result) -> float:
     return _real(points.y[max(i for i, at in enumerate(points.x) if at <= k)])
 
 
-def _own(entry: Result) -> str:
-    return str(part(entry, "convergence").get("unit") or "activations")
-
-
 def _known(value: object, entry: Result, what: str) -> float:
     if math.isnan(number(value)):
         raise NotMeasuredError(f"results of {entry.get('name')} have no {what}")

@@ -41,6 +41,7 @@ def _figure(
     chosen = [ran for ran in runs if not spec.variants or ran.variant in spec.variants]
     over_axis = spec.x in AXES
     curves, absent = _curves(spec, chosen) if over_axis else _points(spec, chosen, fields)
+    curves = _merged(curves, len(chosen)) if over_axis else curves
     budgets = over_axis and spec.y == "epsilon_claimed"
     for one in curves if budgets else ():
         entry = next(ran.results for ran in chosen if ran.variant == one["variant"])
@@ -48,7 +49,7 @@ def _figure(
         one["vacuous_from"] = start.low if start.known else None
     return {
         "title": spec.title,
-        "x": WORDS.get(spec.x, spec.x) if over_axis else spec.x,
+        "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
         "y": _words(spec),
         "log": spec.log,
         "points": not over_axis,
@@ -85,6 +86,19 @@ def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[dict[str, Any]]
             shown = {"label": label, "algorithm": name, "variant": ran.variant}
             curves.append(shown | {key: list(getattr(points, key)) for key in ("x", "y", "low", "high")})
     return curves, absent
+
+
+def _merged(curves: Sequence[dict[str, Any]], variants: int) -> list[dict[str, Any]]:
+    """One curve for variants that make no difference to an algorithm; without a variant's name if none does."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in curves:
+        groups.setdefault(repr([one[key] for key in ("algorithm", "x", "y", "low", "high")]), []).append(one)
+    return [_joined(group, len(group) == variants) for group in groups.values()]
+
+
+def _joined(group: Sequence[dict[str, Any]], everywhere: bool) -> dict[str, Any]:
+    names = [one["variant"] for one in group if one["variant"]]
+    return group[0] | {"label": ", ".join([group[0]["algorithm"], *([] if everywhere and len(names) > 1 else names)])}
 
 
 def _points(

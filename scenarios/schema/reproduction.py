@@ -26,12 +26,13 @@ class FigureSpec(Model):
     With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `bytes`, `time`): a curve for each algorithm and
     variant, of `relative_error`, `consensus_error`, `gap`, `accuracy` or `epsilon_claimed`. With `x` a field that the
     variants set (`topology.agents`): a marker for each variant, of a number at the end of the run or of what it takes
-    to an `accuracy` (`plf_to` and its like). `log`: whether y is drawn on a logarithmic axis. Without `algorithms` or
-    `variants` all are drawn.
+    to an `accuracy` (`plf_to` and its like). `x_label`: x in words. `log`: whether y is drawn on a logarithmic axis.
+    Without `algorithms` or `variants` all are drawn.
     """
 
     title: str = ""
     x: Words = "rounds"
+    x_label: str = ""
     y: Literal[
         "relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed",
         "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error",
