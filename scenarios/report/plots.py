@@ -27,13 +27,16 @@ MARKS = {
 
 def reproduction(results: Result) -> dict[str, Any]:
     """What the templates need: the outcome, or None, and every figure drawn, with its key and its notes."""
-    figures = [_shown(figure, f"figure-{k}") for k, figure in enumerate(items(results, "figures"))]
+    asked = items(results, "figures")
+    labels = list(dict.fromkeys(curve["label"] for figure in asked for curve in figure["curves"]))
+    look = dict(zip(labels, looks(labels), strict=True))  # the same in every figure
+    figures = [_shown(figure, look, f"figure-{k}") for k, figure in enumerate(asked)]
     return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS, "alike": _alike}
 
 
-def _shown(figure: Result, prefix: str) -> dict[str, Any]:
+def _shown(figure: Result, look: Mapping[str, Series], prefix: str) -> dict[str, Any]:
     curves = [curve for curve in items(figure, "curves") if any(map(math.isfinite, _drawn(curve)))]
-    shown = list(zip(curves, looks(curves), strict=True))
+    shown = [(curve, look[curve["label"]]) for curve in curves]
     notes = [str(line) for line in items(figure, "absent")]
     if figure.get("level") is not None:
         notes = [*_vacuous(curves, figure["level"]), *notes]
@@ -42,7 +45,7 @@ def _shown(figure: Result, prefix: str) -> dict[str, Any]:
     return {
         "title": figure.get("title") or f"{figure['y']} by {figure['x']}",
         "svg": _plot(figure, shown, prefix) if curves else None,
-        "key": [(look.swatch, curve["label"]) for curve, look in shown],
+        "key": [(one.swatch, curve["label"]) for curve, one in shown],
         "notes": notes,
     }
 
@@ -125,7 +128,7 @@ def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
 
 def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
-    values = [y for curve in curves for key in ("y", "low") for y in numbers(curve.get(key))]
+    values = [y for curve in curves for key in ("y", "low", "high") for y in numbers(curve.get(key))]
     values.append(number(figure.get("level")))
     floored = figure.get("level") is None  # an error of 0 is shown, a budget of 0 is not there yet
     lowest = FLOOR if any(y > 1e3 * FLOOR for y in values) else 0.0

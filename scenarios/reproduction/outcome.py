@@ -90,7 +90,7 @@ class _Judge:
     def entry(self, place: Place) -> Result:
         ran = self.runs[place.variant]
         if ran.error is not None:
-            where = f"{place.variant}: " if place.variant else ""
+            where = f"variant {place.variant}: " if place.variant else ""
             raise NotMeasuredError(f"{where}{ran.error}")
         return entry_of(ran.results, place.of)
 

@@ -100,7 +100,7 @@ def relation(check: Quantity) -> str:
         whose = str(other) if other.of != check.of else f"that in {other.variant}"
         less = check.below_of is not None
         if check.by != 1:
-            return f"{show(check.by)} times {'smaller' if less else 'larger'} than {whose}"
+            return f"at least {show(check.by)} times {'smaller' if less else 'larger'} than {whose}"
         return f"{'below' if less else 'above'} {whose}"
     ends = [f"above {show(check.above)}"] if check.above is not None else []
     return " and ".join(ends + ([f"below {show(check.below)}"] if check.below is not None else []))

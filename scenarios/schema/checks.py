@@ -55,7 +55,7 @@ class Quantity(Check):
         if len(given) != 1 and given != {"above", "below"}:
             raise ValueError("needs one of above, below, equals, below_of, above_of; or above and below together")
         for name, users in (("within", {"equals"}), ("by", {"below_of", "above_of"})):
-            if name in self.model_fields_set and not given & users:
+            if getattr(self, name) != type(self).model_fields[name].default and not given & users:
                 raise ValueError(f"{name} goes with {' or '.join(sorted(users))}")
         return self
 
