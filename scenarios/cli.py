@@ -242,7 +242,7 @@ def _print_variants(results: Results) -> None:
             )  # fmt: skip
     console.print(table)
     for variant in results["variants"]:
-        if variant["status"] not in ("complete", "interrupted"):
+        if variant["status"] not in ("complete", "interrupted", "not reached"):
             words = f"{variant['name']}: {variant['status']}: {variant['error']}".removeprefix(": ")
             problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
 
