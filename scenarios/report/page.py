@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from scenarios.findings import auditor, listener
 from scenarios.progress import COLUMNS
-from scenarios.report import figures
+from scenarios.report import figures, plots
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
@@ -37,7 +37,7 @@ def page(results: Result) -> str:
     ordered = subjects(results)
     shown = list(zip(ordered, looks(ordered), strict=True))
     return (
-        _environment()
+        environment()
         .get_template("template.html.j2")
         .render(
             results=_DEFAULTS | dict(results),
@@ -53,15 +53,16 @@ def page(results: Result) -> str:
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),
             net=network_facts(part(results, "network")),
-            manifest=_manifest(part(results, "scenario")),
+            manifest=manifest(part(results, "scenario")),
             notes=items(results, "notes"),
             **_progress(ordered, shown),
+            **plots.reproduction(results),
             **_charts(results, ordered, shown),
         )
     )
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -118,7 +119,7 @@ def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]])
     return {"small": small, "measured": measured} | table
 
 
-def _manifest(scenario: Result) -> str:
+def manifest(scenario: Result) -> str:
     """The scenario as YAML; lists of plain values stay on a line."""
     if not scenario:
         return ""

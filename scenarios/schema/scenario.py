@@ -14,6 +14,7 @@ from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.messages import MessageSpec
 from scenarios.schema.problem import ProblemSpec
+from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.topologies import TopologySpec
 
 
@@ -59,7 +60,11 @@ class TranscriptSpec(Model):
 
 
 class Scenario(Model):
-    """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
+    """One experiment: the same problem, network and eavesdropper for each of its algorithms.
+
+    `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
+    variant of each combination (of each of the `variants`, where there are some).
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     title: str = ""
@@ -85,6 +90,10 @@ class Scenario(Model):
     attacks: AttackSpec = AttackSpec()
     transcript: TranscriptSpec = TranscriptSpec()
     audit: AuditSpec | None = None
+    variants: list[VariantSpec] = []
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    figures: list[FigureSpec] = []
+    reproduces: ReproducesSpec | None = None
 
 
 def json_schema() -> dict[str, Any]:
