@@ -5,10 +5,10 @@ from netsim.algorithms.cpgt import Cpgt
 from netsim.algorithms.diadsp import DiaDSP
 from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.extra import Extra, PgExtra
-from netsim.algorithms.gradient_tracking import GradientTracking
+from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
 from netsim.algorithms.mixing import tracking_step
 from netsim.algorithms.nids import Nids
-from netsim.algorithms.ppdc import Ppdc
+from netsim.algorithms.ppdc import Ppdc, safe_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
 from netsim.clipping import Clip
@@ -28,6 +28,8 @@ __all__ = [
     "Recal",
     "Setting",
     "Stopping",
+    "adapted_step",
+    "safe_step",
     "stable_step",
     "tracking_step",
 ]

@@ -8,14 +8,13 @@ Every agent has copies x^c, y^c of what its neighbors know of it, 0 at first. A 
     x⁺ = x^a + γ Σ_j w_ij (x^c_j − x^c_i) − αy                       4
     y⁺ = y^a + γ Σ_j w_ij (y^c_j − y^c_i) + ∇f(x⁺) − ∇f(x)           5    y⁰ = ∇f(x⁰)
 
-An agent's own noise enters x⁺ in full, through x^a. Of the neighbors' copies only the sums of lines 4 and 5 matter, and
-by line 3 they grow by Σ_j w_ij (m_j − m_i): that is how they are kept here. The network encodes what is sent by the
-`compressor`, so a message weighs what the compressor says.
+An agent's own noise enters x⁺ in full, through x^a. Of the neighbors' copies only the sums of lines 4 and 5 matter,
+and by line 3 they grow by Σ_j w_ij (m_j − m_i): that is how they are kept here. The network encodes what is sent by
+the `compressor`, so a message weighs what the compressor says.
 
-With C the identity and γ = 1 this is DiaDSP. Whatever C, γ and α, the noise moves the limit alike: Σ_i ∇f_i(x^∞) = −ΣΣ η_y
-(see `netsim.algorithms.diadsp`, also for the claim and what is wrong with it, the same for every compressor: the first
-message already tells as much as the claim counts). Source: the CPGT paper (the form is sure). Its compressors are
-`TopK` and `Quantizer`; one that is unbiased and large, as `RandomK` by default, needs a smaller γ.
+With C the identity and γ = 1 this is DiaDSP. Whatever C, γ and α, the noise moves the limit alike:
+Σ_i ∇f_i(x^∞) = −ΣΣ η_y (see `netsim.algorithms.diadsp`, also for the claim, which is the same for every compressor,
+and for what is wrong with it). Source: the CPGT paper (the form is sure). Its compressors are `TopK` and `Quantizer`.
 
 Neither x^a nor y^a is on the wire: a replay has to be granted the releases, and its loss is an upper bound.
 """

@@ -22,13 +22,16 @@ No claim: y holds all differences of gradients so far; see `DiaDSP` for what is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, tracking_step, with_noise
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Schedule, scaled
+
+if TYPE_CHECKING:
+    from netsim.topology import Topology
 
 Noise = Callable[[int], Laplace]
 """The mechanism of round k."""
@@ -73,7 +76,9 @@ class GradientTracking(InRounds):
 
     async def run(self, node: Node) -> None:
         one = diging if self.variant == "diging" else adapt_then_combine
-        await one(node, self.rounds, self.step, lambda k: Laplace(self.scale_x(k)), lambda k: Laplace(self.scale_y(k)))
+        await one(
+            node, self.rounds, self.step, lambda k: Laplace(self.scale_x(k)), lambda k: Laplace(self.scale_y(k))
+        )
 
     @property
     def noisy(self) -> bool:
@@ -96,16 +101,17 @@ class GradientTracking(InRounds):
             bound = tracking_step(smoothness, setting.topology)
             check_below("step", self.step, bound, "0 < α < (1 + λ_min(W))²/(2L)")
         else:
-            check_below("step", self.step, adapted_step(smoothness, setting), "0 < α < min(2, (1 + 1/λ_min(W))²/2)/L")
+            bound = adapted_step(smoothness, setting.topology)
+            check_below("step", self.step, bound, "0 < α < min(2, (1 + 1/λ_min(W))²/2)/L")
         check_scale("scale_x", self.scale_x, self.rounds)
         check_scale("scale_y", self.scale_y, self.rounds)
 
 
-def adapted_step(smoothness: float, setting: Setting) -> float:
+def adapted_step(smoothness: float, topology: "Topology | None") -> float:
     """min(2, (1 + 1/λ_min(W))²/2)/L, the second where λ_min < 0: ATC's `tracking_step`.
 
     On the eigenvector of λ a round has the characteristic polynomial z² − (2λ − λ²αL)z + λ²(1 − αL).
     """
-    least = 1.0 if setting.topology is None else setting.topology.least_eigenvalue
+    least = 1.0 if topology is None else topology.least_eigenvalue
     swing = (1 + 1 / least) ** 2 / 2 if least < 0 else math.inf
     return min(2.0, swing) / smoothness

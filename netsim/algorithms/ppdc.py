@@ -78,14 +78,15 @@ class Ppdc(InRounds):
             check_below(name, value, math.inf, "> 0 and finite")
         if self.step * self.omega**2 > self.gamma / 2 * (1 + 1e-12):
             bound = math.sqrt(self.gamma / (2 * self.step))
-            raise ScenarioError("omega", self.omega, "outside the convergence condition", f"ω² <= γ/(2η): {bound:.6g}")
-        spread = largest_eigenvalue(setting.topology)
-        room = 2 * (1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * spread)
-        if not self.step * max(setting.smoothness) < room:
             raise ScenarioError(
-                "step", self.step, "outside the convergence condition",
-                f"ηL_f < 2(1 − (ηγ − η²ω²)λ_max(L)) = {room:.6g}, as η <= {safe_step(self, setting):.6g} is",
-            )  # fmt: skip
+                "omega", self.omega, "outside the convergence condition", f"ω² <= γ/(2η): {bound:.6g}"
+            )
+        smoothness, topology = max(setting.smoothness), setting.topology
+        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest_eigenvalue(topology)
+        if not self.step * smoothness < 2 * least:
+            safe = safe_step(smoothness, topology, self.gamma, self.omega)
+            condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
+            raise ScenarioError("step", self.step, "outside the convergence condition", condition)
         check_scale("scale_x", self.scale_x, self.rounds)
         check_scale("scale_v", self.scale_v, self.rounds)
 
@@ -95,7 +96,6 @@ def largest_eigenvalue(topology: "Topology | None") -> float:
     return 0.0 if topology is None else largest_laplacian_eigenvalue(topology.adjacency)
 
 
-def safe_step(algorithm: Ppdc, setting: Setting) -> float:
+def safe_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
-    smooth = max(setting.smoothness) + 2 * algorithm.gamma * largest_eigenvalue(setting.topology)
-    return min(1 / smooth, algorithm.gamma / (2 * algorithm.omega**2))
+    return min(1 / (smoothness + 2 * gamma * largest_eigenvalue(topology)), gamma / (2 * omega**2))
