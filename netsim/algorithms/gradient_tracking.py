@@ -76,9 +76,15 @@ class GradientTracking(InRounds):
 
     async def run(self, node: Node) -> None:
         one = diging if self.variant == "diging" else adapt_then_combine
-        await one(
-            node, self.rounds, self.step, lambda k: Laplace(self.scale_x(k)), lambda k: Laplace(self.scale_y(k))
-        )
+        await one(node, self.rounds, self.step, self.noise_x, self.noise_y)
+
+    def noise_x(self, k: int) -> Laplace:
+        """On x in round k."""
+        return Laplace(self.scale_x(k))
+
+    def noise_y(self, k: int) -> Laplace:
+        """On y in round k."""
+        return Laplace(self.scale_y(k))
 
     @property
     def noisy(self) -> bool:

@@ -1,4 +1,4 @@
-"""PPDC without its compression: a primal-dual method with noise on the primal that is sent and on the dual that is not.
+"""PPDC without its compression: a primal-dual method, with noise on what is sent and on the dual that is not.
 
 With x = v = 0 at first and L the graph Laplacian, (L x^a)_i = Σ_j (x^a_i − x^a_j), a round is
 
@@ -78,9 +78,8 @@ class Ppdc(InRounds):
             check_below(name, value, math.inf, "> 0 and finite")
         if self.step * self.omega**2 > self.gamma / 2 * (1 + 1e-12):
             bound = math.sqrt(self.gamma / (2 * self.step))
-            raise ScenarioError(
-                "omega", self.omega, "outside the convergence condition", f"ω² <= γ/(2η): {bound:.6g}"
-            )
+            condition = f"ω² <= γ/(2η), ω <= {bound:.6g}"
+            raise ScenarioError("omega", self.omega, "outside the convergence condition", condition)
         smoothness, topology = max(setting.smoothness), setting.topology
         least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest_eigenvalue(topology)
         if not self.step * smoothness < 2 * least:

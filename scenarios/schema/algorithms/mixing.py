@@ -40,8 +40,8 @@ class _OneRelease(AlgorithmModel):
 
 
 class ExtraSpec(_OneRelease):
-    """EXTRA, with Laplace noise of this `scale` on what is sent; r = 0. `step` "auto" is half of what its theory allows,
-    (1 + λ_min(W))/(2L)."""
+    """EXTRA, with Laplace noise of this `scale` on what is sent; r = 0. `step` "auto" is half of what its theory
+    allows, (1 + λ_min(W))/(2L)."""
 
     kind: Literal["extra"]
     name: str = "EXTRA"
@@ -77,9 +77,9 @@ class NidsSpec(_OneRelease):
 
 
 class GradientTrackingSpec(AlgorithmModel):
-    """Gradient tracking, with Laplace noise on x and on the tracked gradient y; r = 0. "diging" sends both in one message,
-    "atc" (adapt, then combine) makes two exchanges a round. `step` "auto" is half of the bound that is checked,
-    (1 + λ_min(W))²/(4L) for DIGing."""
+    """Gradient tracking, with Laplace noise on x and on the tracked gradient y; r = 0. "diging" sends both in one
+    message, "atc" (adapt, then combine) makes two exchanges a round. `step` "auto" is half of the bound that is
+    checked, (1 + λ_min(W))²/(4L) for DIGing."""
 
     kind: Literal["gradient_tracking"]
     name: str = "gradient tracking"
@@ -109,8 +109,8 @@ class _DecayingNoise(AlgorithmModel):
 
 
 class DiaDSPSpec(_DecayingNoise):
-    """DiaDSP: gradient tracking, with Laplace noise of scales `scale_x`·ratio^k on x and `scale_y`·ratio^k on y; r = 0.
-    With a `target` both scales are multiplied by what gives this ε. `step` "auto" is (1 + λ_min(W))²/(4L)."""
+    """DiaDSP: gradient tracking, with Laplace noise of scales `scale_x`·ratio^k on x and `scale_y`·ratio^k on y.
+    With a `target` both scales are multiplied by what gives this ε. `step` "auto" is (1 + λ_min(W))²/(4L). r = 0."""
 
     kind: Literal["diadsp"]
     name: str = "DiaDSP"
@@ -121,8 +121,8 @@ class DiaDSPSpec(_DecayingNoise):
 
 
 class CpgtSpec(_DecayingNoise):
-    """CPGT: DiaDSP of which only differences go on the wire, made by the `compressor`; `gamma` is the share of the way to
-    the neighbors that a round goes. `step` "auto" is (1 + λ_min(W))²/(4L), times gamma."""
+    """CPGT: DiaDSP of which only differences go on the wire, made by the `compressor`; `gamma` is the share of the way
+    to the neighbors that a round goes. `step` "auto" is (1 + λ_min(W))²/(4L), times gamma. r = 0."""
 
     kind: Literal["cpgt"]
     name: str = "CPGT"
@@ -139,8 +139,8 @@ class CpgtSpec(_DecayingNoise):
 
 class PpdcSpec(AlgorithmModel):
     """PPDC without its compression, with Laplace noise on x, which is sent, and on the dual v, which is not; r = 0.
-    `gamma` and `omega` weigh the neighbors' differences and the dual; `step` "auto" meets the conditions that are checked,
-    min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue."""
+    `gamma` and `omega` weigh the neighbors' differences and the dual; `step` "auto" meets the conditions that are
+    checked, min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue."""
 
     kind: Literal["ppdc"]
     name: str = "PPDC"
