@@ -8,7 +8,7 @@ from netsim.algorithms.extra import Extra, PgExtra
 from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
 from netsim.algorithms.mixing import tracking_step
 from netsim.algorithms.nids import Nids
-from netsim.algorithms.ppdc import Ppdc, safe_step
+from netsim.algorithms.ppdc import Ppdc, ppdc_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
 from netsim.clipping import Clip
@@ -29,7 +29,7 @@ __all__ = [
     "Setting",
     "Stopping",
     "adapted_step",
-    "safe_step",
+    "ppdc_step",
     "stable_step",
     "tracking_step",
 ]

@@ -22,10 +22,11 @@ No claim: y holds all differences of gradients so far; see `DiaDSP` for what is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, tracking_step, with_noise
+from netsim.checks import unknown
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Schedule, scaled
@@ -33,6 +34,7 @@ from netsim.schedules import Schedule, scaled
 if TYPE_CHECKING:
     from netsim.topology import Topology
 
+Variant = Literal["diging", "atc"]
 Noise = Callable[[int], Laplace]
 """The mechanism of round k."""
 
@@ -72,7 +74,7 @@ class GradientTracking(InRounds):
     step: float
     scale_x: Schedule = field(default_factory=silent)
     scale_y: Schedule = field(default_factory=silent)
-    variant: Literal["diging", "atc"] = "diging"
+    variant: Variant = "diging"
 
     async def run(self, node: Node) -> None:
         one = diging if self.variant == "diging" else adapt_then_combine
@@ -102,6 +104,8 @@ class GradientTracking(InRounds):
         """r = 0, steps at which agents of equal curvature L are stable, scales that are not negative."""
         super().check(setting)
         check_smooth(setting, "gradient tracking")
+        if self.variant not in get_args(Variant):
+            raise unknown("variant", self.variant, get_args(Variant))
         smoothness = max(setting.smoothness)
         if self.variant == "diging":
             bound = tracking_step(smoothness, setting.topology)

@@ -51,13 +51,21 @@ class Ppdc(InRounds):
     async def run(self, node: Node) -> None:
         x = v = node.zeros()
         for k in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, Laplace(self.scale_x(k))))  # 1
-            noisy_v = node.privatize(v, Laplace(self.scale_v(k)))  # 2
+            heard = await node.exchange(x=node.privatize(x, self.noise_x(k)))  # 1
+            noisy_v = node.privatize(v, self.noise_v(k))  # 2
             apart = heard.apart("x")
             descent = self.gamma * apart + self.omega * noisy_v + await node.gradient(x)
             x = heard.told("x") - self.step * descent  # 3
             v = noisy_v + self.step * self.omega * apart  # 4
             node.estimate(x)
+
+    def noise_x(self, k: int) -> Laplace:
+        """w of round k."""
+        return Laplace(self.scale_x(k))
+
+    def noise_v(self, k: int) -> Laplace:
+        """e of round k."""
+        return Laplace(self.scale_v(k))
 
     @property
     def noisy(self) -> bool:
@@ -83,7 +91,7 @@ class Ppdc(InRounds):
         smoothness, topology = max(setting.smoothness), setting.topology
         least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest_eigenvalue(topology)
         if not self.step * smoothness < 2 * least:
-            safe = safe_step(smoothness, topology, self.gamma, self.omega)
+            safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
             condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
             raise ScenarioError("step", self.step, "outside the convergence condition", condition)
         check_scale("scale_x", self.scale_x, self.rounds)
@@ -95,6 +103,6 @@ def largest_eigenvalue(topology: "Topology | None") -> float:
     return 0.0 if topology is None else largest_laplacian_eigenvalue(topology.adjacency)
 
 
-def safe_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
+def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
     return min(1 / (smoothness + 2 * gamma * largest_eigenvalue(topology)), gamma / (2 * omega**2))

@@ -14,7 +14,7 @@ from netsim.algorithms import (
     PgExtra,
     Ppdc,
     adapted_step,
-    safe_step,
+    ppdc_step,
     stable_step,
     tracking_step,
 )
@@ -121,8 +121,8 @@ class DiaDSPSpec(_DecayingNoise):
 
 
 class CpgtSpec(_DecayingNoise):
-    """CPGT: DiaDSP of which only differences go on the wire, made by the `compressor`; `gamma` is the share of the way
-    to the neighbors that a round goes. `step` "auto" is (1 + λ_min(W))²/(4L), times gamma. r = 0."""
+    """CPGT: DiaDSP of which only differences go on the wire, made by the `compressor`; `gamma` is the share of the
+    way to the neighbors that a round goes. `step` "auto" is (1 + λ_min(W))²/(4L), times gamma. r = 0."""
 
     kind: Literal["cpgt"]
     name: str = "CPGT"
@@ -152,6 +152,6 @@ class PpdcSpec(AlgorithmModel):
     scale_v: ScheduleSpec = 0.0
 
     def build(self, ground: Ground) -> Algorithm:
-        auto = safe_step(ground.problem.smoothness, ground.topology, self.gamma, self.omega)
+        auto = ppdc_step(ground.problem.smoothness, ground.topology, self.gamma, self.omega)
         step = auto if self.step == "auto" else self.step
         return Ppdc(self.rounds, step, self.gamma, self.omega, schedule(self.scale_x), schedule(self.scale_v))
