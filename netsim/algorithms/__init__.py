@@ -1,7 +1,14 @@
 """One published algorithm a file, its privacy claim on the same page."""
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
+from netsim.algorithms.cpgt import Cpgt
+from netsim.algorithms.diadsp import DiaDSP
 from netsim.algorithms.dp_recal import DPRecal
+from netsim.algorithms.extra import Extra, PgExtra
+from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
+from netsim.algorithms.mixing import tracking_step
+from netsim.algorithms.nids import Nids
+from netsim.algorithms.ppdc import Ppdc, ppdc_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.recal import Recal
 from netsim.clipping import Clip
@@ -9,10 +16,20 @@ from netsim.clipping import Clip
 __all__ = [
     "Algorithm",
     "Clip",
+    "Cpgt",
     "DPRecal",
+    "DiaDSP",
+    "Extra",
+    "GradientTracking",
+    "Nids",
+    "PgExtra",
+    "Ppdc",
     "PrivateGradientDescent",
     "Recal",
     "Setting",
     "Stopping",
+    "adapted_step",
+    "ppdc_step",
     "stable_step",
+    "tracking_step",
 ]

@@ -6,15 +6,32 @@ from pydantic import Field
 
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
+from scenarios.schema.algorithms.mixing import (
+    CpgtSpec,
+    DiaDSPSpec,
+    ExtraSpec,
+    GradientTrackingSpec,
+    NidsSpec,
+    PgExtraSpec,
+    PpdcSpec,
+)
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
-AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec, Field(discriminator="kind")]
+Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec | CpgtSpec | PpdcSpec
+AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing, Field(discriminator="kind")]
 
 __all__ = [
     "AlgorithmModel",
     "AlgorithmSpec",
+    "CpgtSpec",
     "DPRecalSpec",
+    "DiaDSPSpec",
+    "ExtraSpec",
+    "GradientTrackingSpec",
     "Ground",
+    "NidsSpec",
+    "PgExtraSpec",
+    "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
     "RecalSpec",
