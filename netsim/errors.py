@@ -2,6 +2,7 @@
 
 NetsimError
 ├── ScenarioError        bad input, found before time 0: field, value, what is allowed, file and line if known
+│   └── AbsentDataError  a data set that is not on this machine
 ├── SimulationError      the run itself
 │   ├── DeadlockError    nothing can happen any more while agents wait: names who waits for what
 │   ├── StalledError     callbacks without end at one instant: time cannot advance
@@ -15,7 +16,7 @@ A diverging run or an attack that recovers nothing is a result, not an error.
 """
 
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
@@ -48,7 +49,15 @@ class ScenarioError(NetsimError):
     def under(self, prefix: str) -> "ScenarioError":
         """The same error, its field seen from one level further out."""
         field = f"{prefix}.{self.field}" if self.field else prefix
-        return ScenarioError(field, self.value, self.problem, self.allowed, self.file, self.line)
+        return replace(self, field=field)
+
+
+@dataclass(eq=False)
+class AbsentDataError(ScenarioError):
+    """The input is right, but its data set is not on this machine: what was asked cannot be run here.
+
+    You get a plain `ScenarioError` for a data set that nobody has.
+    """
 
 
 class SimulationError(NetsimError):

@@ -16,6 +16,7 @@ from netsim.codecs import Dither
 from netsim.errors import StalledError
 from netsim.inside import Inside, Query
 from netsim.live import LiveNode, Place
+from netsim.measures import Course, Measures
 from netsim.messages import Message
 from netsim.metrics import Metrics
 from netsim.network import Network, downs
@@ -68,6 +69,7 @@ class Execution:
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.activations = [0] * n
         self.running = Running(self.environment, self.network, self.taps, self.activations)
+        self.course = self._course() if simulation.measure else None
         self.total = 0
         self.stopping = simulation.algorithm.stopping()
         self.ended = 0.0
@@ -75,6 +77,18 @@ class Execution:
         self.stopped = False
         self.going, self.anew = set(range(n) if self.activities else ()), set[int]()
         self.fruitless = self.total_then = 0
+
+    def _course(self) -> Course:
+        simulation = self.simulation
+        return Course(
+            simulation.problem,
+            simulation.replicas,
+            walk=simulation.algorithm.stopping().walks,
+            air=self.network.air,
+            nodes=self.nodes,
+            every=simulation.measure_every,
+            last=getattr(simulation.algorithm, "rounds", None),
+        )
 
     def _network(self, streams: Streams) -> Network:
         simulation, topology = self.simulation, self.simulation.topology
@@ -164,8 +178,9 @@ class Execution:
         self.total += 1
         self.activations[agent] += 1
         self.ended = self.environment.now
-        if self.metrics is not None:
+        if self.metrics is not None and self.course is not None:
             self.metrics.record(self.environment.now, agent, x)
+            self.course.closed(agent, x)
         if self.watch is not None:
             self.watch(self.running)
         stopping = self.stopping
@@ -247,6 +262,12 @@ class Execution:
         objectives = self.simulation.problem.objectives
         return {i: Inside(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in adversary.insiders}
 
+    def _measures(self) -> Measures | None:
+        if self.metrics is None or self.course is None:
+            return None
+        self.course.finish()
+        return Measures(self.simulation.problem, self.metrics, self.course)
+
     def _finished(self, interrupted: bool) -> Run:
         self.network.drain()
         views: tuple[AdversaryView, ...] = ()
@@ -269,4 +290,6 @@ class Execution:
             interrupted,
             self.network.meddling.deeds(),
             sum(wire.rejected for wire in self.network.wires.values()),
+            tuple(node.asked for node in self.nodes),
+            self._measures(),
         )

@@ -51,14 +51,15 @@ class LiveNode:
     says when it may act (None: whenever it wants); what it asks of its objective and what it releases is kept in
     `queries` and `releases` (None: it is not). `patient`: its exchanges may end without some messages, and taps at
     its door are told when they do. Every value is encoded once, by `codec`, with `dither` if that is random;
-    `header_bytes` is what a message weighs besides.
+    `header_bytes` is what a message weighs besides. It counts what it `asked` of its objective, and its `messages`,
+    one for each receiver, with their `message_bytes`: what it sent, before a link repeats, tags or loses anything.
     """
 
     __slots__ = (
         "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
         "_encoder", "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_patient",
-        "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "dimension", "id", "neighbors",
-        "records", "regularizer", "replicas", "weights",
+        "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "asked", "dimension", "id",
+        "message_bytes", "messages", "neighbors", "records", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +99,7 @@ class LiveNode:
         self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
         self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
         self._exchanges = self._directs = 0
+        self.asked = self.messages = self.message_bytes = 0
 
     @property
     def coins(self) -> np.random.Generator:
@@ -159,6 +161,7 @@ class LiveNode:
 
     async def _work(self) -> None:
         """The time that a private query takes."""
+        self.asked += 1
         if self._activity is not None:
             await self._activity.turn()
         if self._compute is not None:
@@ -176,6 +179,7 @@ class LiveNode:
         message = Message(self.id, "exchange", number, self._sealed(values), size)
         for tap in self._taps:
             tap.sent(self._now(), message)
+        self._count(message, len(self.neighbors))
         self._broadcast(message)
         inbox = self._inbox
         if not inbox.has(number):
@@ -196,12 +200,14 @@ class LiveNode:
         message = self._direct(values)
         for tap in self._taps:
             tap.sent(self._now(), message, to)
+        self._count(message, 1)
         channel.send(message)
 
     def broadcast(self, **values: Array) -> None:
         message = self._direct(values)
         for tap in self._taps:
             tap.sent(self._now(), message)
+        self._count(message, len(self.neighbors))
         self._broadcast(message)
 
     async def receive(self) -> Message:
@@ -220,6 +226,10 @@ class LiveNode:
     def forget(self) -> None:
         """The agent was stopped and begins anew; numbers of messages go on."""
         self._inbox.forget()
+
+    def _count(self, message: Message, receivers: int) -> None:
+        self.messages += receivers
+        self.message_bytes += receivers * message.size
 
     def _direct(self, values: Values) -> Message:
         number, self._directs = self._directs, self._directs + 1

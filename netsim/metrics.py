@@ -2,8 +2,10 @@
 # (pyarrow ships no types)
 """How well the run solves its problem, measured from outside: nothing here is ever on the wire."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +35,14 @@ class Metrics:
         """All errors, shape (estimates, replicas)."""
         return np.array(self.errors)
 
-    def write(self, path: Path) -> None:
-        """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas."""
+    def write(self, path: Path, more: Mapping[str, Any] | None = None) -> None:
+        """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas; and
+        `more` columns, null where they are masked."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        low, median, high = np.quantile(self.relative_errors(), (0.05, 0.5, 0.95), axis=1)
+        errors = self.relative_errors()
+        low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1) if errors.size else np.empty((3, 0))
         columns = {
             "count": np.arange(1, len(self.times) + 1),
             "time": np.array(self.times),
@@ -46,8 +50,9 @@ class Metrics:
             "error_low": low,
             "error_median": median,
             "error_high": high,
-        }
-        pq.write_table(pa.table(columns), path, compression="zstd")
+        } | dict(more or {})
+        arrays = {name: pa.array(np.ma.getdata(c), mask=np.ma.getmaskarray(c)) for name, c in columns.items()}
+        pq.write_table(pa.table(arrays), path, compression="zstd")
 
     def worst_by_round(self, agents: int) -> Array:
         """The largest error over the agents per round, (rounds, replicas); for algorithms in rounds."""

@@ -19,7 +19,7 @@ from netsim.randomness import Streams
 from netsim.reliable import ReliableChannel
 from netsim.tampering import Meddling
 from netsim.topology import Topology
-from netsim.wires import Channel, Ear, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
+from netsim.wires import Air, Channel, Ear, Pipe, PlainWire, RoughWire, Tally, Wire, fan_out
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]
@@ -61,6 +61,8 @@ class Network:
         self.meddling = Meddling(meddlers, topology, streams, chunk, codec)
         self.fans: dict[Ear, Callable[[Fan], object]] = {}
         """Ears that would rather hear a broadcast once than on each of its links (`netsim.wires.FanEars`)."""
+        self.air = Air()
+        """What all wires, or on radio all transmitters, have put on the air so far."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
@@ -113,9 +115,11 @@ class Network:
         switch = self._switch(edge, streams)
         alone = up is None and down is None and switch is None and edge not in self.meddling.edges
         if law.plain and alone and isinstance(law.delay, ConstantDelay):
-            return PlainWire(self._environment, source, target, law.delay.seconds)
+            return PlainWire(self._environment, source, target, law.delay.seconds, self.air)
         rng = streams.plain("link", source, target) if law.random else UNUSED
-        wire = RoughWire(self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down)
+        wire = RoughWire(
+            self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down, air=self.air
+        )
         self.meddling.sit(self._environment, wire)
         return wire
 

@@ -103,6 +103,8 @@ class RadioNetwork(Network):
         super().__init__(
             environment, topology, default, streams, laws, observers, patience=patience, downtimes=downtimes
         )
+        for transmitter in self.transmitters:
+            transmitter.air = self.air
 
     def listen(self, tap: Tap) -> None:
         """Let an adversary hear its transmitters: with a receiver at each, or one for all where it has a place."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from netsim import meddling
 from netsim.adversary import AdversaryView
+from netsim.measures import Measures
 from netsim.meddling import Deeds
 from netsim.metrics import Metrics
 from netsim.truth import Truth
@@ -33,6 +34,10 @@ class Run:
     interrupted: bool = False
     meddling: tuple[Deeds, ...] = ()
     rejected: int = 0
+    queries: tuple[int, ...] = ()
+    """How many gradients and proximal steps each agent asked of its objective."""
+    measures: Measures | None = field(default=None, repr=False)
+    """How far it got and at what cost; None where it was not measured. For who owns the run."""
 
     @property
     def outside_model(self) -> str | None:

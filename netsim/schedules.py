@@ -1,9 +1,11 @@
 """Sequences of positive numbers indexed by round or by an agent's own activation, counted from 0."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from netsim.errors import ScenarioError
+from netsim.randomness import Streams
 
 
 class Schedule(Protocol):
@@ -57,6 +59,31 @@ class Polynomial:
 
     def __call__(self, k: int) -> float:
         return self.first * (k + 1) ** -self.power
+
+
+@dataclass(frozen=True)
+class UniformDraws:
+    """k ↦ a public coin, uniform on [low, high): a pure function of (seed, k), whoever asks and in whatever order.
+
+    The coins are a parameter of the algorithm: every agent and every adversary knows them, all replicas share them,
+    and no other seed changes them. Bounds at least 0 and finite, or you get a `ScenarioError`.
+    """
+
+    low: float
+    high: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < math.inf:
+            raise ScenarioError("low", self.low, "not where draws can begin", ">= 0 and finite")
+        if not self.low < self.high < math.inf:
+            raise ScenarioError("high", self.high, "not where draws can end", f"> low = {self.low!r}, and finite")
+        if self.seed < 0:
+            raise ScenarioError("seed", self.seed, "not a seed", ">= 0")
+
+    def __call__(self, k: int) -> float:
+        coin = Streams(self.seed).plain("public coin", k).random()
+        return min(self.low + (self.high - self.low) * coin, math.nextafter(self.high, self.low))
 
 
 def scaled(schedule: Schedule, factor: float) -> Schedule:

@@ -39,11 +39,12 @@ class Simulation:
     when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
     what the `codec` makes of each of its values (an algorithm that compresses brings its own). `meddlers` are
     active adversaries in the middle of links; what such a run shows is outside the papers' threat model. `measure`
-    records convergence; `record` says how much of the private side is kept for scoring: everything, only what
-    `privatize` returned (all that an audit grants its adversary), or nothing. With a folder `spool` every adversary's
-    transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and loaded from there when an
-    attack asks for it: memory stays bounded, and a run that is killed leaves what was written. Bad input is a
-    `ScenarioError` here, before time 0.
+    records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
+    activations, or at every `measure_every`-th. `record` says how much of the private side is kept for scoring:
+    everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With a folder
+    `spool` every adversary's transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and
+    loaded from there when an attack asks for it: memory stays bounded, and a run that is killed leaves what was
+    written. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -63,6 +64,7 @@ class Simulation:
     activation: PoissonClock | None = None
     downtimes: Mapping[int, Downtime] = field(default_factory=dict[int, Downtime])
     measure: bool = True
+    measure_every: int | None = None
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
@@ -73,6 +75,8 @@ class Simulation:
 
     def __post_init__(self) -> None:
         whole(self.header_bytes, "header_bytes", 0)
+        if self.measure_every is not None:
+            whole(self.measure_every, "measure_every")
         if self.problem.agents != self.topology.agents:
             raise ScenarioError(
                 "problem",

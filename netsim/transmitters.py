@@ -12,7 +12,7 @@ from netsim.links import LinkLaw
 from netsim.messages import Ciphertext, Heard, Packet, Segment, Tagged
 from netsim.outages import Switch
 from netsim.transcript import EVERYBODY
-from netsim.wires import RoughWire
+from netsim.wires import Air, RoughWire
 
 
 class Reception(RoughWire):
@@ -86,6 +86,7 @@ class Transmitter:
         self.numbers = count()
         """Sequence numbers of the messages that neighbors acknowledge."""
         self.transmissions = self.transmitted_bytes = 0
+        self.air = Air()
         self._environment: VirtualEnvironment = environment
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
         self._tags = count() if law.tagged else None
@@ -193,6 +194,8 @@ class Transmitter:
         if not self._is_off():
             self.transmissions += 1
             self.transmitted_bytes += packet.size
+            self.air.packets += 1
+            self.air.bytes += packet.size
             heard = Ciphertext(packet.size) if self._encrypted else packet
             for ear in self._ears:
                 ear((start, self.agent, frame.receiver, heard))

@@ -40,6 +40,19 @@ class Tally:
         self.received_bytes: int = 0
 
 
+class Air:
+    """What a whole network has put on the air so far: packets and their bytes, acknowledgements and repeats too.
+
+    Its wires share one, so that what was sent can be read at any moment without a look at each of them. On links a
+    packet counts as `Wire.sent` does, when it is handed to its wire; on radio when its transmission begins, once.
+    """
+
+    __slots__ = ("bytes", "packets")
+
+    def __init__(self) -> None:
+        self.packets = self.bytes = 0
+
+
 class Pipe:
     """Serializes packets first in first out at `rate` bytes per second: `free_at` is when it is done, in seconds.
 
@@ -72,7 +85,7 @@ class Wire(Tally, ABC):
     """
 
     __slots__ = (
-        "_environment", "_sent", "_sent_bytes", "arrive", "broadcasts", "deliver", "source", "taps", "target",
+        "_environment", "_sent", "_sent_bytes", "air", "arrive", "broadcasts", "deliver", "source", "taps", "target",
     )  # fmt: skip
 
     lost: int = 0
@@ -84,8 +97,9 @@ class Wire(Tally, ABC):
     rejected: int = 0
     """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.integrity`)."""
 
-    def __init__(self, environment: VirtualEnvironment, source: int, target: int) -> None:
+    def __init__(self, environment: VirtualEnvironment, source: int, target: int, air: Air | None = None) -> None:
         self.received = self.received_bytes = 0
+        self.air = Air() if air is None else air
         self._environment, self.source, self.target = environment, source, target
         self.taps: tuple[Callable[[Heard], object], ...] = ()
         self.broadcasts: tuple[Broadcast, ...] = ()
@@ -153,14 +167,18 @@ class PlainWire(Wire):
 
     __slots__ = ("seconds",)
 
-    def __init__(self, environment: VirtualEnvironment, source: int, target: int, seconds: float) -> None:
-        super().__init__(environment, source, target)
+    def __init__(
+        self, environment: VirtualEnvironment, source: int, target: int, seconds: float, air: Air | None = None
+    ) -> None:
+        super().__init__(environment, source, target, air)
         self.seconds = seconds
 
     def send(self, packet: Packet) -> None:
-        now = self._environment.now
+        now, air = self._environment.now, self.air
         self._sent += 1
         self._sent_bytes += packet.size
+        air.packets += 1
+        air.bytes += packet.size
         for tap in self.taps:
             tap((now, self.source, self.target, packet))
         self._environment.call_at(now + self.seconds, self.arrive, packet)
@@ -191,8 +209,9 @@ class RoughWire(Wire):
         switch: Switch | None = None,
         uplink: Pipe | None = None,
         downlink: Pipe | None = None,
+        air: Air | None = None,
     ) -> None:
-        super().__init__(environment, source, target)
+        super().__init__(environment, source, target, air)
         self.lost = self.dropped = self.duplicated = self.rejected = 0
         self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
         self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
@@ -215,6 +234,8 @@ class RoughWire(Wire):
         now, size = self._environment.now, packet.size
         self._sent += 1
         self._sent_bytes += size
+        self.air.packets += 1
+        self.air.bytes += size
         if self._uplink is not None:
             _, now = self._uplink.push(now, size)
         start = done = now
@@ -298,10 +319,10 @@ class Broadcast:
 
     What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
     `sent_bytes` are what each of the wires sent in this way. The wires are taken as they are now, so connect and
-    tap them first.
+    tap them first; they share their `Air`.
     """
 
-    __slots__ = ("_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
+    __slots__ = ("_air", "_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
 
     def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanEars = NO_FANS) -> None:
         self._environment = environment
@@ -309,6 +330,7 @@ class Broadcast:
         self._delays = tuple([wire.seconds for wire in wires])
         self._arrivals = tuple([wire.arrive for wire in wires])
         self._taps = _listeners(wires, fans)
+        self._air = wires[0].air if wires else Air()
         self.sent = self.sent_bytes = 0
         alone = (self,)
         for wire in wires:
@@ -316,10 +338,12 @@ class Broadcast:
 
     def send(self, message: Message) -> None:
         """Put a message on the air of every wire."""
-        environment, queue = self._environment, self._queue
+        environment, queue, air, copies = self._environment, self._queue, self._air, len(self._arrivals)
         now = environment.now
         self.sent += 1
         self.sent_bytes += message.size
+        air.packets += copies
+        air.bytes += copies * message.size
         for tap, source, target in self._taps:
             tap((now, source, target, message))
         ways = zip(self._delays, self._arrivals, self._numbers, strict=False)  # the numbers never end

@@ -19,8 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, sentences
+from scenarios import findings, progress, sentences
 from scenarios.bars import Bars
+from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
 from scenarios.watching import Watcher
 
@@ -60,13 +61,15 @@ problems = _Console(stderr=True)
 def list_scenarios() -> None:
     """The scenarios that come with netsim."""
     from scenarios.loader import library, parse
+    from scenarios.reproduction.variants import expanded
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("scenario", no_wrap=True)
     table.add_column("what it shows")
     for name, text in library().items():
-        scenario = parse(text, f"{name}.yaml").scenario
-        table.add_row(f"[bold]{name}[/]", scenario.description or scenario.title)
+        located = parse(text, f"{name}.yaml")
+        several = f" [dim]({count} variants)[/]" if (count := len(expanded(located))) else ""
+        table.add_row(f"[bold]{name}[/]", (located.scenario.description or located.scenario.title) + several)
     console.print(table)
     console.print(
         "\nRun one with [bold]netsim run NAME[/], print it with [bold]netsim show NAME[/].", highlight=False
@@ -75,13 +78,16 @@ def list_scenarios() -> None:
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> None:
-    """Print a shipped scenario's file: the start of one of your own."""
-    from scenarios.loader import library
+    """Print a shipped scenario's file: the start of one of your own. A last comment counts its variants."""
+    from scenarios.loader import library, parse
+    from scenarios.reproduction.variants import expanded
 
     shipped = library()
     if name not in shipped:
         _fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
     console.print(Text(shipped[name]), end="", soft_wrap=True)
+    if variants := [one.name for one in expanded(parse(shipped[name], f"{name}.yaml"))]:
+        console.print(Text(f"# {len(variants)} variants: {', '.join(variants)}"), soft_wrap=True)
 
 
 FILE = typer.Argument(help="A YAML file, or the name of a shipped scenario.")
@@ -103,21 +109,30 @@ def run(
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
-    Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 70 the run failed midway, 130 interrupted.
+    Exit status: 0 done, 1 a claim does not hold, or what a paper shows differs, 2 wrong input, 70 the run (or a
+    variant) failed midway, 130 interrupted.
     """
     results, folder = _run(scenario, out, jobs, Watcher(console) if watch else None)
-    _print_verdicts(results)
+    if "variants" in results:
+        _print_variants(results)
+    else:
+        _print_verdicts(results)
+    if (outcome := reproduction.line(results)) is not None:
+        console.print(escape(outcome), highlight=False)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
         problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
         raise typer.Exit(INTERRUPTED)
-    broken = any(findings.claim_is_broken(entry) for entry in results["algorithms"])
+    if results["status"] == "failed":
+        raise typer.Exit(FAILED)
+    entries = [entry for one in results.get("variants", [results]) for entry in one["algorithms"]]
+    broken = any(map(findings.claim_is_broken, entries)) or reproduction.differs(results)
     raise typer.Exit(REFUTED if broken else DONE)
 
 
 def _run(scenario: str, out: Path | None, jobs: int, watcher: Watcher | None) -> tuple[Results, Path]:
     from scenarios.loader import load_scenario
-    from scenarios.runner import run_scenario
+    from scenarios.study import run_study
 
     folder = out
     try:
@@ -127,7 +142,7 @@ def _run(scenario: str, out: Path | None, jobs: int, watcher: Watcher | None) ->
         console.print(f"[bold]{escape(located.scenario.title or name)}[/]")
         look = None if watcher is None else watcher.look
         with Bars(console, watcher) as bars:
-            results = run_scenario(
+            results = run_study(
                 located, folder, command=f"netsim run {scenario}", progress=bars, watch=look, jobs=jobs
             )
     except ScenarioError as error:
@@ -148,17 +163,23 @@ def check(scenario: Annotated[str, FILE]) -> None:
     Exit status: 0 it can be run, 2 wrong input.
     """
     from scenarios.loader import load_scenario
-    from scenarios.runner import checked
+    from scenarios.study import planned
 
     try:
         located = load_scenario(scenario)
-        experiment = checked(located)
+        plan = planned(located)
     except ScenarioError as error:
         _fail(error)
+    for name, why in plan.absent.items():
+        problems.print(f"{name}: {why}".removeprefix(": "), highlight=False, markup=False, soft_wrap=True)
+    if (experiment := plan.first) is None:
+        raise typer.Exit(WRONG_INPUT)
     algorithms = len(experiment.subjects)
+    several = f"{len(plan.variants)} variants ({', '.join(v.name for v in plan.variants)}); the first: "
     console.print(
-        f"{located.scenario.name}: can be run: {algorithms} algorithm{'s' * (algorithms > 1)} on a "
-        f"{experiment.topology.name}, {experiment.dataset.records} records",
+        f"{located.scenario.name}: can be run: {several if plan.variants else ''}"
+        f"{algorithms} algorithm{'s' * (algorithms > 1)} on a {experiment.topology.name}, "
+        f"{experiment.dataset.records} records",
         highlight=False, markup=False, soft_wrap=True,
     )  # fmt: skip
 
@@ -203,6 +224,28 @@ def _print_verdicts(results: Results) -> None:
         console.print(f"{audited}\n", highlight=False)
     for entry in results["algorithms"]:
         _print_findings(results, entry)
+    _print_costs(results)
+
+
+def _print_variants(results: Results) -> None:
+    """A row for each variant and algorithm, and what failed."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in ("variant", "algorithm"):
+        table.add_column(column)
+    for column in ("final error", "ε claimed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for variant in results["variants"]:
+        for entry in variant["algorithms"]:
+            table.add_row(
+                escape(variant["name"]), escape(entry["name"]), sentences.number(entry["final"]),
+                sentences.number(entry["epsilon_claimed"]), entry["verdict"] or "–",
+            )  # fmt: skip
+    console.print(table)
+    for variant in results["variants"]:
+        if variant["status"] not in ("complete", "interrupted", "not reached"):
+            words = f"{variant['name']}: {variant['status']}: {variant['error']}".removeprefix(": ")
+            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
 
 
 def _print_network(results: Results) -> None:
@@ -230,6 +273,34 @@ def _print_findings(results: Results, entry: Results) -> None:
     ]
     for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
+
+
+def _print_costs(results: Results) -> None:
+    """What it cost to reach each accuracy."""
+    rows = progress.rows(results["algorithms"])
+    if not rows:
+        return
+    shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("algorithm")
+    for column in ("accuracy", "Θ", "closed", "messages", "bytes", "queries", "seconds"):
+        table.add_column(column, justify="right", no_wrap=True)
+    last = ""
+    for name, accuracy, values in rows:
+        cells = [sentences.amount(values[k]) for k in shown]
+        table.add_row(
+            escape(name) if name != last else "",
+            progress.NONE if accuracy is None else sentences.number(accuracy),
+            *cells,
+        )
+        last = name
+    measure = results["scenario"]["measures"]["measure"].replace("_", " ")
+    console.print(table)
+    console.print(
+        f"What it cost until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
+        "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
+        highlight=False,
+    )
 
 
 def _verdict(entry: Results) -> tuple[str, str]:

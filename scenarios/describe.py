@@ -84,7 +84,8 @@ def _resolved(value: object) -> Any:
         return [_resolved(one) for one in cast("list[object]", value)]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return {"kind": type(value).__name__.lower()} | _public_fields(value)
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(value).__name__).lower()
+    return {"kind": kind} | _public_fields(value)
 
 
 def _problem(experiment: Experiment) -> Results:
@@ -96,6 +97,7 @@ def _problem(experiment: Experiment) -> Results:
         "agents": problem.agents,
         "dimension": problem.dimension,
         "records": experiment.dataset.records,
+        "held_out": None if experiment.held_out is None else experiment.held_out.records,
         "records_per_agent": [int(getattr(f, "records", 0)) for f in problem.objectives],
         "smoothness": problem.smoothness,
         "strong_convexity": problem.strong_convexity,
@@ -116,6 +118,7 @@ def subject(subject: Subject, asked: bool) -> Results:
         "noise": subject.simulation.algorithm.noisy,
         "convergence": None,
         "run": None,
+        "measures": None,
         "gradients": None,
         "images": None,
         "audit": None,
@@ -132,6 +135,7 @@ def run(run: Run) -> Results:
             "largest_activations": run.largest_activations,
             "time": run.time,
             "traffic": dict(run.traffic),
+            "queries": list(run.queries),
         },
     } | _meddling(run)
 

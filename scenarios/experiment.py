@@ -16,14 +16,17 @@ from netsim.codecs import Codec
 from netsim.errors import ScenarioError
 from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
+from netsim.measures import defined
 from netsim.meddling import Meddler
 from netsim.patience import Patience
-from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
+from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, Tilted, build
+from netsim.problems.tilted import direction
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
 from scenarios.schema.base import built
+from scenarios.schema.scenario import GradientChange
 
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
@@ -51,15 +54,17 @@ class Experiment:
     subjects: tuple[Subject, ...]
     pair: Pair | None
     prior: Prior | None
+    held_out: Dataset | None
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Experiment":
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
         _refuse_loops(scenario)
         topology = _topology(scenario)
-        dataset = _loaded(scenario)
+        dataset, held_out = _reserved(scenario, _loaded(scenario))
         _refuse_empty_hands(scenario, topology, dataset)
         problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
+        _refuse_undefined(scenario, problem)
         held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
         alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
@@ -72,6 +77,7 @@ class Experiment:
             tuple(builder.subject(index, problem, alone) for index in range(len(scenario.algorithms))),
             None if scenario.audit is None else _pair(scenario, problem),
             None if held is None else _prior(dataset, held),
+            held_out,
         )
 
 
@@ -107,6 +113,22 @@ def _loaded(scenario: Scenario) -> Dataset:
         return scenario.problem.data.load()
     except ScenarioError as error:
         raise error.under("problem.data") from None
+
+
+def _reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
+    """What the agents hold, and what nobody does."""
+    if not scenario.problem.held_out:
+        return dataset, None
+    try:
+        return dataset.reserve(scenario.problem.held_out, scenario.seed)
+    except ScenarioError as error:
+        raise replace(error, field="problem.held_out") from None
+
+
+def _refuse_undefined(scenario: Scenario, problem: Problem) -> None:
+    wanted, known = scenario.measures.measure, defined(problem)
+    if wanted not in known:
+        raise ScenarioError("measures.measure", wanted, "not defined for this problem", ", ".join(known))
 
 
 def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
@@ -149,6 +171,9 @@ def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
 
 
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
+    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+        relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+        return Adjacency(scenario.audit.adjacency.change, relation)
     bound = 2 * _record_bound(scenario, dataset)
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced")
@@ -219,6 +244,7 @@ class _Builder:
                 meddlers=self._meddlers(),
                 codec=self._codec(),
                 header_bytes=scenario.messages.header,
+                measure_every=scenario.measures.every,
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
@@ -328,14 +354,29 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
             why = f"an audit follows one life of agent {spec.agent}, which it audits"
             raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
+    if isinstance(spec.adjacency, GradientChange):
+        return _tilted(spec.agent, own, spec.adjacency, scenario.seed)
     if not isinstance(own, LogisticLoss):
         raise ScenarioError(
-            "problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic"
+            "problem.kind",
+            scenario.problem.kind,
+            "records and labels are exchanged in logistic losses only",
+            "logistic, or adjacency: {change: …}",
         )
     if spec.adjacency == "agent":
         flipped = LogisticLoss(own.features, -own.labels, own.ridge)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
     return _worst_record(spec.agent, own, problem)
+
+
+def _tilted(agent: int, own: Objective, moved: GradientChange, seed: int) -> Pair:
+    slope = moved.change * direction(moved.direction, own.dimension, seed)
+    return Pair(
+        agent,
+        (own, Tilted(own, slope)),
+        f"the gradient of agent {agent} moved by a constant vector ({moved.direction}), ‖Δ∇f‖₂ = {moved.change:.4g}, "
+        f"‖Δ∇f‖₁ = {float(np.sum(np.abs(slope))):.4g}",
+    )
 
 
 def _worst_record(agent: int, own: LogisticLoss, problem: Problem) -> Pair:

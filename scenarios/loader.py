@@ -62,7 +62,7 @@ class Located:
     """A scenario and where each of its fields stands in its file."""
 
     def __init__(self, scenario: Scenario, file: str, tree: Any) -> None:
-        self.scenario, self.file, self._tree = scenario, file, tree
+        self.scenario, self.file, self.tree = scenario, file, tree
 
     def locate(self, error: ScenarioError) -> ScenarioError:
         """The same error with the file and the line of its field (or of the nearest enclosing one).
@@ -71,7 +71,7 @@ class Located:
         """
         if error.file is not None:
             return error
-        line = _line(self._tree, _keys(error.field))
+        line = _line(self.tree, keys_of(error.field))
         return replace(error, file=self.file, line=line)
 
 
@@ -89,6 +89,11 @@ def parse(text: str, file: str = "<text>") -> Located:
         raise ScenarioError("file", file, "the file is empty", FORM, file, 1)
     if not isinstance(tree, Mapping):
         raise ScenarioError("file", _plain(tree), "a mapping of fields is needed", FORM, file, 1)
+    return validated(tree, file)
+
+
+def validated(tree: Any, file: str) -> Located:
+    """A scenario from what YAML made of a file, or from plain mappings and lists (their errors are at line 1)."""
     try:
         return Located(Scenario.model_validate(_plain(tree)), file, tree)
     except ValidationError as error:
@@ -228,7 +233,7 @@ def _fitting(models: list[type[BaseModel]], node: Any) -> list[type[BaseModel]]:
 
 def _tag_field(model: type[BaseModel]) -> str | None:
     """The field that tells a member of a union from the others: a required literal."""
-    names = (name for name in ("kind", "name") if name in model.model_fields)
+    names = (name for name in ("kind", "name", "measure") if name in model.model_fields)
     return next((name for name in names if model.model_fields[name].is_required() and _literals(model, name)), None)
 
 
@@ -325,5 +330,6 @@ def _dotted(keys: Sequence[Key]) -> str:
     return text.lstrip(".") or "scenario"
 
 
-def _keys(field: str) -> list[Key]:
+def keys_of(field: str) -> list[Key]:
+    """The keys and list indices of a dotted path."""
     return [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", field)]

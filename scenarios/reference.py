@@ -30,6 +30,8 @@ UNITS = {
     **dict.fromkeys(("buffer", "header"), "bytes"),
     "fraction": "of the coordinates",
     "share": "of the links, or of the agents",
+    "held_out": "of the records",
+    "every": "rounds or activations",
     **dict.fromkeys(("positions", "at", "range"), "the units of the agents' places"),
     "carrier_sense": "hops",
     "probability": "of each link",
@@ -112,10 +114,10 @@ def _title(where: str, model: Model) -> str:
 
 def tag_of(model: Model) -> tuple[str, str] | None:
     """The field and the word by which a file says that it means this model, if there are others in its place."""
-    for name in ("kind", "name"):
+    for name in ("kind", "name", "measure"):
         field = model.model_fields.get(name)
         if field is not None and field.is_required() and get_origin(field.annotation) is Literal:
-            return name, str(get_args(field.annotation)[0])
+            return name, ", ".join(map(str, get_args(field.annotation)))
     return None
 
 
@@ -140,6 +142,8 @@ def _forms(annotation: Any, bounds: Iterable[Any]) -> Iterator[str]:
     elif origin is list:
         entries = [f"at least {b.min_length}" for b in bounds if getattr(b, "min_length", None)]
         yield "; ".join(["list of " + " or ".join(dict.fromkeys(_forms(arguments[0], ()))), *entries])
+    elif origin is dict:
+        yield "mapping of dotted fields"
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         tag = tag_of(annotation)
         yield f"a `{tag[0]}` of `{_where(annotation)}`" if tag else f"mapping, see `{_where(annotation)}`"

@@ -25,13 +25,17 @@ from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
-from scenarios import describe
+from scenarios import describe, progress
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.keeping import Keeper
 from scenarios.loader import Located
 from scenarios.report import render
+from scenarios.reproduction import names
+from scenarios.reproduction.budget import budget
+from scenarios.reproduction.findings import reproduced
+from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
 
 MANIFEST = "manifest.json"
@@ -67,6 +71,7 @@ def run_scenario(
     progress: Progress | None = None,
     watch: Callable[[Running], None] | None = None,
     jobs: int = 1,
+    part: bool = False,
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
@@ -75,19 +80,23 @@ def run_scenario(
     the folder, marked "interrupted", and is returned. An error ends it too: the folder has what was done, marked
     "failed", and the error is raised. `watch` is called some times a second with the simulation that runs, those of
     audits excepted. `jobs` processes share an audit's simulations (−1: as many as there are
-    cores); the numbers are the same.
+    cores); the numbers are the same. `part`: this is one of several variants, so that nothing is said of what they
+    reproduce together (`scenarios.study` runs a scenario with variants).
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
-    experiment = checked(source)
+    experiment = checked(source, part)
     prepare(folder)
-    return _Session(experiment, folder, command, progress or Silent(), watch, jobs).run()
+    return _Session(experiment, folder, command, progress or Silent(), watch, jobs, part).run()
 
 
-def checked(source: Scenario | Located) -> Experiment:
+def checked(source: Scenario | Located, part: bool = False) -> Experiment:
     """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs."""
+    scenario = source.scenario if isinstance(source, Located) else source
     try:
-        return Experiment.of(source.scenario if isinstance(source, Located) else source)
+        if not part:
+            names.check_alone(scenario)
+        return Experiment.of(scenario)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
 
@@ -122,8 +131,10 @@ class _Session:
         progress: Progress,
         watch: Callable[[Running], None] | None,
         jobs: int,
+        part: bool = False,
     ) -> None:
         self.experiment, self.folder, self.progress, self.jobs = experiment, folder, progress, jobs
+        self.part = part
         self.watch = watch
         self.results = describe.header(experiment, command)
 
@@ -147,6 +158,10 @@ class _Session:
         return self.results
 
     def _finish(self, status: str) -> None:
+        if not self.part:
+            failed = self.results["error"]["message"] if self.results["error"] else None
+            ran = Ran("", self.results, None if failed is None else f"the run failed: {failed}")
+            self.results |= reproduced(self.experiment.scenario, [ran], {"": {}}, status != "interrupted")
         self._save(status)
         self.progress.begin("writing the report", 1)
         render(self.results, self.folder / "report.html")
@@ -158,6 +173,8 @@ class _Session:
 
     def _subject(self, subject: Subject) -> None:
         entry = describe.subject(subject, self.experiment.pair is not None)
+        experiment = self.experiment
+        entry["budget"] = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
         self.results["algorithms"].append(entry)
         keeper = self._keeper(entry, subject.simulation)
         try:
@@ -215,8 +232,10 @@ class _Session:
     def _keep(self, entry: Results, run: Run, keeper: Keeper) -> None:
         entry |= describe.run(run)
         keeper.keep(run.views)
-        if run.metrics is not None:
-            run.metrics.write(self.folder / f"metrics-{entry['slug']}.parquet")
+        if run.measures is not None:
+            found = run.measures.on(self.experiment.held_out)
+            entry["measures"] = progress.measures(found, self.experiment.scenario.measures)
+            found.write(self.folder / f"metrics-{entry['slug']}.parquet")
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
     def _gradients(self, subject: Subject, run: Run) -> Results:

@@ -15,6 +15,13 @@ def number(value: object) -> str:
     return "∞" if float(str(value)) == float("inf") else f"{float(str(value)):.3g}"
 
 
+def amount(value: float | None) -> str:
+    """A whole number in full, other numbers in four digits, a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
 def traffic(entry: Results) -> str | None:
     """What the run put on the wire, or on the air, in a line."""
     run: Results | None = entry["run"]

@@ -16,8 +16,9 @@ from attacks.audit.accounting import (
 from attacks.audit.explain import Explained, Uncovered
 from attacks.audit.intervals import Interval, clopper_pearson, error_rate
 from attacks.audit.noise import ALPHA, NoiseCheck, check_noise
+from attacks.audit.prices import PURE, UNBOUNDED, priced
 from netsim.arrays import Array
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import Gaussian
 
 CONSTANT = 1e-6
 """Relative: costs that differ by less are called the same."""
@@ -42,8 +43,8 @@ class ExactLoss:
     """What all samples of one direction (transcripts under D, compared with D') say.
 
     `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
-    where releases are Gaussian (δ > 0) or Laplace (δ = 0) and cost the same in all transcripts; else the
-    sample's, also where the codec rounded the releases: their cost before that bounds from above only. Its ends,
+    where releases are Gaussian (δ > 0) or Laplace (δ = 0) and cost the same in all transcripts, or cost nothing; else
+    the sample's, also where the codec rounded the releases: their cost before that bounds from above only. Its ends,
     at δ > 0, come from the sampled losses and, for Gaussian releases, from their cost: let m and M be the smallest
     and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one costs less than m, or more
     than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
@@ -226,9 +227,9 @@ class _Pool:
         if math.isfinite(largest) and largest - float(np.min(self.total)) <= CONSTANT * largest:
             if largest <= SLACK**2:
                 return 0.0, True
-            if set(self.laws) == {Gaussian} and not self.rounded:
+            if priced(self.laws) == {Gaussian} and not self.rounded:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
-            if set(self.laws) == {Laplace} and self.delta == 0 and not self.rounded:
+            if priced(self.laws) <= PURE and self.delta == 0 and not self.rounded:
                 return largest, True
         return (epsilon_estimate(self.losses, self.delta) if self.delta > 0 else self._witnessed()), False
 
@@ -242,7 +243,7 @@ class _Pool:
 
     @property
     def _gaussian(self) -> bool:
-        return set(self.laws) <= {Gaussian} and bool(np.all(np.isfinite(self.total)))
+        return priced(self.laws) <= {Gaussian} and bool(np.all(np.isfinite(self.total)))
 
     @property
     def _side(self) -> float:
@@ -261,7 +262,8 @@ class _Pool:
     def _witnessed(self) -> float:
         """Pure ε: the largest loss seen, and ∞ if Gaussian noise, not rounded, was seen to cover a difference."""
         covers = not self.rounded and any(
-            law is Gaussian and float(np.max(cost)) > SLACK**2 for law, cost in zip(self.laws, self.cost, strict=True)
+            law in UNBOUNDED and float(np.max(cost, where=np.isfinite(cost), initial=0.0)) > SLACK**2
+            for law, cost in zip(self.laws, self.cost, strict=True)
         )
         return math.inf if covers else max(0.0, float(np.max(self.losses)))
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
+from attacks.audit.prices import cost, covered
 from attacks.replay import (
     ULPS,
     Comparison,
@@ -32,7 +33,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import DiscreteMechanism
 
 ALONE = 8
 """Replicas of each sample that are replayed alone too."""
@@ -79,8 +80,8 @@ class Uncovered:
 class Explained:
     """One sample under both hypotheses. Messages are the agent's own, counted from 0.
 
-    `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted:
-    ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace, ∞ where neither is meant; `laws[t]` is its mechanism's type
+    `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted
+    (`attacks.audit.prices`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its mechanism's type
     and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
     uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
     difference that no noise covers and that may be rounding, or a random codec's doing. From message
@@ -127,9 +128,11 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
+    logs = [(a.log_density(), b.log_density()) for a, b in pairs]
     leaks = _Leaks(agent, replicas, told.sendings)
-    for a, b in pairs:
+    for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
         leaks.release(a, b)
+        leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
     for one, two in same_by_chance(told, foil):
@@ -142,8 +145,8 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     if random_times and (message := _other_pace(told, foil)) is not None:
         leaks.undecided(message)
     return Explained(
-        steps=np.array([_step(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
-        cost=np.array([_cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
+        steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
+        cost=np.array([cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
         laws=tuple(type(a.mechanism) for a, _ in pairs),
         sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
         dates=tuple(sending.activation for sending in told.sendings),
@@ -275,7 +278,7 @@ class _Leaks:
     def release(self, a: Release, b: Release) -> None:
         """A release without noise in some coordinate, where the worlds differ."""
         silent = np.equal(_variance(a), 0)
-        difference = np.where(silent, np.abs(a.value - b.value), 0.0)
+        difference = np.where(silent, np.abs(covered(a) - covered(b)), 0.0)
         rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
         if a.cells is not None:
             rounding = rounding + np.where(silent, a.cells[1] - a.cells[0], 0.0)
@@ -294,6 +297,20 @@ class _Leaks:
             np.logical_and(np.any(difference > rounding, axis=-1), a.judged),
             np.logical_and(np.any(difference > 0, axis=-1), a.judged),
         )
+
+    def impossible(self, a: Release, b: Release, missing: Mask) -> None:
+        """A release that the other world's law does not make, though noise covers it: another support, or no noise.
+
+        `missing` (replicas,): where its density there is 0. Differences that neither world covers are `release`'s.
+        """
+        silent, silent_there = np.equal(_variance(a), 0), np.equal(_variance(b), 0)
+        bare = np.any(silent & silent_there & (covered(a) != covered(b)), axis=-1)
+        unequal = np.any(silent & ~silent_there, axis=-1) & (not isinstance(a.mechanism, DiscreteMechanism))
+        message = a.made_before if a.sent_in is None else a.sent_in
+        when = self._date(message)
+        sentence = f"agent {self.agent} releases a value at its activation {when} that the other world never releases"
+        told = (missing & ~bare | unequal) & a.judged
+        self._note(Uncovered(self.agent, message, when, "", sentence), told, told)
 
     def departure(self, departure: Departure) -> None:
         message, what = departure
@@ -326,29 +343,12 @@ class _Leaks:
             self.faint = Uncovered(self.agent, message, when, "", sentence)
 
 
-def _step(a: Release, b: Release) -> Array:
-    under_other = b.log_density()
+def _step(a: Release, here: Array, under_other: Array) -> Array:
     with np.errstate(invalid="ignore"):
-        step = a.log_density() - under_other
+        step = here - under_other
     return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an uncovered message
 
 
 def _fixed_difference(a: Release, b: Release) -> Array:
     """Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0."""
     return np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value
-
-
-def _cost(a: Release, b: Release) -> Array:
-    difference = np.abs(a.value - b.value)
-    mechanism, other = a.mechanism, b.mechanism
-    if type(mechanism) is Laplace and type(other) is Laplace:
-        same, scale, power = np.array_equal(mechanism.scale, other.scale), mechanism.scale, 1
-    elif type(mechanism) is Gaussian and type(other) is Gaussian:
-        same, scale, power = np.array_equal(mechanism.stddev, other.stddev), mechanism.stddev, 2
-    else:
-        same, scale, power = False, 1.0, 1
-    if not same:
-        return np.full(len(difference), math.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(np.equal(scale, 0), 0.0, difference / scale)
-    return np.where(a.judged, np.sum(ratio**power, axis=-1), 0.0)

@@ -17,6 +17,7 @@ from scipy import special, stats
 
 from attacks.replay import Release
 from netsim.arrays import Array, Mask
+from netsim.mechanisms import DiscreteMechanism
 
 ALPHA = 1e-4
 """Probability that noise that follows its law fails the check."""
@@ -78,10 +79,10 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
 
 
 def _fingerprint(releases: list[Release]) -> int:
-    """Of what was rounded: samples must not share their draws within cells."""
+    """Of what was rounded or has atoms: samples must not share their draws within them."""
     number = 0
     for release in releases:
-        if release.cells is not None:
+        if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
             number = crc32(release.observed.tobytes(), number)
     return number
 
@@ -95,7 +96,7 @@ def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
 def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:
     """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some.
 
-    `within` draws where in its cell a rounded release may have been.
+    `within` draws where in its cell a rounded release may have been, or in its atom a discrete one.
     """
     noisy = np.broadcast_to(np.greater(release.mechanism.variance(), 0), release.value.shape)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,30 +1,27 @@
-"""From a view to estimates of private gradients: each algorithm's own inversion."""
+"""From a view to estimates of private gradients: each algorithm's own inversion, or a probe of its code."""
 
 from collections.abc import Callable
 
 from attacks.gradients.baton import GradientEstimate
 from attacks.gradients.descent import through_differences
 from attacks.gradients.dp_recal import through_iterates
+from attacks.gradients.probed import probed, through_probe
 from attacks.gradients.recal import through_duals
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
-from netsim.errors import AttackError
 
 Inversion = Callable[[AdversaryView], list[GradientEstimate]]
 
 
 def inversion_of(algorithm: Algorithm) -> Inversion:
-    """The strongest inversion that is known of an algorithm.
-
-    You get an `AttackError` for an algorithm that has none.
-    """
+    """The strongest inversion that is known of an algorithm: its own, or else a probe of its code."""
     if isinstance(algorithm, Recal) or (isinstance(algorithm, DPRecal) and algorithm.reading == "as_analysed"):
         return through_duals
     if isinstance(algorithm, DPRecal):
         return through_iterates
     if isinstance(algorithm, PrivateGradientDescent):
         return through_differences
-    raise AttackError(f"no inversion of {type(algorithm).__name__} is known")
+    return through_probe
 
 
 def infer(view: AdversaryView) -> list[GradientEstimate]:
@@ -36,7 +33,9 @@ __all__ = [
     "GradientEstimate",
     "infer",
     "inversion_of",
+    "probed",
     "through_differences",
     "through_duals",
     "through_iterates",
+    "through_probe",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
-from netsim.mechanisms import IntervalMechanism, Mechanism
+from netsim.mechanisms import DiscreteMechanism, IntervalMechanism, Mechanism
 from netsim.messages import as_sent
 
 ULPS = 4096
@@ -81,10 +81,14 @@ class Release:
         return self.mechanism.log_mass(*self.cells, self.value)
 
     def quantiles(self, rng: np.random.Generator) -> Array:
-        """Uniform on (0, 1) under the hypothesis; of a cell, drawn uniformly between those of its ends."""
-        if self.cells is None:
+        """Uniform on (0, 1) under the hypothesis; of a cell or an atom, drawn uniformly between those of its ends."""
+        if self.cells is not None:
+            below, up_to = (self.mechanism.quantiles(end, self.value) for end in self.cells)
+        elif isinstance(self.mechanism, DiscreteMechanism):
+            below = self.mechanism.quantiles_below(self.observed, self.value)
+            up_to = self.mechanism.quantiles(self.observed, self.value)
+        else:
             return self.mechanism.quantiles(self.observed, self.value)
-        below, up_to = (self.mechanism.quantiles(end, self.value) for end in self.cells)
         return below + rng.random(self.value.shape) * (up_to - below)
 
 

@@ -42,6 +42,11 @@ class Stopping:
     activations: int | None = None
     per_agent: int | None = None
 
+    @property
+    def walks(self) -> bool:
+        """Whether the algorithm is a walk, counted in activations, and not in rounds."""
+        return bool(self.activations or self.per_agent)
+
 
 @dataclass(frozen=True)
 class Algorithm(ABC):

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.claims import Adjacency, Claim
 from netsim.domains import Ball, Box
 from netsim.errors import ScenarioError
@@ -74,11 +75,11 @@ class Dmsp(InRounds):
         """Steps in (0, 2/L), scales that are not negative."""
         super().check(setting)
         bound = 2 / max(setting.smoothness)
-        for k in (0, self.rounds - 1):
+        for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
-            if not 0 <= self.scale(k) < math.inf:
-                raise ScenarioError("scale", self.scale(k), f"at round {k} it is not a scale", ">= 0")
+        check_scale("scale", self.scale, self.rounds)
+        check_smooth(setting, "DMSP")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε

@@ -35,6 +35,7 @@ from typing import Literal, Self
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -110,12 +111,12 @@ class Dpp2(InRounds):
         for name, value in (("beta", self.beta), ("rho", self.rho)):
             if not 0 <= value < math.inf:
                 raise ScenarioError(name, value, "not a coefficient", ">= 0 and finite")
+        check_smooth(setting, "DPP²")
+        check_scale("scale_w", self.scale_w, self.rounds)
+        check_scale("scale_e", self.scale_e, self.rounds)
         for k in range(self.rounds):
             if not math.isfinite(self.eta(k)):
                 raise ScenarioError("eta", self.eta(k), f"η_{k} is not finite", "finite numbers")
-            for name, scale in (("scale_w", self.scale_w(k)), ("scale_e", self.scale_e(k))):
-                if not 0 <= scale < math.inf:
-                    raise ScenarioError(name, scale, f"at round {k} it is not a scale", ">= 0")
         smoothness = max(setting.smoothness)
         if not 0 < self.step < 2 / smoothness:
             raise ScenarioError("step", self.step, "unstable", f"0 < α < 2/L = {2 / smoothness:.6g}")

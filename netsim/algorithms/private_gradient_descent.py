@@ -94,7 +94,7 @@ class PrivateGradientDescent(InRounds):
         if self.batch is not None:
             whole(self.batch, "batch", 1, min(setting.records, default=None))
         bound = stable_step(max(setting.smoothness), setting.topology)
-        for k in (0, self.rounds - 1):
+        for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError(
                     "step",

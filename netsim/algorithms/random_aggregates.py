@@ -18,7 +18,8 @@ from typing import Self
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.random_penalty_admm import SOURCE, check_scales, worst_case
+from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.algorithms.random_penalty_admm import SOURCE, worst_case
 from netsim.arrays import Array
 from netsim.checks import whole
 from netsim.claims import Adjacency, Claim
@@ -50,7 +51,8 @@ class RandomAggregates(InRounds):
         for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
-        check_scales(self.scale, self.rounds)
+        check_scale("scale", self.scale, self.rounds)
+        check_smooth(setting, type(self).__name__)
 
     def losses(self, adjacency: Adjacency, setting: Setting) -> tuple[list[float], tuple[str, ...]]:
         """The worst case of the release of each round, and the conditions that fail."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
@@ -46,13 +47,6 @@ def worst_case(
         return [], tuple(failed)
     change = dimension * adjacency.gradient_change
     return [change * step / b for step, b in zip(steps, scales, strict=True)], ()
-
-
-def check_scales(scale: Schedule, rounds: int) -> None:
-    """All scales finite and not negative."""
-    for k in range(rounds):
-        if not 0 <= scale(k) < math.inf:
-            raise ScenarioError("scale", scale(k), f"at round {k} it is not a scale", ">= 0 and finite")
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,8 @@ class RandomPenaltyAdmm(InRounds):
             raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {bound:.6g}")
         if not 0 <= self.dual_step < math.inf:
             raise ScenarioError("dual_step", self.dual_step, "not a step", ">= 0 and finite")
-        check_scales(self.scale, self.rounds)
+        check_scale("scale", self.scale, self.rounds)
+        check_smooth(setting, "random-penalty ADMM")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε

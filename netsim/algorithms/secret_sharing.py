@@ -37,6 +37,7 @@ from typing import Self
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.algorithms.random_aggregates import check_complete
 from netsim.arrays import Array
 from netsim.checks import whole
@@ -128,8 +129,8 @@ class SecretSharing(InRounds):
         for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 1/L = {bound:.6g}")
-            if not 0 <= self.stddev(k) < math.inf:
-                raise ScenarioError("stddev", self.stddev(k), f"at round {k} it is no standard deviation", ">= 0")
+        check_scale("stddev", self.stddev, self.rounds)
+        check_smooth(setting, "secret sharing")
         check_complete(setting, "every agent deals a share to every other")
 
     def sensitivities(self, change: float, smoothness: float) -> list[float]:

@@ -9,6 +9,7 @@ from netsim.problems.objective import Objective
 from netsim.problems.optimum import Optimum
 from netsim.problems.problem import Problem, build, least_squares, logistic
 from netsim.problems.squared_loss import LeastSquares
+from netsim.problems.tilted import Tilted
 from netsim.regularizers import L1, Regularizer, Zero
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Optimum",
     "Problem",
     "Regularizer",
+    "Tilted",
     "Zero",
     "build",
     "least_squares",

@@ -66,6 +66,19 @@ class Dataset:
             order = order[np.argsort(self.labels[order], kind="stable")]
         return tuple(self.take(np.sort(order[agent::agents])) for agent in range(agents))
 
+    def reserve(self, share: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
+        """The records that are left, and a share of them that is held out, drawn at random; both in their order.
+
+        You get a `ScenarioError` where either part would be empty.
+        """
+        held = round(share * self.records)
+        if not 0 < held < self.records:
+            raise ScenarioError(
+                "share", share, f"holds out {held} of {self.records} records", "at least one, not all"
+            )
+        order = np.random.default_rng(seed).permutation(self.records)
+        return self.take(np.sort(order[held:])), self.take(np.sort(order[:held]))
+
     def clipped(self, norm_bound: float) -> "Dataset":
         """Rows of Euclidean norm above the bound shortened to it: ‖∇ of a logistic record‖ <= norm_bound."""
         if not 0 < norm_bound < np.inf:

@@ -32,9 +32,9 @@ def convergence(shown: Shown, prefix: str) -> Markup:
             at, median, low, high = (_every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high"))
             if len(low) == len(high) == len(at):
                 _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(median), **look.marked)
-        _errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
-        _across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
+            line(plot, at, _positive(median), look)
+        errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
+        across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
         plot.set_xlabel(" or ".join(units))
         plot.set_ylabel("relative error")
         finals = "; ".join(f"{a.get('name')}: {show(a['convergence'].get('final'))}" for a, _ in shown)
@@ -51,8 +51,8 @@ def inference(shown: Shown, prefix: str) -> Markup:
             low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
             _band(plot, at, _positive(low), _positive(high), look)
             plot.plot(at, _positive(middle), **look.marked)
-        _errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
-        _across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
+        errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
+        across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
         plot.set_xlabel("estimated gradients, in order of time")
         plot.set_ylabel("relative error of the estimate")
         medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
@@ -167,10 +167,16 @@ def _band(plot: Any, at: list[float], low: list[float], high: list[float], look:
     plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-def _errors(plot: Any, values: Sequence[float]) -> None:
+def line(plot: Any, at: Sequence[float], values: Sequence[float], look: Series) -> None:
+    """A curve with its markers; markers have no place on one that is all holes."""
+    whole = any(map(math.isfinite, values))
+    plot.plot(at, values, **(look.marked if whole else look.line))
+
+
+def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     """A logarithmic axis of errors: at least three decades, and no decade of nothing."""
     plot.set_yscale("log")
-    known = [v for v in _positive(values) if math.isfinite(v)] or [1.0]
+    known = [v for v in _positive(values, floor) if math.isfinite(v)] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 3.0) / 2 * 1.08
     scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
@@ -188,7 +194,7 @@ def _numbered(gradients: Result, points: int) -> list[float]:
     return [float(k) for k in np.linspace(1, last, points)] if points > 1 else [1.0] * points
 
 
-def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
+def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
     ends = [max(curve) for curve in curves if curve]
     if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:
@@ -201,9 +207,9 @@ def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     plot.set_xticks([], minor=True)
 
 
-def _positive(values: Sequence[float]) -> list[float]:
-    """For a logarithmic axis: what is below `FLOOR` is put on it, and ∞ is a hole."""
-    return [math.nan if math.isinf(v) else max(v, FLOOR) if v == v else v for v in values]
+def _positive(values: Sequence[float], floor: float = FLOOR) -> list[float]:
+    """For a logarithmic axis: what is below the floor is put on it, and ∞ is a hole."""
+    return [math.nan if math.isinf(v) else max(v, floor) if v == v else v for v in values]
 
 
 def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[float]:

@@ -10,10 +10,12 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from ruamel.yaml import YAML
 
 from scenarios.findings import auditor, listener
-from scenarios.report import figures
+from scenarios.progress import COLUMNS
+from scenarios.report import figures, plots
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
+from scenarios.report.progress import measured_by, small_figures, spent
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.words import headline, meanings, missing, subjects
@@ -35,7 +37,7 @@ def page(results: Result) -> str:
     ordered = subjects(results)
     shown = list(zip(ordered, looks(ordered), strict=True))
     return (
-        _environment()
+        environment()
         .get_template("template.html.j2")
         .render(
             results=_DEFAULTS | dict(results),
@@ -51,14 +53,16 @@ def page(results: Result) -> str:
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),
             net=network_facts(part(results, "network")),
-            manifest=_manifest(part(results, "scenario")),
+            manifest=manifest(part(results, "scenario")),
             notes=items(results, "notes"),
+            **_progress(ordered, shown),
+            **plots.reproduction(results),
             **_charts(results, ordered, shown),
         )
     )
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -108,7 +112,14 @@ def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Re
     return charts
 
 
-def _manifest(scenario: Result) -> str:
+def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+    """The small figures with the series they show, and what an accuracy costs."""
+    small, measured = small_figures(shown)
+    table = {"spent": spent(ordered), "measured_by": measured_by(ordered), "cost_columns": COLUMNS}
+    return {"small": small, "measured": measured} | table
+
+
+def manifest(scenario: Result) -> str:
     """The scenario as YAML; lists of plain values stay on a line."""
     if not scenario:
         return ""

@@ -268,6 +268,8 @@ def problem_facts(problem: Result) -> list[tuple[str, str]]:
     each = f", {min(shares)} to {max(shares)} per agent" if shares else ""
     if shares and min(shares) == max(shares):
         each = f", {shares[0]} per agent"
+    if problem.get("held_out"):
+        each += f"; {count(problem['held_out'])} more held out"
     curvature = f"{show(problem.get('smoothness'))} / {show(problem.get('strong_convexity'))}"
     return [
         ("Problem", _text(problem.get("kind")).replace("_", " ")),

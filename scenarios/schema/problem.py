@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from netsim.problems import Dataset, load
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive
+from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
 
 
 class Digits(Model):
@@ -49,9 +49,11 @@ Data = Annotated[Digits | BreastCancer | Synthetic, Field(discriminator="name")]
 
 
 class ProblemSpec(Model):
-    """min Σ_i f_i(x) + n·l1·‖x‖₁, where f_i is the mean loss of agent i's records plus ridge/2·‖x‖²."""
+    """min Σ_i f_i(x) + n·l1·‖x‖₁, where f_i is the mean loss of agent i's records plus ridge/2·‖x‖². No agent gets
+    the records that are `held_out`: drawn by the scenario's seed, they measure how well x classifies new ones."""
 
     kind: Literal["logistic", "ridge", "lasso"] = "logistic"
     data: Data = Digits(name="digits")
     ridge: NonNegative = 1.0
     l1: NonNegative = 0.0
+    held_out: Share = 0.0

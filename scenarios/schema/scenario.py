@@ -7,12 +7,14 @@ from pydantic import Field
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
 from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
-from scenarios.schema.base import Count, Index, Model
+from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
+from scenarios.schema.measures import MeasureSpec
 from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.messages import MessageSpec
 from scenarios.schema.problem import ProblemSpec
+from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.topologies import TopologySpec
 
 
@@ -24,15 +26,25 @@ class AttackSpec(Model):
     images: bool = False
 
 
+class GradientChange(Model):
+    """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that
+    bound a gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst;
+    "coordinate": the first one alone; "random": drawn by the scenario's seed."""
+
+    change: Positive
+    direction: Literal["even", "coordinate", "random"] = "even"
+
+
 class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped. `trials` transcripts of each world, `chunk` of them in one run.
+    most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world,
+    `chunk` of them in one run.
     """
 
     agent: Index = 0
-    adjacency: Literal["record", "agent"] = "record"
+    adjacency: Literal["record", "agent"] | GradientChange = "record"
     trials: Annotated[int, Field(ge=50)] = 2000
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
@@ -48,7 +60,11 @@ class TranscriptSpec(Model):
 
 
 class Scenario(Model):
-    """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
+    """One experiment: the same problem, network and eavesdropper for each of its algorithms.
+
+    `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
+    variant of each combination (of each of the `variants`, where there are some).
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     title: str = ""
@@ -70,9 +86,14 @@ class Scenario(Model):
     adversary: AdversarySpec = AdversarySpec()
     meddlers: list[MeddlerSpec] = []
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+    measures: MeasureSpec = MeasureSpec()
     attacks: AttackSpec = AttackSpec()
     transcript: TranscriptSpec = TranscriptSpec()
     audit: AuditSpec | None = None
+    variants: list[VariantSpec] = []
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    figures: list[FigureSpec] = []
+    reproduces: ReproducesSpec | None = None
 
 
 def json_schema() -> dict[str, Any]:

@@ -7,6 +7,15 @@ from pydantic import Field
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
 from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
+from scenarios.schema.algorithms.mixing import (
+    CpgtSpec,
+    DiaDSPSpec,
+    ExtraSpec,
+    GradientTrackingSpec,
+    NidsSpec,
+    PgExtraSpec,
+    PpdcSpec,
+)
 from scenarios.schema.algorithms.random_mixing import (
     GroupedDescentSpec,
     NeighborRangeSpec,
@@ -15,28 +24,29 @@ from scenarios.schema.algorithms.random_mixing import (
 )
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
+Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec | CpgtSpec | PpdcSpec
+Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
+Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec
-    | DPRecalSpec
-    | PrivateGradientDescentSpec
-    | Dpp2Spec
-    | DmspSpec
-    | RandomPenaltyAdmmSpec
-    | GroupedDescentSpec
-    | NeighborRangeSpec
-    | SecretSharingSpec,
-    Field(discriminator="kind"),
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random, Field(discriminator="kind")
 ]
 
 __all__ = [
     "AlgorithmModel",
     "AlgorithmSpec",
+    "CpgtSpec",
     "DPRecalSpec",
+    "DiaDSPSpec",
     "DmspSpec",
     "Dpp2Spec",
+    "ExtraSpec",
+    "GradientTrackingSpec",
     "Ground",
     "GroupedDescentSpec",
     "NeighborRangeSpec",
+    "NidsSpec",
+    "PgExtraSpec",
+    "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
     "RandomPenaltyAdmmSpec",

@@ -7,13 +7,13 @@ from pydantic import Field
 
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import Adjacency
-from netsim.clipping import Clip
+from netsim.clipping import Clip, Norm
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.problems import Problem
-from netsim.schedules import Constant, Geometric, Polynomial, Schedule
+from netsim.schedules import Constant, Geometric, Polynomial, Schedule, UniformDraws
 from netsim.simulation import setting_of
 from netsim.topology import Topology
-from scenarios.schema.base import Model, NonNegative, Positive, Probability
+from scenarios.schema.base import Index, Model, NonNegative, Positive, Probability, built
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,24 @@ class PolynomialSpec(Model):
         return Polynomial(self.first, self.power)
 
 
-ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec, Field(discriminator="kind")]
+class UniformDrawsSpec(Model):
+    """Public coins, uniform from `low` to `high`: known to everybody, the same in every run with this `seed`."""
+
+    kind: Literal["uniform_draws"]
+    low: NonNegative
+    high: Positive
+    seed: Index = 0
+
+    def build(self) -> Schedule:
+        return UniformDraws(self.low, self.high, self.seed)
 
 
-def schedule(spec: ScheduleSpec) -> Schedule:
-    """A number is a constant schedule."""
-    return spec.build() if isinstance(spec, GeometricSpec | PolynomialSpec) else Constant(spec)
+ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec | UniformDrawsSpec, Field(discriminator="kind")]
+
+
+def schedule(spec: ScheduleSpec, field: str = "algorithm") -> Schedule:
+    """A number is a constant schedule; an error is one of `field`."""
+    return built(field, spec) if isinstance(spec, Model) else Constant(spec)
 
 
 class Target(Model):
@@ -81,7 +93,7 @@ class ClipSpec(Model):
     """Gradients are clipped to this norm."""
 
     bound: Positive
-    norm: Literal["l1", "l2", "linf"] = "l1"
+    norm: Norm = "l1"
 
     def build(self) -> Clip:
         return Clip(self.bound, self.norm)

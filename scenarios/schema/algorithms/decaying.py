@@ -44,7 +44,7 @@ class Dpp2Spec(AlgorithmModel):
             step=alpha,
             beta=alpha / (2 * largest) if self.beta == "auto" else self.beta,
             rho=2 * smoothness / largest if self.rho == "auto" else self.rho,
-            eta=schedule(self.eta),
+            eta=schedule(self.eta, "algorithm.eta"),
             scale_w=shape_of(self.scale_w, self.target),
             scale_e=shape_of(self.scale_e, self.target),
             matrix=self.matrix,
@@ -89,7 +89,11 @@ class DmspSpec(AlgorithmModel):
     target: PureTarget | None = None
 
     def build(self, ground: Ground) -> Algorithm:
-        step = Geometric(1 / ground.problem.smoothness, 0.9) if self.step == "auto" else schedule(self.step)
+        step = (
+            Geometric(1 / ground.problem.smoothness, 0.9)
+            if self.step == "auto"
+            else schedule(self.step, "algorithm.step")
+        )
         domain = built("algorithm.domain", self.domain)
         algorithm = Dmsp(self.rounds, step, domain, shape_of(self.scale, self.target))
         return algorithm if self.target is None else to_target(algorithm, ground, self.rounds, self.target)

@@ -34,9 +34,9 @@ class PrivateGradientDescentSpec(AlgorithmModel):
     def build(self, ground: Ground) -> Algorithm:
         clip = None if self.clip is None else self.clip.build()
         half = stable_step(ground.problem.smoothness, ground.topology) / 2
-        step = Constant(half) if self.step == "auto" else schedule(self.step)
+        step = Constant(half) if self.step == "auto" else schedule(self.step, "algorithm.step")
         if not isinstance(self.scale, PureTarget):
-            scale = schedule(self.scale)
+            scale = schedule(self.scale, "algorithm.scale")
             return PrivateGradientDescent(self.rounds, step, scale, clip, self.batch, self.state)
         if clip is None and self.state == "exact":
             raise ScenarioError(

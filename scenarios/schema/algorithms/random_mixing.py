@@ -24,7 +24,7 @@ Step = Literal["auto"] | ScheduleSpec
 
 def inverse_smoothness(step: Step, ground: Ground, factor: float) -> Schedule:
     """ "auto" is factor/L."""
-    return Constant(factor / ground.problem.smoothness) if step == "auto" else schedule(step)
+    return Constant(factor / ground.problem.smoothness) if step == "auto" else schedule(step, "algorithm.step")
 
 
 class RandomPenaltyAdmmSpec(AlgorithmModel):

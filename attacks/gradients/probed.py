@@ -1,0 +1,67 @@
+"""Every gradient that an agent's exchanges determine, by probing its own code (`attacks.probe`).
+
+At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent told, and
+what its neighbors told it, for algorithms that only exchange and wait for everybody; it ends where something was
+missed.
+"""
+
+import numpy as np
+
+from attacks.gradients.baton import GradientEstimate, check_lossless
+from attacks.gradients.exchanges import Exchanges
+from attacks.probe import Probed, probe
+from attacks.replay.recorded import Recording
+from netsim.adversary import AdversaryView
+from netsim.errors import AttackError
+from netsim.transcript import EVERYBODY, Record
+
+
+def through_probe(view: AdversaryView) -> list[GradientEstimate]:
+    """One estimate for each identifiable query of every agent that was heard; agent by agent, in order.
+
+    `stddev` is the root mean square over the coordinates. You get an `AttackError` where nothing was heard that a
+    probe can use, a codec changes what is sent, or the messages are no affine function of the gradients.
+    """
+    estimates: list[GradientEstimate] = []
+    for agent in sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful):
+        rows = rows_of(view, agent)
+        if rows:
+            estimates += _identified(probed(view, agent, rows))
+    return estimates
+
+
+def probed(view: AdversaryView, agent: int, rows: tuple[Record, ...] | None = None) -> Probed:
+    """All that a probe tells of one agent, also which of its gradients are not identifiable, and why not."""
+    check_lossless(view)
+    chosen = rows_of(view, agent) if rows is None else rows
+    if not chosen:
+        raise AttackError(f"nothing was heard of agent {agent} that a probe can use")
+    return probe(Recording(view.public, agent, chosen, view.replicas, np.random.default_rng(0)))
+
+
+def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
+    """The record at the agent's door: as it was recorded, or put together from links; empty where it cannot be."""
+    if agent in view.adversary.doors:
+        return view.at_node(agent)
+    if not view.public.patience.endless or any(row.kind == "direct" for row in view.transcript):
+        return ()
+    exchanges = Exchanges(view)
+    taken, rows = exchanges.taken(agent), list[Record]()
+    for number in range(len(taken) + 1):
+        if (agent, number) not in exchanges.told:
+            break
+        told = exchanges.told[agent, number]
+        rows.append(Record(0.0, "node", "sent", agent, EVERYBODY, "exchange", number, -1, 0, 0, told))
+        if number not in taken:
+            break
+        for j, values in zip(view.public.neighbors[agent], taken[number], strict=True):
+            rows.append(Record(0.0, "node", "received", j, agent, "exchange", number, -1, 0, 0, values))
+    return tuple(rows)
+
+
+def _identified(found: Probed) -> list[GradientEstimate]:
+    stddev = np.sqrt(np.mean(found.stddev**2, axis=-1))
+    return [
+        GradientEstimate(found.agent, t, found.points[t], found.gradients[t], float(stddev[t]))
+        for t in np.flatnonzero(found.identifiable).tolist()
+    ]

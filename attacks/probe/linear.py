@@ -1,0 +1,92 @@
+"""The best linear unbiased estimate of g from C g + B z = y, z white noise: some rows may have no noise at all."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netsim.arrays import Array, Mask
+
+SILENT = 1e-26
+"""A row's variance below this share of the largest counts as none."""
+DEPENDENT = 1e-13
+"""Noises of rows that share them: a singular value below this share of the largest counts as none."""
+RANK = 1e-11
+"""A singular value below this share of the largest counts as zero."""
+HIDDEN = 1e-7
+"""An unknown that can change by this much, of 1, while nothing observed does is not identifiable."""
+
+
+class Solution(NamedTuple):
+    """`estimate` (unknowns, columns); `covariance` (unknowns, unknowns) of each column's errors; `identifiable`
+    (unknowns,); `rank` of C and its `condition` number, the ratio of its extreme nonzero singular values;
+    `residual` (columns,): what is left of rows without noise, 0 up to rounding where the model is right."""
+
+    estimate: Array
+    covariance: Array
+    identifiable: Mask
+    rank: int
+    condition: float
+    residual: Array
+
+
+def solve(design: Array, noise: Array, observed: Array) -> Solution:
+    """C = `design` (rows, unknowns), B = `noise` (rows, noises; standard deviations), `observed` (rows, columns)."""
+    rotated, design_, observed_ = _whitened(design, noise, observed)
+    silent = rotated <= SILENT * max(float(np.max(rotated, initial=0.0)), np.finfo(float).tiny)
+    largest = float(np.linalg.norm(design, 2)) if design.size else 0.0
+    fixed, free, exact_rank = _solve_exact(design_[silent], observed_[silent], largest)
+    weights = 1 / np.sqrt(rotated[~silent])
+    noisy = weights[:, None] * (design_[~silent] @ free)
+    rest = weights[:, None] * (observed_[~silent] - design_[~silent] @ fixed)
+    left, sizes, right, noisy_rank = _decomposed(noisy)
+    inverse = right.T / sizes
+    estimate = fixed + free @ (inverse @ (left.T @ rest))
+    spread = free @ inverse
+    hidden = free @ _complement(right, free.shape[1])
+    return Solution(
+        estimate,
+        spread @ spread.T,
+        np.linalg.norm(hidden, axis=1) <= HIDDEN,
+        exact_rank + noisy_rank,
+        _condition(design),
+        np.max(np.abs(design_[silent] @ fixed - observed_[silent]), axis=0, initial=0.0),
+    )
+
+
+def _whitened(design: Array, noise: Array, observed: Array) -> tuple[Array, Array, Array]:
+    """Rows whose noises are independent, with their variances."""
+    if all(np.max(np.count_nonzero(noise, axis=axis), initial=0) <= 1 for axis in (0, 1)):
+        return np.sum(noise**2, axis=1), design, observed
+    axes, sizes, _ = np.linalg.svd(noise, full_matrices=True)
+    sizes = np.where(sizes > DEPENDENT * sizes[0], sizes, 0.0)
+    variances = np.pad(sizes**2, (0, len(noise) - len(sizes)))
+    return variances, axes.T @ design, axes.T @ observed
+
+
+def _solve_exact(design: Array, observed: Array, largest: float) -> tuple[Array, Array, int]:
+    """A solution of the rows without noise, a basis of what they leave free, and their rank."""
+    unknowns = design.shape[1]
+    left, sizes, right, rank = _decomposed(design, largest)
+    fixed = (right.T / sizes) @ (left.T @ observed)
+    return fixed, _complement(right, unknowns), rank
+
+
+def _decomposed(matrix: Array, largest: float = 0.0) -> tuple[Array, Array, Array, int]:
+    """The singular value decomposition, without what counts as zero beside its own or another `largest` value."""
+    if 0 in matrix.shape:
+        return np.zeros((matrix.shape[0], 0)), np.ones(0), np.zeros((0, matrix.shape[1])), 0
+    left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
+    rank = int(np.count_nonzero(sizes > RANK * max(sizes[0], largest)))
+    return left[:, :rank], sizes[:rank], right[:rank], rank
+
+
+def _complement(rows: Array, dimension: int) -> Array:
+    """An orthonormal basis, in columns, of what is orthogonal to these orthonormal rows."""
+    if len(rows) == 0:
+        return np.eye(dimension)
+    return np.linalg.svd(rows, full_matrices=True)[2][len(rows) :].T
+
+
+def _condition(design: Array) -> float:
+    _, sizes, _, rank = _decomposed(design)
+    return float(sizes[0] / sizes[-1]) if rank else float("inf")

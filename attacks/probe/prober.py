@@ -1,0 +1,118 @@
+"""A `Node` whose private gradients and unseen noise are given, and whose releases are those that were observed.
+
+What the code then makes of a value that was observed is one equation for the gradients:
+
+- a release on the wire:       value(g) + noise = observed;
+- any other value on the wire: value(g) = observed;
+- objective perturbation:      ∇f(x) + b = (v − x)/step at the observed x.
+
+A release that is not on the wire as it was released (it is compressed, or only sent on in a sum) goes on as
+value + noise with noise that is given too: one more unknown, of known law.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks.replay.places import Slot
+from attacks.replay.recorded import EndOfRecord, Recorded, Recording
+from netsim.arrays import Array
+from netsim.mechanisms import Mechanism
+from netsim.messages import Values
+from netsim.regularizers import Zero
+from netsim.transcript import Record
+
+Given = Callable[[int], Array]
+"""The value of the k-th unknown, (replicas, dimension)."""
+
+
+class Equation(NamedTuple):
+    """What the code makes of something that was observed: `value`, (replicas, dimension), and `observed`.
+
+    `noise` is the number of the release whose noise lies between them, None if none does. `message` counts the
+    agent's messages from 0.
+    """
+
+    message: int
+    what: str
+    value: Array
+    observed: Array
+    noise: int | None
+
+
+class Prober(Recorded):
+    """One pass: `gradients(t)` answers the t-th private query, `noises(k)` is added to the k-th release if unseen."""
+
+    def __init__(self, recording: Recording, slots: dict[int, Slot], gradients: Given, noises: Given) -> None:
+        super().__init__(recording)
+        self._slots, self._gradients, self._noises = slots, gradients, noises
+        self.equations: list[Equation] = []
+        self.points: list[Array] = []
+        self.variances: list[Array] = []
+        """Of each release's noise, (dimension,) or ()."""
+        self.seen: list[bool] = []
+        """Whether each release is on the wire."""
+        self._given: set[int] = set()
+        self._kept: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
+        return self._answer(x)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        """x = prox_{step·r}(v − step·g), where g is the gradient at x."""
+        gradient = self._gradients(len(self.points))
+        x = v - step * gradient
+        if regularized and not isinstance(self.regularizer, Zero):
+            x = self.regularizer.proximal(x, step)
+        self.points.append(x.copy())
+        return x
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        release = self._released(mechanism)
+        x = self._observed(release)
+        if x is None:
+            raise EndOfRecord
+        gradient = self._answer(x)
+        self.equations.append(Equation(self.sent, "perturbed minimizer", gradient, (v - x) / step, release))
+        return x
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        release = self._released(mechanism)
+        observed = self._observed(release)
+        if observed is None:
+            return value + self._noises(release)
+        self.equations.append(Equation(self.sent, "release", value.copy(), observed, release))
+        return observed
+
+    def _answer(self, x: Array) -> Array:
+        gradient = self._gradients(len(self.points))
+        self.points.append(x.copy())
+        return gradient
+
+    def _released(self, mechanism: Mechanism) -> int:
+        self.variances.append(np.asarray(mechanism.variance(), dtype=np.float64))
+        return len(self.variances) - 1
+
+    def _observed(self, release: int) -> Array | None:
+        slot = self._slots.get(release)
+        row = None if slot is None else self._outgoing.get(slot[:2])
+        self.seen.append(row is not None)
+        if slot is None or row is None:
+            return None
+        observed = row.values[slot[2]]
+        self._given.add(id(observed))
+        self._kept.append(observed)
+        return observed
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            if id(value) not in self._given:
+                self.equations.append(Equation(self.sent, name, value.copy(), row.values[name], None))

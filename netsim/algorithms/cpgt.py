@@ -1,0 +1,66 @@
+"""CPGT: gradient tracking with decaying noise, of which only compressed differences go on the wire.
+
+Every agent has copies x^c, y^c of what its neighbors know of it, 0 at first. A round k = 0, 1, …
+
+    x^a = x + Lap(d_x q^k),  y^a = y + Lap(d_y q^k)                  1
+    m = C(x^a − x^c),  m' = C(y^a − y^c)   are sent                  2
+    x^c += m,  y^c += m'                   by all who know them      3
+    x⁺ = x^a + γ Σ_j w_ij (x^c_j − x^c_i) − αy                       4
+    y⁺ = y^a + γ Σ_j w_ij (y^c_j − y^c_i) + ∇f(x⁺) − ∇f(x)           5    y⁰ = ∇f(x⁰)
+
+An agent's own noise enters x⁺ in full, through x^a. Of the neighbors' copies only the sums of lines 4 and 5 matter,
+and by line 3 they grow by Σ_j w_ij (m_j − m_i): that is how they are kept here. The network encodes what is sent by
+the `compressor`, so a message weighs what the compressor says.
+
+With C the identity and γ = 1 this is DiaDSP. Whatever C, γ and α, the noise moves the limit alike:
+Σ_i ∇f_i(x^∞) = −ΣΣ η_y (see `netsim.algorithms.diadsp`, also for the claim, which is the same for every compressor,
+and for what is wrong with it). Source: the CPGT paper (the form is sure). Its compressors are `TopK` and `Quantizer`.
+
+Neither x^a nor y^a is on the wire: a replay has to be granted the releases, and its loss is an upper bound.
+"""
+
+from dataclasses import dataclass
+
+from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.diadsp import DecayingNoise
+from netsim.codecs import FLOAT64, Codec
+from netsim.errors import ScenarioError
+from netsim.node import Node
+
+
+@dataclass(frozen=True)
+class Cpgt(DecayingNoise):
+    """CPGT: compressed gradient tracking in rounds with decaying noise.
+
+    `gamma` is γ in (0, 1], `compressor` C. Minimizes Σ f_i up to the sum of its noise on y.
+    """
+
+    gamma: float = 1.0
+    compressor: Codec = FLOAT64
+
+    @property
+    def codec(self) -> Codec:
+        return self.compressor
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        gradient = y = await node.gradient(x)
+        copy_x = copy_y = apart_x = apart_y = node.zeros()
+        for k in range(self.rounds):
+            noisy_x = node.privatize(x, self.noise_x(k))  # 1
+            noisy_y = node.privatize(y, self.noise_y(k))
+            heard = await node.exchange(x=noisy_x - copy_x, y=noisy_y - copy_y)  # 2
+            copy_x = copy_x + heard.told("x")  # 3
+            copy_y = copy_y + heard.told("y")
+            apart_x = apart_x + (heard.mix("x") - heard.told("x"))
+            apart_y = apart_y + (heard.mix("y") - heard.told("y"))
+            x = noisy_x + self.gamma * apart_x - self.step * y  # 4
+            before, gradient = gradient, await node.gradient(x)
+            y = noisy_y + self.gamma * apart_y + gradient - before  # 5
+            node.estimate(x)
+
+    def check(self, setting: Setting) -> None:
+        """DiaDSP's conditions, and γ in (0, 1]."""
+        super().check(setting)
+        if not 0 < self.gamma <= 1:
+            raise ScenarioError("gamma", self.gamma, "no share of the way to the neighbors", "0 < γ <= 1")

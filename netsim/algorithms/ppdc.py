@@ -1,0 +1,108 @@
+"""PPDC without its compression: a primal-dual method, with noise on what is sent and on the dual that is not.
+
+With x = v = 0 at first and L the graph Laplacian, (L x^a)_i = Σ_j (x^a_i − x^a_j), a round is
+
+    x^a = x + w, which is sent                           1
+    v^a = v + e, which stays with the agent              2
+    x⁺ = x^a − η(γ (L x^a)_i + ω v^a + ∇f(x))            3    the gradient at the exact x
+    v⁺ = v^a + ηω (L x^a)_i                              4
+
+Source: Xie et al. 2025. The paper was not at hand: the form, what is sent and v⁰ = 0 are inferred. It is EXTRA with
+W = I − ηγL, dual D = ηωv and D⁺ = D + (W̃ − W)x^a for W̃ = W + η²ω²L; with ηω² = γ/2 that is W̃ = (I + W)/2. EXTRA's
+conditions on such a pair, (I + W)/2 ⪰ W̃ and η < 2λ_min(W̃)/L_f, are what is checked: ηω² ≤ γ/2 and
+η L_f < 2(1 − (ηγ − η²ω²) λ_max(L)).
+
+Law: Σ_i v_i^k = Σ_{t<k} Σ_i e_i^t. So e moves the limit, to where Σ_i ∇f_i = −ωΣΣ e; w that dies out does not.
+
+No claim: v integrates all noisy differences and x all gradients, so that every release depends on all gradients so
+far; what the paper claims is not at hand, and nothing is derived here.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, with_noise
+from netsim.errors import ScenarioError
+from netsim.mechanisms import Laplace
+from netsim.node import Node
+from netsim.schedules import Schedule, scaled
+from netsim.topology.spectra import largest_laplacian_eigenvalue
+
+if TYPE_CHECKING:
+    from netsim.topology import Topology
+
+
+@dataclass(frozen=True)
+class Ppdc(InRounds):
+    """PPDC: a primal-dual method in rounds.
+
+    `step` is η, `gamma` γ, `omega` ω; `scale_x` is the Laplace scale of w and `scale_v` that of e in round k, per
+    coordinate. Minimizes Σ f_i.
+    """
+
+    step: float
+    gamma: float = 1.0
+    omega: float = 1.0
+    scale_x: Schedule = field(default_factory=silent)
+    scale_v: Schedule = field(default_factory=silent)
+
+    async def run(self, node: Node) -> None:
+        x = v = node.zeros()
+        for k in range(self.rounds):
+            heard = await node.exchange(x=node.privatize(x, self.noise_x(k)))  # 1
+            noisy_v = node.privatize(v, self.noise_v(k))  # 2
+            apart = heard.apart("x")
+            descent = self.gamma * apart + self.omega * noisy_v + await node.gradient(x)
+            x = heard.told("x") - self.step * descent  # 3
+            v = noisy_v + self.step * self.omega * apart  # 4
+            node.estimate(x)
+
+    def noise_x(self, k: int) -> Laplace:
+        """w of round k."""
+        return Laplace(self.scale_x(k))
+
+    def noise_v(self, k: int) -> Laplace:
+        """e of round k."""
+        return Laplace(self.scale_v(k))
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.scale_x(k) > 0 or self.scale_v(k) > 0 for k in range(self.rounds))
+
+    @property
+    def summary(self) -> str:
+        return with_noise(super().summary, self.noisy)
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, scale_x=scaled(self.scale_x, factor), scale_v=scaled(self.scale_v, factor))
+
+    def check(self, setting: Setting) -> None:
+        """r = 0, EXTRA's conditions on the pair W, W̃, scales that are not negative."""
+        super().check(setting)
+        check_smooth(setting, "PPDC")
+        for name, value in (("step", self.step), ("gamma", self.gamma), ("omega", self.omega)):
+            check_below(name, value, math.inf, "> 0 and finite")
+        if self.step * self.omega**2 > self.gamma / 2 * (1 + 1e-12):
+            bound = math.sqrt(self.gamma / (2 * self.step))
+            condition = f"ω² <= γ/(2η), ω <= {bound:.6g}"
+            raise ScenarioError("omega", self.omega, "outside the convergence condition", condition)
+        smoothness, topology = max(setting.smoothness), setting.topology
+        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest_eigenvalue(topology)
+        if not self.step * smoothness < 2 * least:
+            safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
+            condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
+            raise ScenarioError("step", self.step, "outside the convergence condition", condition)
+        check_scale("scale_x", self.scale_x, self.rounds)
+        check_scale("scale_v", self.scale_v, self.rounds)
+
+
+def largest_eigenvalue(topology: "Topology | None") -> float:
+    """λ_max of the graph Laplacian; 0 for one agent alone."""
+    return 0.0 if topology is None else largest_laplacian_eigenvalue(topology.adjacency)
+
+
+def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
+    """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
+    return min(1 / (smoothness + 2 * gamma * largest_eigenvalue(topology)), gamma / (2 * omega**2))

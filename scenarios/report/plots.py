@@ -1,0 +1,152 @@
+"""The figures that a scenario asks for, and the outcome beside them, as the page shows them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
+from scenarios.report.formats import items, number, numbers, show
+from scenarios.report.scale import Scale
+from scenarios.report.series import Series, looks
+from scenarios.report.svg import INK, canvas, inline
+
+Result = Mapping[str, Any]
+Place = Callable[[float], float]
+MARKS = {
+    "agrees": ("good", "✓"),
+    "agrees in shape": ("good", "≈"),
+    "differs": ("bad", "✕"),
+    "cannot be reproduced": ("open", "?"),
+    "not finished": ("none", "–"),
+    "holds": ("good", "✓"),
+    "fails": ("bad", "✕"),
+    "cannot be checked": ("open", "?"),
+}
+"""The severity class and the sign of outcomes, and of checks."""
+
+
+def reproduction(results: Result) -> dict[str, Any]:
+    """What the templates need: the outcome, or None, and every figure drawn, with its key and its notes."""
+    asked = items(results, "figures")
+    labels = list(dict.fromkeys(curve["label"] for figure in asked for curve in figure["curves"]))
+    look = dict(zip(labels, looks(labels), strict=True))  # the same in every figure
+    figures = [_shown(figure, look, f"figure-{k}") for k, figure in enumerate(asked)]
+    return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS, "alike": _alike}
+
+
+def _shown(figure: Result, look: Mapping[str, Series], prefix: str) -> dict[str, Any]:
+    curves = [curve for curve in items(figure, "curves") if any(map(math.isfinite, _drawn(curve)))]
+    shown = [(curve, look[curve["label"]]) for curve in curves]
+    notes = [str(line) for line in items(figure, "absent")]
+    if figure.get("level") is not None:
+        notes = [*_vacuous(curves, figure["level"]), *notes]
+    if figure.get("points") and any(math.isinf(y) for c in curves for y in numbers(c["y"])):
+        notes.append("A hollow marker is a lower bound: the run ended before.")
+    return {
+        "title": figure.get("title") or f"{figure['y']} by {figure['x']}",
+        "svg": _plot(figure, shown, prefix) if curves else None,
+        "key": [(one.swatch, curve["label"]) for curve, one in shown],
+        "notes": notes,
+    }
+
+
+def _drawn(curve: Result) -> list[float]:
+    return numbers(curve["y"]) + numbers(curve.get("low"))
+
+
+def _alike(answers: Sequence[Result]) -> list[dict[str, Any]]:
+    """Answers to a check, those that say the same in one; `where` names their variants if not all do."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for one in answers:
+        groups.setdefault((one["result"], one["found"], one["reason"]), []).append(one["variant"])
+    said = [dict(zip(("result", "found", "reason"), key, strict=True)) for key in groups]
+    places = groups.values()
+    if len(groups) == 1:
+        return [one | {"where": ""} for one in said]
+    return [one | {"where": ", ".join(names)} for one, names in zip(said, places, strict=True)]
+
+
+def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
+    """From where on each claim promises nothing."""
+    starts = [f"{c['label']} from {c['vacuous_from']:g} on" for c in curves if c.get("vacuous_from") is not None]
+    return [f"Dashed: above {show(level)} a claim promises nothing. {'; '.join(starts) or 'None is, in this run'}."]
+
+
+def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
+    with canvas(WIDTH, HEIGHT) as (drawing, axes):
+        plot: Any = axes
+        place = _places(plot, [curve for curve, _ in shown], bool(figure.get("points")))
+        shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else _as_it_is
+        for curve, look in shown:
+            (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
+        if figure.get("level") is not None:
+            plot.axhline(number(figure["level"]), color=INK, linewidth=1.3, linestyle=(0, (7, 3)))
+        plot.set_xlabel(figure["x"])
+        plot.set_ylabel(figure["y"])
+        plot.grid(axis="y")
+        ends = "; ".join(f"{c['label']}: {show(c['y'][-1])}" for c, _ in shown)
+        return inline(drawing, prefix, f"{figure['y']} by {figure['x']}. At the end, {ends}.")
+
+
+def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
+    at = [place(v) for v in numbers(curve["x"])]
+    low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
+    if len(low) == len(high) == len(at):
+        plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **look.marked)
+
+
+def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
+    """A marker for each variant; a hollow one where only a lower bound is known."""
+    at, y = [place(v) for v in curve["x"]], numbers(curve["y"])
+    low = [shift(v) for v in numbers(curve["low"])]
+    tops = [bottom if math.isinf(top) else shift(top) for top, bottom in zip(y, low, strict=True)]
+    plot.plot(at, tops, **look.line, alpha=0.45)
+    marker: Any = {"linestyle": "none", "marker": look.marker, "markersize": 8, "markeredgewidth": 1.8}
+    for x, value, top in zip(at, y, tops, strict=True):
+        face = "none" if math.isinf(value) else look.colour
+        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
+
+
+def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
+    """Where an x goes: at its number, or in a row with others where it is a word.
+
+    Few numbers have a tick each. A `logarithmic` axis is one only where it goes over more than a decade and a half.
+    """
+    values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
+    if all(isinstance(x, int | float) for x in values):
+        if logarithmic and min(values) > 0 and max(values) >= 30 * min(values):
+            plot.set_xscale("log")
+            plot.set_xticks([], minor=True)
+        if len(values) <= 8:
+            plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
+        return number
+    plot.set_xticks(range(len(values)), [str(x) for x in values])
+    plot.margins(x=0.12)
+    return values.index
+
+
+def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
+    """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
+    values = [y for curve in curves for key in ("y", "low", "high") for y in numbers(curve.get(key))]
+    values.append(number(figure.get("level")))
+    floored = figure.get("level") is None  # an error of 0 is shown, a budget of 0 is not there yet
+    lowest = FLOOR if any(y > 1e3 * FLOOR for y in values) else 0.0
+    known = [max(y, lowest) for y in values if math.isfinite(y) and y > 0] or [1.0]
+    low, high = math.log10(min(known)), math.log10(max(known))
+    half = max(high - low, 1.0) / 2 * 1.1
+    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    plot.set_yscale("log")
+    plot.set_ylim(10**scale.low, 10**scale.high)
+    ticks = scale.ticks()
+    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_yticks([], minor=True)
+
+    def shift(y: float) -> float:
+        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
+
+    return shift
+
+
+def _as_it_is(y: float) -> float:
+    return y

@@ -1,0 +1,98 @@
+"""Names in checks and figures that nobody has, and measures that nobody takes: found before time 0."""
+
+from collections.abc import Mapping, Sequence
+
+from netsim.errors import ScenarioError
+from scenarios.reproduction.relations import Place, other_of
+from scenarios.schema import Scenario
+from scenarios.schema.checks import AtEnd, CheckSpec, OptimumIsZero, Quantity, Verdict
+from scenarios.schema.reproduction import AXES, CURVES, FigureSpec
+
+ENDS = (
+    "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error", "epsilon_exact",
+    "epsilon_audited", "epsilon_claimed", "vacuous_from", "slope",
+)  # fmt: skip
+COSTS = ("rounds_to", "activations_to", "plf_to", "messages_to", "bytes_to", "time_to")
+
+
+def check_names(scenario: Scenario, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, object]]) -> None:
+    """A `ScenarioError` for an algorithm or a variant that does not exist, for a measure that the runs do not take,
+    and for a figure whose axes do not go together. `variants` are the scenarios that run ("": the scenario itself);
+    `fields` is what each of the variants sets."""
+    if scenario.reproduces is not None:
+        for index, check in enumerate(scenario.reproduces.checks):
+            _check(check, f"reproduces.checks[{index}]", variants)
+    for index, figure in enumerate(scenario.figures):
+        _figure(figure, f"figures[{index}]", variants, fields)
+
+
+def check_alone(scenario: Scenario) -> None:
+    """The same for a scenario that runs by itself; one with variants is several runs, and refused."""
+    for name in ("variants", "grid"):
+        if getattr(scenario, name):
+            why = "several runs: `scenarios.study.run_study` runs them"
+            raise ScenarioError(name, getattr(scenario, name), why, "no variants and no grid")
+    check_names(scenario, {"": scenario}, ())
+
+
+def _check(check: CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:
+    if check.variant is not None:
+        _variant(check.variant, f"{where}.variant", variants)
+    for variant in variants if check.variant is None else [check.variant]:
+        if isinstance(check, OptimumIsZero):
+            continue
+        _algorithm(check.of, f"{where}.of", variants[variant])
+        _asked(check, f"{where}.measure", variants[variant])
+        if isinstance(check, Quantity) and (other := other_of(check, variant)) is not None:
+            relation = "below_of" if check.below_of is not None else "above_of"
+            _other(check, other, variant, f"{where}.{relation}", variants)
+
+
+def _other(check: Quantity, other: Place, variant: str, where: str, variants: Mapping[str, Scenario]) -> None:
+    _variant(other.variant, where, variants)
+    _algorithm(other.of, where, variants[other.variant])
+    if check.variant is not None and other == Place(variant, check.of):
+        raise ScenarioError(where, str(other), "compared with itself", "another algorithm, or another variant")
+
+
+def _asked(check: CheckSpec, where: str, scenario: Scenario) -> None:
+    """Whether the runs measure what a check is about."""
+    audited = isinstance(check, AtEnd) and check.measure in ("epsilon_exact", "epsilon_audited")
+    if (audited or isinstance(check, Verdict)) and scenario.audit is None:
+        raise ScenarioError(where, check.measure, "the scenario asks for no audit", "audit: {…}")
+    if isinstance(check, AtEnd) and check.measure == "gradient_error" and not scenario.attacks.gradients:
+        raise ScenarioError(where, check.measure, "no gradients are inferred", "attacks: {gradients: true}")
+
+
+def _figure(
+    figure: FigureSpec, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, object]]
+) -> None:
+    for index, name in enumerate(figure.variants):
+        _variant(name, f"{where}.variants[{index}]", variants)
+    for index, name in enumerate(figure.algorithms):
+        for variant in figure.variants or variants:
+            _algorithm(name, f"{where}.algorithms[{index}]", variants[variant])
+    if figure.x in AXES:
+        if figure.y not in CURVES:
+            raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(CURVES))
+        return
+    if not any(figure.x in one for one in fields):
+        allowed = ", ".join(dict.fromkeys([*AXES, *(path for one in fields for path in one)]))
+        raise ScenarioError(f"{where}.x", figure.x, "neither an axis nor a field that a variant sets", allowed)
+    if figure.y not in ENDS + COSTS:
+        raise ScenarioError(f"{where}.y", figure.y, f"no number over {figure.x}", ", ".join(ENDS + COSTS))
+    if (figure.y in COSTS) != (figure.accuracy is not None):
+        problem = "needed for what it takes to get there" if figure.y in COSTS else "goes with what it takes to it"
+        raise ScenarioError(f"{where}.accuracy", figure.accuracy, problem, ", ".join(COSTS))
+
+
+def _variant(name: str, where: str, variants: Mapping[str, Scenario]) -> None:
+    if name not in variants:
+        names = ", ".join(variant for variant in variants if variant) or "none: the scenario has no variants"
+        raise ScenarioError(where, name, "no such variant", names)
+
+
+def _algorithm(name: str, where: str, scenario: Scenario) -> None:
+    names = [spec.name for spec in scenario.algorithms]
+    if name not in names:
+        raise ScenarioError(where, name, "no such algorithm", ", ".join(names))

@@ -1,0 +1,259 @@
+"""Whether a paper's figure was reproduced: the checks, what stands in their way, and one word.
+
+The first that applies, "not finished" before all others where the run was interrupted:
+
+1. a check fails that nothing stands in the way of: **differs**, with the number found;
+2. something stands in the way of a check, or the budget is vacuous: **cannot be reproduced**, with the reason;
+3. the paper leaves parameters out: **agrees in shape**;
+4. else **agrees**.
+
+In the way of a check are: a variant that failed or whose data are not here; a number that the results do not have, or
+enclose too loosely; for what is about convergence, an optimum at the starting point and a run that diverged; for what
+is about the claimed ε, a condition of the formula that fails. What a check itself expects (`diverged: true`) is in
+nobody's way.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios.report.formats import part, show
+from scenarios.reproduction import measures
+from scenarios.reproduction.relations import FAILS, HOLDS, OPEN, Place, compare, other_of, quantity, relation
+from scenarios.reproduction.series import NotMeasuredError, conditions, entry_of
+from scenarios.schema.checks import (
+    AtEnd,
+    CheckSpec,
+    ClaimedAfter,
+    CostTo,
+    ErrorAfter,
+    Fact,
+    OptimumIsZero,
+    Quantity,
+    Slope,
+    VacuousFrom,
+    Verdict,
+)
+from scenarios.schema.reproduction import ReproducesSpec
+
+Result = Mapping[str, Any]
+AGREES, SHAPE, DIFFERS, CANNOT, UNFINISHED = (
+    "agrees", "agrees in shape", "differs", "cannot be reproduced", "not finished",
+)  # fmt: skip
+BLOCKED = "cannot be checked"
+ZERO = "the optimum is x* = 0, where every agent starts: the experiment is degenerate"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A variant's results ("" where there are none), or why there are none in `error`."""
+
+    variant: str
+    results: Result
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A check in one variant."""
+
+    variant: str
+    result: str
+    found: str = ""
+    reason: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return {"variant": self.variant, "result": self.result, "found": self.found, "reason": self.reason}
+
+
+@dataclass
+class _Judge:
+    spec: ReproducesSpec
+    runs: dict[str, Ran]
+    expected: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+
+    # ── what is in the way ──────────────────────────────────────────────────────────────────────────
+    def expect(self) -> None:
+        """Note what checks themselves expect to go wrong."""
+        for check in self.spec.checks:
+            for variant in self.variants(check):
+                if isinstance(check, Fact) and check.equals:
+                    self.expected.add((check.measure, variant, check.of))
+                if isinstance(check, OptimumIsZero) and check.equals:
+                    self.expected.add((check.measure, variant, ""))
+                if isinstance(check, VacuousFrom):
+                    self.expected.add(("vacuous", variant, check.of))
+
+    def variants(self, check: CheckSpec) -> list[str]:
+        return list(self.runs) if check.variant is None else [check.variant]
+
+    def entry(self, place: Place) -> Result:
+        ran = self.runs[place.variant]
+        if ran.error is not None:
+            where = f"variant {place.variant}: " if place.variant else ""
+            raise NotMeasuredError(f"{where}{ran.error}")
+        return entry_of(ran.results, place.of)
+
+    def sound(self, check: Quantity, place: Place) -> Result:
+        """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
+        entry = self.entry(place)
+        converges = isinstance(check, ErrorAfter | CostTo | Slope) or (
+            isinstance(check, AtEnd) and check.measure.startswith("final_")
+        )
+        if converges:
+            self.not_degenerate(place.variant)
+            if self.unexpected("diverged", place) and measures.diverged(entry):
+                raise NotMeasuredError(f"{place} diverges at these parameters")
+        if isinstance(check, ClaimedAfter | VacuousFrom) and measures.claim_undefined(entry):
+            raise NotMeasuredError(f"the claim of {place} is undefined: {conditions(entry)}")
+        return entry
+
+    def not_degenerate(self, variant: str) -> None:
+        zero = part(self.runs[variant].results, "problem").get("optimum_is_zero")
+        if zero and self.unexpected("optimum_is_zero", Place(variant, "")):
+            raise NotMeasuredError(ZERO + (f" ({variant})" if variant else ""))
+
+    def unexpected(self, what: str, place: Place) -> bool:
+        return (what, place.variant, place.of) not in self.expected
+
+    # ── checks ──────────────────────────────────────────────────────────────────────────────────────
+    def answer(self, check: CheckSpec, variant: str) -> Answer:
+        try:
+            match check:
+                case Verdict():
+                    return self.verdict(check, variant)
+                case Fact():
+                    return self.fact(check, Place(variant, check.of))
+                case OptimumIsZero():
+                    return self.zero(check, variant)
+                case _:
+                    return self.number(check, variant)
+        except NotMeasuredError as why:
+            return Answer(variant, BLOCKED, reason=str(why))
+
+    def number(self, check: Quantity, variant: str) -> Answer:
+        found = measures.measured(check, self.sound(check, Place(variant, check.of)))
+        whose = other_of(check, variant)
+        other = None if whose is None else measures.measured(check, self.sound(check, whose))
+        result = compare(check, found, other)
+        text = str(found) + ("" if other is None else f", against {other}")
+        if result == OPEN:
+            why = f"{quantity(check)} of {Place(variant, check.of)} is {text}: undecided"
+            return Answer(variant, BLOCKED, text, why)
+        return Answer(variant, result, text)
+
+    def verdict(self, check: Verdict, variant: str) -> Answer:
+        audit = part(self.entry(Place(variant, check.of)), "audit")
+        found = audit.get("verdict")
+        if found is None:
+            why = audit.get("refused") or "there is no verdict"
+            raise NotMeasuredError(f"{Place(variant, check.of)} was not audited: {why}")
+        allowed = check.equals if isinstance(check.equals, list) else [check.equals]
+        return Answer(variant, HOLDS if found in allowed else FAILS, str(found))
+
+    def fact(self, check: Fact, place: Place) -> Answer:
+        entry = self.entry(place)
+        if check.measure == "diverged":
+            found, why = measures.diverged(entry), f"{place} diverges at these parameters"
+            text = "diverges" if found else "does not diverge"
+        else:
+            found, why = measures.claim_undefined(entry), f"the claim of {place} is undefined: {conditions(entry)}"
+            text = "undefined" if found else "defined"
+        if found and not check.equals:
+            return Answer(place.variant, BLOCKED, text, why)
+        return Answer(place.variant, HOLDS if found == check.equals else FAILS, text)
+
+    def zero(self, check: OptimumIsZero, variant: str) -> Answer:
+        ran = self.runs[variant]
+        if ran.error is not None or "problem" not in ran.results:
+            raise NotMeasuredError(ran.error or "the problem was not solved")
+        found = bool(part(ran.results, "problem").get("optimum_is_zero"))
+        if found and not check.equals:
+            return Answer(variant, BLOCKED, "x* = 0", ZERO)
+        return Answer(variant, HOLDS if found == check.equals else FAILS, "x* = 0" if found else "x* ≠ 0")
+
+    # ── the budget ──────────────────────────────────────────────────────────────────────────────────
+    def vacuous(self) -> list[str]:
+        """Algorithms of the checks whose claimed ε is above the stated bound at the end."""
+        level = self.spec.vacuous_above
+        if level is None:
+            return []
+        checks = (check for check in self.spec.checks if not isinstance(check, OptimumIsZero))
+        places = dict.fromkeys(Place(variant, check.of) for check in checks for variant in self.variants(check))
+        found = (self._vacuous(place, level) for place in places if self.unexpected("vacuous", place))
+        return [line for line in found if line]
+
+    def _vacuous(self, place: Place, level: float) -> str:
+        try:
+            entry = self.entry(place)
+            epsilon, start = measures.claimed(entry), measures.vacuous_from(entry, level)
+        except NotMeasuredError:  # claims no number
+            return ""
+        if epsilon <= level:
+            return ""
+        counted = "round" if part(entry, "budget")["unit"] == "rounds" else "activation of one agent"
+        return (
+            f"the budget of {place} is vacuous: the claimed ε is {show(epsilon)}, above {show(level)} from "
+            f"{counted} {start} on"
+        )
+
+
+def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool) -> dict[str, Any]:
+    """The outcome as plain data: `outcome`, a `sentence`, `reasons`, and every check with what was found."""
+    judge = _Judge(spec, {ran.variant: ran for ran in runs})
+    judge.expect()
+    checks = [(check, [judge.answer(check, v) for v in judge.variants(check)]) for check in spec.checks]
+    reasons = [*judge.vacuous(), *(a.reason for _, answers in checks for a in answers if a.result == BLOCKED)]
+    failed = [(check, a) for check, answers in checks for a in answers if a.result == FAILS]
+    outcome = DIFFERS if failed else CANNOT if reasons else SHAPE if spec.missing else AGREES
+    outcome = outcome if finished else UNFINISHED
+    reasons = list(dict.fromkeys(reasons))
+    return {
+        "paper": spec.paper,
+        "item": spec.item,
+        "shows": spec.shows,
+        "missing": list(spec.missing),
+        "outcome": outcome,
+        "sentence": _sentence(outcome, spec, failed, reasons),
+        "reasons": reasons,
+        "checks": [
+            {"says": check.says, "asks": asks(check), "answers": [a.as_json() for a in answers]}
+            for check, answers in checks
+        ],
+    }
+
+
+def asks(check: CheckSpec) -> str:
+    """A check in words."""
+    where = f" in {check.variant}" if check.variant else ""
+    match check:
+        case OptimumIsZero():
+            return f"optimum{where} {'is' if check.equals else 'is not'} zero"
+        case Fact(measure="diverged"):
+            return f"{check.of}{where} {'diverges' if check.equals else 'does not diverge'}"
+        case Fact():
+            return f"claim of {check.of}{where} is {'undefined' if check.equals else 'defined'}"
+        case Verdict():
+            words = check.equals if isinstance(check.equals, list) else [check.equals]
+            return f"verdict on {check.of}{where}: {' or '.join(words)}"
+        case _:
+            return f"{quantity(check)} of {check.of}{where} {relation(check)}"
+
+
+def _sentence(
+    outcome: str, spec: ReproducesSpec, failed: Sequence[tuple[CheckSpec, Answer]], reasons: list[str]
+) -> str:
+    unprinted = f"The paper does not print: {'; '.join(spec.missing)}." if spec.missing else ""
+    if outcome == UNFINISHED:
+        return "The run was not finished."
+    if outcome == DIFFERS:
+        check, answer = failed[0]
+        where = f" ({answer.variant})" if answer.variant and not check.variant else ""
+        more = f" {len(failed) - 1} more of the checks do not hold." if len(failed) > 1 else ""
+        caution = f" {unprinted} The values chosen here may be why." if unprinted else ""
+        return f"Asked: {asks(check)}{where}; found: {answer.found}.{more}{caution}"
+    if outcome == CANNOT:
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        return f"{reasons[0][0].upper()}{reasons[0][1:]}{more}."
+    count = len(spec.checks)
+    return f"{'All ' if count > 1 else ''}{count} check{'s hold' if count > 1 else ' holds'}. {unprinted}".strip()

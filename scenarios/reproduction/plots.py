@@ -1,0 +1,145 @@
+"""What the figures of a scenario draw, as plain data: curves of x and y, or one point for each variant."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scenarios.report.formats import number
+from scenarios.reproduction import measures
+from scenarios.reproduction.outcome import Ran
+from scenarios.reproduction.relations import NAMES
+from scenarios.reproduction.series import NotMeasuredError, curve, entry_of
+from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, Quantity, Slope, VacuousFrom
+from scenarios.schema.reproduction import AXES, CURVES, FigureSpec
+
+WORDS = NAMES | {
+    "relative_error": "relative error",
+    "consensus_error": "consensus error",
+    "gap": "gap",
+    "accuracy": "accuracy",
+    "epsilon_claimed": "claimed ε",
+    "vacuous_from": "claimed ε is vacuous from",
+    "slope": "decades of the error",
+    "plf": "PLF: activations of one agent",
+    "bytes": "bytes",
+    "time": "virtual seconds",
+}
+
+
+def figures(
+    specs: Sequence[FigureSpec], runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]], level: float
+) -> list[dict[str, Any]]:
+    """Every figure's `curves` with `label`, `x`, `y`, `low`, `high`, its axes in words, and what is `absent`.
+
+    A claimed ε above `level` is vacuous: curves of it say from where on (`vacuous_from`, None where it never is).
+    """
+    return [_figure(spec, runs, fields, level) for spec in specs]
+
+
+def _figure(
+    spec: FigureSpec, runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]], level: float
+) -> dict[str, Any]:
+    chosen = [ran for ran in runs if not spec.variants or ran.variant in spec.variants]
+    over_axis = spec.x in AXES
+    curves, absent = _curves(spec, chosen) if over_axis else _points(spec, chosen, fields)
+    curves = _merged(curves, len(chosen)) if over_axis else curves
+    budgets = over_axis and spec.y == "epsilon_claimed"
+    for one in curves if budgets else ():
+        entry = next(ran.results for ran in chosen if ran.variant == one["variant"])
+        start = measures.vacuous_from(entry_of(entry, one["algorithm"]), level)
+        one["vacuous_from"] = start.low if start.known else None
+    return {
+        "title": spec.title,
+        "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
+        "y": _words(spec),
+        "log": spec.log,
+        "points": not over_axis,
+        "level": level if budgets else None,
+        "curves": curves,
+        "absent": list(dict.fromkeys(absent)),
+    }
+
+
+def _words(spec: FigureSpec) -> str:
+    if spec.accuracy is not None:
+        what = spec.y.removesuffix("_to")
+        return f"{'PLF' if what == 'plf' else what} to an error of {spec.accuracy:g}"
+    return WORDS[spec.y]
+
+
+def _names(spec: FigureSpec, ran: Ran) -> list[str]:
+    names = [entry["name"] for entry in ran.results.get("algorithms", [])]
+    return [name for name in names if not spec.algorithms or name in spec.algorithms]
+
+
+def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[dict[str, Any]], list[str]]:
+    curves: list[dict[str, Any]] = []
+    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    assert spec.y in CURVES
+    for ran in runs:
+        for name in _names(spec, ran):
+            try:
+                points = curve(entry_of(ran.results, name), spec.y, spec.x)
+            except NotMeasuredError as why:
+                absent.append(str(why))
+                continue
+            label = ", ".join(filter(None, [name, ran.variant]))
+            shown = {"label": label, "algorithm": name, "variant": ran.variant}
+            curves.append(shown | {key: list(getattr(points, key)) for key in ("x", "y", "low", "high")})
+    return curves, absent
+
+
+def _merged(curves: Sequence[dict[str, Any]], variants: int) -> list[dict[str, Any]]:
+    """One curve for variants that make no difference to an algorithm; without a variant's name if none does."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in curves:
+        groups.setdefault(repr([one[key] for key in ("algorithm", "x", "y", "low", "high")]), []).append(one)
+    return [_joined(group, len(group) == variants) for group in groups.values()]
+
+
+def _joined(group: Sequence[dict[str, Any]], everywhere: bool) -> dict[str, Any]:
+    names = [one["variant"] for one in group if one["variant"]]
+    return group[0] | {"label": ", ".join([group[0]["algorithm"], *([] if everywhere and len(names) > 1 else names)])}
+
+
+def _points(
+    spec: FigureSpec, runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
+    found: dict[str, dict[str, Any]] = {}
+    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    for ran in runs:
+        own = fields[ran.variant]
+        if spec.x not in own:
+            continue
+        rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path != spec.x)
+        for name in _names(spec, ran):
+            label = f"{name}, {rest}" if rest else name
+            try:
+                value = _number(spec, entry_of(ran.results, name))
+            except NotMeasuredError as why:
+                absent.append(f"{ran.variant}: {why}")
+                continue
+            one = found.setdefault(
+                label, {"label": label, "algorithm": name, "variant": "", "x": [], "y": [], "low": [], "high": []}
+            )
+            for key, entry in (("x", own[spec.x]), ("y", value.high), ("low", value.low), ("high", value.high)):
+                one[key].append(entry)
+    return [_sorted(one) for one in found.values()], absent
+
+
+def _sorted(one: dict[str, Any]) -> dict[str, Any]:
+    order = sorted(range(len(one["x"])), key=lambda k: (number(one["x"][k]), str(one["x"][k])))
+    return one | {key: [one[key][k] for k in order] for key in ("x", "y", "low", "high")}
+
+
+def _number(spec: FigureSpec, entry: Mapping[str, Any]) -> measures.Found:
+    return measures.measured(_as_check(spec), entry)
+
+
+def _as_check(spec: FigureSpec) -> Quantity:
+    """The measure of a figure as a check's; what it is compared with plays no part."""
+    said: dict[str, Any] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
+    if spec.accuracy is not None:
+        return CostTo.model_validate(said | {"accuracy": spec.accuracy})
+    models: dict[str, type[Quantity]] = {"epsilon_claimed": ClaimedAfter, "vacuous_from": VacuousFrom, "slope": Slope}
+    return models.get(spec.y, AtEnd).model_validate(said)

@@ -1,0 +1,170 @@
+"""The variants of a scenario: the base file with some fields replaced, each validated as a whole."""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, cast
+
+from netsim.errors import ScenarioError
+from scenarios.loader import Key, Located, keys_of, validated
+from scenarios.schema import Scenario
+from scenarios.schema.reproduction import VARIANT_NAME
+
+OWN = ("name", "variants", "grid", "figures", "reproduces")
+"""What belongs to all variants together."""
+Entry = tuple[str, Any, int | None]
+"""A dotted field, its value, and the line where the file says so."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario of its own: `fields` says what it replaced in the base, by dotted path."""
+
+    name: str
+    fields: Mapping[str, Any]
+    located: Located
+
+    def named(self, error: ScenarioError) -> ScenarioError:
+        """The same error, with the file's line and this variant's name."""
+        return _named(self.name, self.located.locate(error))
+
+
+def has_variants(scenario: Scenario) -> bool:
+    """Whether a scenario is several runs."""
+    return bool(scenario.variants or scenario.grid)
+
+
+def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
+    """Every variant in the file's order, the grid's last field fastest; none where the scenario has none.
+
+    You get a `ScenarioError` for a path that leads nowhere, for a name used twice, and for a variant that does not
+    fit the schema; it names the variant, its field, and the line where the value was said.
+    """
+    located = source if isinstance(source, Located) else Located(source, "", source.model_dump(exclude_unset=True))
+    if not has_variants(located.scenario):
+        return ()
+    found: list[Variant] = []
+    for name, entries, line in _points(located):
+        if any(name == other.name for other in found):
+            twice = ScenarioError("variants", name, "two variants of this name", "names of their own")
+            raise _at(located, line, twice)
+        found.append(_variant(located, name, entries))
+    return tuple(found)
+
+
+# ── which there are ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _points(located: Located) -> Iterator[tuple[str, list[Entry], int | None]]:
+    """Name, replaced fields and line of every variant: each of the list at each point of the grid."""
+    scenario, tree = located.scenario, located.tree
+    named: list[tuple[str, list[Entry], int | None]] = [("", [], _line_of(tree, "grid"))]
+    if scenario.variants:
+        written = tree["variants"]
+        named = [
+            (one.name, _entries(one.set, written[k]["set"]), _line_of(written, k))
+            for k, one in enumerate(scenario.variants)
+        ]
+    axes = [[(path, one, _line_of(tree["grid"], path)) for one in values] for path, values in scenario.grid.items()]
+    for name, entries, line in named:
+        for point in product(*axes):
+            parts = [name] * bool(name) + [_label(path, value) for path, value, _ in point]
+            yield "-".join(parts), [*entries, *point], line
+
+
+def _entries(plain: Mapping[str, Any], written: Any) -> list[Entry]:
+    return [(path, value, _line_of(written, path)) for path, value in plain.items()]
+
+
+def _label(path: str, value: Any) -> str:
+    """A value of the grid in a variant's name: the field's last word and the value, or what kind of thing it is."""
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, Any]", value)
+        value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
+    word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
+    named = [key for key in keys_of(path) if isinstance(key, str)]
+    text = re.sub(r"[^a-z0-9.]+", "-", f"{named[-1]}-{word}".lower()).strip("-.")
+    return text if re.match(VARIANT_NAME, text) else "value"
+
+
+# ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
+    tree = copy.deepcopy(base.tree)
+    for key in ("variants", "grid"):
+        tree.pop(key, None)
+    for path, value, line in entries:
+        try:
+            _put(tree, path, value, line)
+        except ScenarioError as error:
+            raise _at(base, line, _named(name, error)) from None
+    scenario = base.scenario
+    tree["title"] = f"{scenario.title or scenario.name}: {name}"
+    try:
+        located = validated(tree, base.file)
+    except ScenarioError as error:
+        error = error if base.file else replace(error, file=None, line=None)
+        raise _named(name, error) from None
+    return Variant(name, {path: value for path, value, _ in entries}, located)
+
+
+def _put(tree: Any, path: str, value: Any, line: int | None) -> None:
+    """Replace the field at a dotted path, as though it stood at that line of the file; new mappings where none is."""
+    keys = keys_of(path)
+    if not keys or isinstance(keys[0], int):
+        raise ScenarioError(path or "set", value, "no path of a field", "such as topology.agents, algorithms[0].step")
+    if keys[0] in OWN:
+        raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(OWN)}")
+    node = tree
+    for depth, key in enumerate(keys[:-1]):
+        if isinstance(key, str) and isinstance(node, Mapping) and key not in node:
+            _set(node, key, {}, line)
+        node = _inside(node, key, path, keys[: depth + 1], value)
+    _inside(node, keys[-1], path, keys, value, new=True)
+    _set(node, keys[-1], copy.deepcopy(value), line)
+
+
+def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new: bool = False) -> Any:
+    """What is at a key; `new`: it need not be there."""
+    where = ".".join(map(str, keys))
+    if isinstance(node, list):
+        length = len(cast("list[Any]", node))
+        if isinstance(key, int) and key < length:
+            return cast("list[Any]", node)[key]
+        raise ScenarioError(path, value, f"{where} is no entry of the list", f"0 … {length - 1}")
+    if isinstance(node, Mapping) and isinstance(key, str):
+        return cast("Mapping[str, Any]", node).get(key) if new else cast("Mapping[str, Any]", node)[key]
+    raise ScenarioError(path, value, f"there is nothing inside of which {where} could be", "a path in the file")
+
+
+def _set(node: Any, key: Key, value: Any, line: int | None) -> None:
+    node[key] = value
+    lines: Any = getattr(node, "lc", None)
+    if lines is None or line is None:
+        return
+    if isinstance(key, int):
+        lines.data[key] = [line - 1, 0]
+    else:
+        lines.add_kv_line_col(key, [line - 1, 0, line - 1, 0])
+
+
+# ── where it stands ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _line_of(node: Any, key: Key) -> int | None:
+    """1-based line of a key in the file; None where there is no file."""
+    try:
+        return int(node.lc.data[key][0]) + 1
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return None
+
+
+def _named(name: str, error: ScenarioError) -> ScenarioError:
+    return replace(error, field=f"variant {name}: {error.field}")
+
+
+def _at(located: Located, line: int | None, error: ScenarioError) -> ScenarioError:
+    return error if line is None or not located.file else replace(error, file=located.file, line=line)

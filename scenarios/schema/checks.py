@@ -1,0 +1,142 @@
+"""What a paper shows, as checks that results decide: a measure of an algorithm, and what it is compared with."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from scenarios.schema.base import Count, Index, Model, NonNegative, Positive
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Words = Annotated[str, Field(min_length=1)]
+VERDICTS = Literal["unprotected", "refuted", "undefined", "vacuous", "underpowered", "consistent"]
+
+
+class Other(Model):
+    """An algorithm that another one is compared with: `of` another name, or in another `variant`, or both."""
+
+    of: Words | None = None
+    variant: Words | None = None
+
+    @model_validator(mode="after")
+    def _says_which(self) -> "Other":
+        if self.of is None and self.variant is None:
+            raise ValueError("name another algorithm (of), another variant, or both")
+        return self
+
+
+class Check(Model):
+    """`says`: what the paper says, in words. Without a `variant` it must hold in every one."""
+
+    says: Words
+    variant: Words | None = None
+
+
+class Quantity(Check):
+    """A number of the algorithm `of`, and its bounds.
+
+    `above` and `below` are strict. `equals`: at most `within` away, as a share of the number given (an absolute
+    distance where that is 0). `below_of`, `above_of`: smaller or larger than the other's, by the factor `by` at
+    least.
+    """
+
+    of: Words
+    above: Finite | None = None
+    below: Finite | None = None
+    equals: Finite | None = None
+    within: NonNegative = 0.05
+    below_of: Words | Other | None = None
+    above_of: Words | Other | None = None
+    by: Positive = 1.0
+
+    @model_validator(mode="after")
+    def _is_compared(self) -> "Quantity":
+        relations = ("above", "below", "equals", "below_of", "above_of")
+        given = {name for name in relations if getattr(self, name) is not None}
+        if len(given) != 1 and given != {"above", "below"}:
+            raise ValueError("needs one of above, below, equals, below_of, above_of; or above and below together")
+        for name, users in (("within", {"equals"}), ("by", {"below_of", "above_of"})):
+            if getattr(self, name) != type(self).model_fields[name].default and not given & users:
+                raise ValueError(f"{name} goes with {' or '.join(sorted(users))}")
+        return self
+
+
+class AtEnd(Quantity):
+    """A number at the end of the run: the median over replicas of the relative error, the consensus error, the gap
+    f(x̄) − f*, or the accuracy; the median error of inferred gradients; ε by the audit."""
+
+    measure: Literal[
+        "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error",
+        "epsilon_exact", "epsilon_audited",
+    ]  # fmt: skip
+
+
+class ErrorAfter(Quantity):
+    """The relative error after `after` rounds, or activations of a walk."""
+
+    measure: Literal["error_after"]
+    after: Count
+
+
+class CostTo(Quantity):
+    """What it takes until the relative error is at most `accuracy`, and stays so until the end of the run. PLF: the
+    largest number of activations of one agent. A run that ends before gives a lower bound, its own length."""
+
+    measure: Literal["rounds_to", "activations_to", "plf_to", "messages_to", "bytes_to", "time_to"]
+    accuracy: Positive
+
+
+class Slope(Quantity):
+    """Decades by which the relative error changes per round (or activation), negative where it falls: the
+    least-squares line through log₁₀ of the curve, from `start` to `end`, or to where the error is first below
+    `floor`."""
+
+    measure: Literal["slope"]
+    start: Index = 0
+    end: Count | None = None
+    floor: Positive = 1e-12
+
+
+class ClaimedAfter(Quantity):
+    """ε as the paper's formula claims it `after` so many rounds (or activations of one agent, PLF); at the end of the
+    run where that is not said."""
+
+    measure: Literal["epsilon_claimed"]
+    after: Count | None = None
+
+
+class VacuousFrom(Quantity):
+    """The first round (or PLF) after which the claimed ε is above `epsilon`; more than the run's length where it
+    never is."""
+
+    measure: Literal["vacuous_from"]
+    epsilon: Positive = 20.0
+
+
+class Verdict(Check):
+    """The verdict of the audit of `of` is one of these."""
+
+    measure: Literal["verdict"]
+    of: Words
+    equals: VERDICTS | Annotated[list[VERDICTS], Field(min_length=1)]
+
+
+class Fact(Check):
+    """`diverged`: the error of `of` is not finite, or larger at the end than a thousand times its first value.
+    `claim_undefined`: a condition of the paper's formula fails, so that it claims no ε."""
+
+    measure: Literal["diverged", "claim_undefined"]
+    of: Words
+    equals: bool = True
+
+
+class OptimumIsZero(Check):
+    """Whether the problem's solution is the starting point x = 0: then convergence says nothing."""
+
+    measure: Literal["optimum_is_zero"]
+    equals: bool = True
+
+
+CheckSpec = Annotated[
+    AtEnd | ErrorAfter | CostTo | Slope | ClaimedAfter | VacuousFrom | Verdict | Fact | OptimumIsZero,
+    Field(discriminator="measure"),
+]

@@ -1,0 +1,61 @@
+"""Variants of a scenario, the figures drawn over them, and which figure or table of a paper they reproduce."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from scenarios.schema.base import Model, Positive
+from scenarios.schema.checks import CheckSpec, Words
+
+VARIANT_NAME = r"^[a-z0-9][a-z0-9.-]*$"
+CURVES = ("relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed")
+AXES = ("rounds", "activations", "plf", "messages", "bytes", "time")
+
+
+class VariantSpec(Model):
+    """The scenario with some fields replaced, each by its dotted path: `topology.agents`, `algorithms[0].step`. It is
+    checked as a whole, and has a results folder of its own, named `name`."""
+
+    name: Annotated[str, Field(pattern=VARIANT_NAME)]
+    set: Annotated[dict[str, Any], Field(min_length=1)]
+
+
+class FigureSpec(Model):
+    """A plot of the report.
+
+    With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `bytes`, `time`): a curve for each algorithm and
+    variant, of `relative_error`, `consensus_error`, `gap`, `accuracy` or `epsilon_claimed`. With `x` a field that the
+    variants set (`topology.agents`): a marker for each variant, of a number at the end of the run or of what it takes
+    to an `accuracy` (`plf_to` and its like). `x_label`: x in words. `log`: whether y is drawn on a logarithmic axis.
+    Without `algorithms` or `variants` all are drawn.
+    """
+
+    title: str = ""
+    x: Words = "rounds"
+    x_label: str = ""
+    y: Literal[
+        "relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed",
+        "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error",
+        "epsilon_exact", "epsilon_audited", "vacuous_from", "slope",
+        "rounds_to", "activations_to", "plf_to", "messages_to", "bytes_to", "time_to",
+    ] = "relative_error"  # fmt: skip
+    accuracy: Positive | None = None
+    log: bool = True
+    algorithms: list[Words] = []
+    variants: list[Words] = []
+
+
+class ReproducesSpec(Model):
+    """Which `item` (figure or table) of which `paper`, what it `shows` in a sentence, and the checks that decide it.
+
+    `missing`: parameters that the paper does not print and the scenario had to choose; with any, the outcome is at
+    most "agrees in shape". `vacuous_above`: where the claimed ε of an algorithm of the checks is above this at the
+    end of its run, the outcome is "cannot be reproduced".
+    """
+
+    paper: Words
+    item: Words
+    shows: Words
+    missing: list[Words] = []
+    vacuous_above: Positive | None = None
+    checks: Annotated[list[CheckSpec], Field(min_length=1)]

@@ -1,0 +1,210 @@
+"""Audits of releases with every mechanism: formulas where they are exact, bounds that stay bounds."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from attacks.audit.explain import explain
+from attacks.audit.verdict import Verdict
+from netsim.algorithms import Algorithm
+from netsim.errors import PrivacyError
+from netsim.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    UniformLaplace,
+    UniformModulo,
+)
+from scenarios.runner import worlds
+from tests.attacks.auditing import claim_of, judged, quadratic_world
+
+SHIFT = 1 / 8
+"""Between the gradients of the two worlds at 0, in each of four coordinates: −1/4 and −3/8, or −1/4 and −1/8."""
+
+
+@dataclass(frozen=True)
+class Releases(Algorithm):
+    """Sends its gradient at 0, times `factor` and rounded if that is not 1, once with each mechanism."""
+
+    mechanisms: tuple
+    factor: float = 1.0
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        value = gradient if self.factor == 1 else np.rint(gradient * self.factor)
+        for mechanism in self.mechanisms:
+            made = mechanism(gradient) if isinstance(mechanism, type(lambda: 0)) else mechanism
+            node.broadcast(x=node.privatize(value, made))
+        node.estimate(gradient)
+
+
+def found(*mechanisms, epsilon=2.0, delta=0.0, factor=1.0, trials=400):
+    simulation, pair = quadratic_world(Releases(mechanisms, factor))
+    return judged(simulation, pair, claim_of(epsilon, delta), attack=None, trials=trials)
+
+
+def costs(*mechanisms, factor=1.0):
+    """(releases,), the same in every transcript."""
+    simulation, pair = quadratic_world(Releases(mechanisms, factor))
+    sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
+    explained = explain(sample, pair.agent, *pair.hypotheses)
+    np.testing.assert_array_equal(explained.cost, np.broadcast_to(explained.cost[:, :1], explained.cost.shape))
+    return explained.cost[:, 0]
+
+
+class TestPrices:
+    def test_by_hand(self):
+        """On a grid of 0.1 the gradients are −0.2 and −0.4 in three coordinates, −0.2 and −0.1 in one."""
+        mechanisms = (Laplace(0.5), Gaussian(0.5), UniformLaplace(-3.0, 0.5), DiscreteLaplace(0.5, 0.1))
+        np.testing.assert_allclose(costs(*mechanisms), [1.0, 4 * SHIFT**2 * 4, 1.0, (3 * 0.2 + 0.1) / 0.5])
+        np.testing.assert_allclose(costs(DiscreteGaussian(0.5, 0.1)), [3 * 0.4**2 + 0.2**2])
+        np.testing.assert_array_equal(costs(UniformModulo(2**53), factor=1000.0), [0.0])
+
+    def test_rounding_may_hide_a_difference_or_make_it_longer(self):
+        """−1/4 and −3/8 (−1/8) on a grid of 1, and on one that rounds them to −2/7 and −3/7 (−1/7)."""
+        np.testing.assert_array_equal(costs(DiscreteLaplace(0.1), DiscreteGaussian(0.1)), [0.0, 0.0])
+        assert costs(DiscreteLaplace(0.1, 1 / 7))[0] == pytest.approx(4 / 7 / 0.1)
+
+    def test_widths_that_are_data_are_shifts_of_the_other_end(self):
+        """ω = 3·gradient: the near ends differ by 1/8, the far ones by 4/8."""
+        assert costs(lambda g: UniformLaplace(3 * g, 0.5))[0] == pytest.approx(4 * 4 * SHIFT / 0.5)
+        assert costs(lambda g: UniformLaplace(-0.5 * g, 0.5))[0] == pytest.approx(4 * SHIFT / 0.5)
+
+    def test_mechanisms_that_the_worlds_do_not_share_have_no_price(self):
+        def own(law):
+            return lambda g: law(1.0 + abs(float(g[0, 0])))
+
+        def modulus(g):
+            return UniformModulo(1000 + int(abs(g[0, 0]) * 8))
+
+        laws = (Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian, lambda s: UniformLaplace(1.0, s))
+        assert np.isinf(costs(*(own(law) for law in laws))).all()
+        assert np.isinf(costs(modulus, factor=100.0)).all()
+        assert np.isinf(costs(lambda g: DiscreteLaplace(1.0, 0.1 + abs(float(g[0, 0]))))).all()
+
+
+class TestMixture:
+    @pytest.mark.parametrize("delta", [0.0, 1e-2])
+    @pytest.mark.parametrize("width", [0.0, 0.5, -4.0])
+    def test_a_bound_is_neither_a_formula_nor_a_lower_end(self, width, delta):
+        """The loss is at most ‖Δ‖₁/b = 2: a claim of that holds, and what is seen stays below it."""
+        audit = found(UniformLaplace(width, 0.25), epsilon=2.0, delta=delta, trials=2_000)
+        assert audit.judgement.verdict is Verdict.CONSISTENT
+        for exact in audit.exact:
+            assert not exact.by_formula
+            assert exact.passed
+            assert exact.epsilon.lower <= np.max(exact.losses) <= 2 + 1e-9
+            assert exact.epsilon.lower > 0.2
+        if width == -4.0:
+            assert max(exact.epsilon.estimate for exact in audit.exact) < 1.9, "the bound itself is not seen"
+
+    def test_half_the_claim_is_refuted_by_what_was_seen(self):
+        assert found(UniformLaplace(1.0, 0.25), epsilon=1.0, trials=2_000).judgement.verdict is Verdict.REFUTED
+
+    def test_equal_values_cost_nothing(self):
+        audit = found(lambda g: UniformLaplace(np.full_like(g, 2.0), 0.5), factor=1e-9)
+        assert all(exact.by_formula and exact.epsilon.estimate == 0 for exact in audit.exact)
+
+    def test_without_laplace_noise_what_the_other_world_cannot_release_tells(self):
+        """Uniform on intervals of length ½, shifted by ⅛ in each of four coordinates: 1 − ¾⁴ of the transcripts."""
+        audit = found(UniformLaplace(0.5, 0.0), trials=2_000)
+        assert audit.judgement.verdict is Verdict.UNPROTECTED
+        assert "never releases" in str(audit.uncovered)
+        for exact in audit.exact:
+            error = 6 * math.sqrt(0.25 / exact.losses.size)
+            assert exact.leaks == pytest.approx(1 - 0.75**4, abs=error)
+            np.testing.assert_allclose(exact.losses[np.isfinite(exact.losses)], 0.0, atol=1e-12)
+
+
+class TestModulo:
+    @pytest.mark.parametrize("delta", [0.0, 1e-2])
+    def test_a_share_costs_nothing_by_formula(self, delta):
+        audit = found(UniformModulo(2**40 + 1), epsilon=0.1, delta=delta, factor=1e6)
+        assert audit.judgement.verdict is Verdict.CONSISTENT
+        for exact in audit.exact:
+            assert exact.by_formula
+            assert exact.epsilon.estimate == 0
+            assert exact.uncovered is None
+            assert exact.passed
+
+    def test_beside_laplace_noise_the_formula_is_that_of_the_noise(self):
+        audit = found(UniformModulo(10_007), Laplace(100.0), epsilon=6.0, factor=1000.0)
+        for exact in audit.exact:
+            assert exact.by_formula
+            assert exact.epsilon.estimate == pytest.approx(4 * 125 / 100)
+
+    def test_another_modulus_tells_where_it_has_other_residues(self):
+        """Residues 0 … 9 of one world, 0 … 4 of the other: half of four coordinates' draws are above 4."""
+        audit = found(lambda g: UniformModulo(10 if g[0, 0] > -0.3 else 5), factor=1000.0)
+        zero = next(e for e in audit.exact if e.leaks > 0)
+        assert audit.judgement.verdict is Verdict.UNPROTECTED
+        assert zero.leaks == pytest.approx(1 - 0.5**4, abs=6 * math.sqrt(0.06 / zero.losses.size))
+
+    def test_a_mask_used_twice_is_noticed(self):
+        with pytest.raises(PrivacyError, match="noise law"):
+            found(Stuck(10_007), Stuck(10_007), factor=1000.0)
+        assert all(e.noise.passed for e in found(UniformModulo(10_007), UniformModulo(10_007), factor=1000.0).exact)
+
+
+class Stuck(UniformModulo):
+    """A pad that is used more than once."""
+
+    def release(self, value, rng):
+        return super().release(value, np.random.default_rng(5))
+
+
+class TestDiscrete:
+    def test_laplace_on_a_grid_is_priced_by_formula(self):
+        audit = found(DiscreteLaplace(0.5, 1 / 8), epsilon=1.0)
+        assert audit.judgement.verdict is Verdict.CONSISTENT
+        for exact in audit.exact:
+            assert exact.by_formula
+            assert exact.epsilon.estimate == pytest.approx(4 * SHIFT / 0.5)
+            assert exact.passed
+
+    def test_gaussian_on_a_grid_is_priced_by_its_losses(self):
+        """ε(δ) of N(0, σ²) at a step that is small against σ; at δ = 0 it is ∞."""
+        audit = found(DiscreteGaussian(0.25, 1 / 8), delta=0.05, trials=4_000)
+        for exact in audit.exact:
+            assert not exact.by_formula
+            assert exact.passed
+            assert exact.epsilon.lower < _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) + 0.3
+            assert exact.epsilon.upper > _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) - 0.3
+        assert all(math.isinf(e.epsilon.lower) for e in found(DiscreteGaussian(0.25, 1 / 8)).exact)
+
+    def test_a_bounded_loss_of_two_normal_laws_is_not_called_infinite(self):
+        """The same mean but another σ, the smaller one being true: the loss is at most d·ln(σ'/σ)."""
+        audit = found(lambda g: Gaussian(1.0 if g[0, 0] > -0.3 else 2.0), factor=1e-9)
+        lowers = [exact.epsilon.lower for exact in audit.exact]
+        assert min(lowers) <= 4 * math.log(2) + 1e-9
+
+    @pytest.mark.parametrize("law", [DiscreteLaplace, DiscreteGaussian])
+    def test_a_scale_far_below_the_step_covers_nothing(self, law):
+        """What rounds to the same is the same; what does not is bare."""
+        assert found(law(1e-4, 1.0), epsilon=0.1).judgement.verdict is Verdict.CONSISTENT
+        assert found(law(1e-4, 1 / 8)).judgement.verdict is Verdict.UNPROTECTED
+
+    def test_other_noise_than_declared_is_noticed(self):
+        with pytest.raises(PrivacyError, match="noise law"):
+            found(Heavier(0.5, 1 / 8), trials=2_000)
+
+
+class Heavier(DiscreteLaplace):
+    """Draws twice the noise that it declares."""
+
+    def release(self, value, rng):
+        return DiscreteLaplace(2 * self.scale, self.step).release(value, rng)
+
+
+def _gaussian_epsilon(mu: float, delta: float) -> float:
+    """Balle and Wang 2018, by bisection."""
+    low, high = 0.0, 50.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        reached = stats.norm.cdf(mu / 2 - middle / mu) - math.exp(middle) * stats.norm.cdf(-mu / 2 - middle / mu)
+        low, high = (middle, high) if reached > delta else (low, middle)
+    return low

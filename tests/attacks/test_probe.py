@@ -1,0 +1,187 @@
+"""The probe: an algorithm's own code inverts it. Laws, exact recovery, and a covariance that is the errors'."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from attacks.gradients import infer, probed, through_differences, through_probe
+from attacks.probe.linear import solve
+from attacks.score import score_gradients
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.arrays import Array
+from netsim.clipping import Clip
+from netsim.codecs import Float32
+from netsim.errors import AttackError
+from netsim.mechanisms import Gaussian
+from netsim.node import Node
+from netsim.problems import L1
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from tests.worlds import ROUGH, synthetic_problem
+
+DOOR = Adversary("door", nodes=(1,))
+
+
+def ran(algorithm: Algorithm, adversary: Adversary = DOOR, replicas: int = 3, **options):
+    problem = options.pop("problem", None) or synthetic_problem()
+    return Simulation(
+        problem, topology.ring(problem.agents), algorithm, adversaries=(adversary,), replicas=replicas, **options
+    ).run()
+
+
+def errors(found, run) -> Array:
+    """Estimate minus gradient, (queries, replicas, dimension)."""
+    asked = [q.gradient for q in run.truth.queries[found.agent]]
+    return found.gradients - np.array(asked[: len(found.gradients)])
+
+
+@dataclass(frozen=True)
+class Mixed(Algorithm):
+    """Two exchanges a round; the noise of the first is hidden in a sum, so that only the sum is on the wire."""
+
+    rounds: int = 6
+    scale: float = 0.0
+    spoiled: bool = False
+
+    async def run(self, node: Node) -> None:
+        x = v = node.zeros()
+        for k in range(self.rounds):
+            gradient = await node.gradient(x)
+            v = 0.5 * v + node.privatize(gradient, Gaussian(self.scale))
+            heard = await node.exchange(sum=x - 0.1 * v)
+            told = await node.exchange(direction=(v * v if self.spoiled else v) + 0.01 * k)
+            x = heard.mix("sum") - 0.01 * told.sum("direction")
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class Proximal(Algorithm):
+    """x ← prox(mean of what was heard): the gradient is only implied."""
+
+    regularized: bool = False
+    perturbed: float = 0.0
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(5):
+            heard = await node.exchange(x=x)
+            v = heard.mix("x")
+            if self.perturbed:
+                x = await node.perturbed_proximal(v, 0.4, Gaussian(self.perturbed))
+            else:
+                x = await node.proximal(v, 0.4, regularized=self.regularized)
+            node.estimate(x)
+
+
+class TestWithoutNoise:
+    @pytest.mark.parametrize("links", [{}, {"links": ROUGH}])
+    @pytest.mark.parametrize("adversary", [DOOR, Adversary()])
+    def test_every_gradient_but_the_last_is_exact_at_a_door_and_on_links(self, adversary, links):
+        run = ran(PrivateGradientDescent(12, Constant(0.05)), adversary, 1, **links)
+        estimates = [e for e in through_probe(run.views[0]) if e.agent == 1]
+        assert [e.query for e in estimates] == list(range(11))
+        score = score_gradients(estimates, run.truth)
+        assert score.worst < 1e-12
+        for e in estimates:
+            np.testing.assert_allclose(e.point, run.truth.queries[1][e.query].point, atol=1e-12)
+
+    def test_values_in_several_messages_a_round(self):
+        run = ran(Mixed())
+        found = probed(run.views[0], 1)
+        assert found.identifiable.all()
+        assert np.abs(errors(found, run)).max() < 1e-10
+        assert found.residual < 1e-12
+
+    def test_proximal_maps_tell_the_gradient_at_their_output(self):
+        run = ran(Proximal())
+        found = probed(run.views[0], 1)
+        assert found.identifiable.tolist() == [True] * 4 + [False]
+        assert np.abs(errors(found, run)[:4]).max() < 1e-9
+
+    def test_an_active_l1_is_no_affine_map(self):
+        from dataclasses import replace
+
+        problem = replace(synthetic_problem(), regularizer=L1(0.05))
+        run = ran(Proximal(regularized=True), problem=problem)
+        with pytest.raises(AttackError, match="no affine function"):
+            probed(run.views[0], 1)
+
+
+class TestWithNoise:
+    def test_it_is_what_the_own_inversion_of_descent_is(self):
+        run = ran(PrivateGradientDescent(8, Constant(0.05), Geometric(0.3, 0.9)), Adversary())
+        own, ours = through_differences(run.views[0]), through_probe(run.views[0])
+        assert [(e.agent, e.query) for e in own] == [(e.agent, e.query) for e in ours]
+        for a, b in zip(own, ours, strict=True):
+            np.testing.assert_allclose(a.gradient, b.gradient, atol=1e-10)
+            assert a.stddev == pytest.approx(b.stddev, rel=1e-9)
+
+    @pytest.mark.parametrize("algorithm", [Mixed(scale=0.3), Proximal(perturbed=0.2)])
+    def test_the_errors_have_the_covariance_that_is_stated(self, algorithm):
+        run = ran(algorithm, replicas=800)
+        found = probed(run.views[0], 1)
+        kept = np.flatnonzero(found.identifiable)
+        error = errors(found, run)[kept]
+        stated = found.covariance[np.ix_(kept, kept)][..., 0]
+        whitened = np.einsum("ts,srd->trd", np.linalg.inv(np.linalg.cholesky(stated)), error)
+        assert stats.kstest(whitened.ravel(), "norm").pvalue > 1e-3
+        length = np.sum(whitened**2)
+        assert 1e-3 < stats.chi2.cdf(length, whitened.size) < 1 - 1e-3
+
+    def test_noise_that_is_never_on_the_wire_by_itself_is_an_unknown_of_known_law(self):
+        run = ran(Mixed(scale=0.3), replicas=400)
+        found = probed(run.views[0], 1)
+        assert found.stddev[:, 0] == pytest.approx(0.3, rel=1e-9)  # v tells gradient + noise, nothing better
+
+    def test_laplace_noise_counts_with_its_variance(self):
+        run = ran(PrivateGradientDescent(4, Constant(0.5), Constant(0.2), Clip(50.0)))
+        assert probed(run.views[0], 1).stddev[0, 0] == pytest.approx(2**0.5 * 0.2 / 0.5)
+
+
+class TestRefusals:
+    def test_what_is_not_affine_is_named(self):
+        with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its message 1 is no affine"):
+            probed(ran(Mixed(spoiled=True)).views[0], 1)
+
+    def test_a_lossy_codec(self):
+        with pytest.raises(AttackError, match="changes what is sent"):
+            infer(ran(Mixed(), codec=Float32()).views[0])
+
+    def test_an_agent_that_was_not_heard(self):
+        run = ran(Mixed(), Adversary("door", links=(), nodes=(1,)))
+        with pytest.raises(AttackError, match="nothing was heard of agent 3"):
+            probed(run.views[0], 3)
+
+
+class TestLinear:
+    def test_against_the_textbook_formula(self):
+        rng = np.random.default_rng(1)
+        design, sizes = rng.standard_normal((9, 4)), rng.uniform(0.1, 3.0, 9)
+        observed = rng.standard_normal((9, 2))
+        found = solve(design, np.diag(sizes), observed)
+        weights = np.diag(sizes**-2)
+        covariance = np.linalg.inv(design.T @ weights @ design)
+        np.testing.assert_allclose(found.covariance, covariance, rtol=1e-10)
+        np.testing.assert_allclose(found.estimate, covariance @ design.T @ weights @ observed, rtol=1e-10)
+
+    def test_rows_that_share_their_noise(self):
+        rng = np.random.default_rng(2)
+        design, noise = rng.standard_normal((6, 2)), rng.standard_normal((6, 9))
+        observed = rng.standard_normal((6, 1))
+        inverse = np.linalg.inv(noise @ noise.T)
+        covariance = np.linalg.inv(design.T @ inverse @ design)
+        found = solve(design, noise, observed)
+        np.testing.assert_allclose(found.estimate, covariance @ design.T @ inverse @ observed, rtol=1e-8)
+        np.testing.assert_allclose(found.covariance, covariance, rtol=1e-8)
+
+    def test_rows_without_noise_hold_exactly_and_what_is_not_seen_is_not_identifiable(self):
+        design = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]])
+        found = solve(design, np.diag([0.0, 2.0, 1.0]), np.array([[5.0], [1.0], [3.0]]))
+        assert found.identifiable.tolist() == [True, True, False, False]
+        assert found.rank == 3
+        assert found.estimate[:2].sum() == pytest.approx(5.0)
+        assert found.covariance[0, 0] == pytest.approx(4.0)

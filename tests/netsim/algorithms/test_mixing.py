@@ -1,0 +1,341 @@
+"""EXTRA, PG-EXTRA, NIDS, gradient tracking, DiaDSP, CPGT and PPDC against independent oracles, optima and laws."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.replay import replay
+from netsim.algorithms import (
+    DiaDSP,
+    Extra,
+    GradientTracking,
+    Nids,
+    PgExtra,
+    Ppdc,
+    adapted_step,
+    ppdc_step,
+    stable_step,
+    tracking_step,
+)
+from netsim.errors import PrivacyError, ScenarioError, TranscriptError
+from netsim.links import LinkLaw
+from netsim.problems import LeastSquares, Problem
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from netsim.topology import Topology, from_edges, ring
+from tests.netsim.algorithms.mixing import (
+    AGENTS,
+    ALGORITHMS,
+    GRAPHS,
+    SCALE,
+    SENT,
+    by_oracle,
+    last,
+    noises,
+    points,
+    problem,
+    sent,
+    shifted,
+    simulate,
+)
+from tests.worlds import ROUGH, coins
+
+STEPPED = [name for name in ALGORITHMS if not name.startswith("cpgt")]
+WITH_R = ["pg_extra", "nids"]
+
+
+def close(ours, theirs):
+    """To 1e-12 of the largest value."""
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(theirs).max()))
+
+
+# ── iterates ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("graph", ["ring", "geometric"])
+@pytest.mark.parametrize("noisy", [True, False], ids=["noise", "quiet"])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_fifty_rounds_are_the_oracles(name, noisy, graph):
+    """What is sent and where gradients are asked for, in the last of two replicas, with the very noise and dither."""
+    algorithm = ALGORITHMS[name](50) if noisy else ALGORITHMS[name](50).scaled(0.0)
+    l1 = 0.05 if name in WITH_R else 0.0
+    run = simulate(problem("lasso" if l1 else "ridge", l1), graph, algorithm, replicas=2, seed=5)
+    expected = by_oracle(name, run, replica=1)
+    assert algorithm.noisy is noisy
+    for field in SENT.get(name, ("x", "y")):
+        key = f"sent_{field}" if f"sent_{field}" in expected else "sent"
+        close(sent(run, field)[:, :, 1], expected[key])
+    asked = points(run)[0][:, :, 1]
+    close(asked, expected["x"][: len(asked)])
+
+
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "ppdc"])
+def test_logistic_losses_too(name):
+    run = simulate(problem("logistic", 0.01 if name in WITH_R else 0.0), "geometric", ALGORITHMS[name](50))
+    asked = points(run)[0][:, :, 0]
+    close(asked, by_oracle(name, run)["x"][: len(asked)])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_without_scale_there_is_no_noise_to_the_last_bit(name):
+    """Twice without noise, from different seeds; and every replica by itself has the same bits."""
+    quiet = ALGORITHMS[name](20).scaled(0.0)
+    if quiet.codec is not None and quiet.codec.random:
+        pytest.skip("its compressor draws")
+    one, many = (simulate(problem(), "ring", quiet, seed=s, replicas=r) for s, r in ((1, 1), (2, 5)))
+    first, second = points(one)[0], points(many)[0]
+    for r in range(5):
+        np.testing.assert_array_equal(first[:, :, 0], second[:, :, r])
+    assert not many.truth.releases[0]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_iterates_do_not_depend_on_the_network(name):
+    """Zero delay, and random delays with 20 % loss on reliable links: the same bits."""
+    runs = [simulate(problem(), "geometric", ALGORITHMS[name](12), links=law) for law in (LinkLaw(), ROUGH)]
+    assert runs[1].traffic["packets_lost"] > 20
+    np.testing.assert_array_equal(*(points(run)[0] for run in runs))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_names_of_agents_do_not_matter(name):
+    """Relabelled, without noise: the same points to rounding, each at its agent."""
+    quiet = ALGORITHMS[name](15).scaled(0.0)
+    if quiet.codec is not None and quiet.codec.random:
+        pytest.skip("its compressor draws, from streams of the agents' names")
+    order = np.random.default_rng(1).permutation(AGENTS)  # agent i becomes order[i]
+    graph, here = GRAPHS["geometric"], problem()
+    there = Problem(tuple(here.objectives[i] for i in np.argsort(order)), here.regularizer, here.name)
+    moved = from_edges(AGENTS, [(int(order[i]), int(order[j])) for i, j in graph.edges])
+    first = points(simulate(here, "geometric", quiet))[0]
+    second = points(Simulation(there, moved, quiet).run())[0]
+    np.testing.assert_allclose(second[:, order], first, rtol=0, atol=1e-12)
+
+
+# ── limits ──────────────────────────────────────────────────────────────────────────────────────────────
+
+ROUNDS = {"extra": 200, "pg_extra": 350, "nids": 250, "diging": 400, "atc": 650, "diadsp": 400, "ppdc": 500}
+"""In which each reaches 1e-8 on all graphs and losses here; there is no noise, or it decays."""
+
+
+def at_auto(name, here, graph, rounds):
+    """Without noise, at the step that a scenario's "auto" gives (EXTRA: 0.9 of its bound)."""
+    smoothness, graph = here.smoothness, GRAPHS[graph]
+    return {
+        "extra": lambda: Extra(rounds, 0.9 * stable_step(smoothness, graph)),
+        "pg_extra": lambda: PgExtra(rounds, stable_step(smoothness, graph) / 2),
+        "nids": lambda: Nids(rounds, 1 / smoothness),
+        "diging": lambda: GradientTracking(rounds, tracking_step(smoothness, graph) / 2),
+        "atc": lambda: GradientTracking(rounds, adapted_step(smoothness, graph) / 2, variant="atc"),
+        "diadsp": lambda: DiaDSP(rounds, tracking_step(smoothness, graph) / 2, 0.0, 0.0, 0.9),
+        "ppdc": lambda: Ppdc(rounds, ppdc_step(smoothness, graph)),
+    }[name]()
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("kind", ["ridge", "logistic"])
+@pytest.mark.parametrize("name", ROUNDS)
+def test_without_noise_they_reach_the_optimum(name, kind, graph):
+    here = problem(kind)
+    run = Simulation(here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), record="nothing").run()
+    assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("kind", ["lasso", "logistic"])
+@pytest.mark.parametrize("name", WITH_R)
+def test_with_a_proximal_step_they_reach_the_sparse_optimum(name, kind, graph):
+    here = problem(kind, l1=0.05)
+    assert not here.optimum().is_zero
+    run = Simulation(here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), record="nothing").run()
+    assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
+
+
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "atc", "ppdc"])
+def test_noise_that_dies_out_on_what_is_mixed_leaves_the_limit_where_it_was(name):
+    here, dying = problem(), Geometric(1.0, 0.9)
+    algorithm = at_auto(name, here, "ring", 400)
+    algorithm = replace(algorithm, **{"scale" if hasattr(algorithm, "scale") else "scale_x": dying})
+    run = Simulation(here, GRAPHS["ring"], algorithm, record="nothing", seed=2).run()
+    errors = run.metrics.worst_by_round(AGENTS)[:, 0]
+    assert errors[3] > 0.1
+    assert errors[-1] < 1e-8
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic"])
+@pytest.mark.parametrize(("name", "factor"), [("diging", 1.0), ("atc", 1.0), ("ppdc", 0.9)])
+def test_noise_on_the_tracked_gradient_or_on_the_dual_moves_the_limit(name, factor, kind):
+    """To where Σ ∇f_i = −ΣΣ e, for PPDC −ω ΣΣ e: the sum of all noise that the second mechanism ever drew."""
+    dying = {"scale_x": Geometric(1.0, 0.9), "scale_v" if name == "ppdc" else "scale_y": Geometric(0.3, 0.9)}
+    here = problem(kind)
+    algorithm = replace(at_auto(name, here, "ring", 450), **dying)
+    if name == "ppdc":
+        algorithm = replace(algorithm, omega=factor)
+    run = simulate(here, "ring", algorithm, seed=4)
+    point = shifted(here, -factor * noises(run)[1, :, :, 0].sum(axis=(0, 1)))
+    assert np.abs(point - here.optimum().point).max() > 0.01
+    np.testing.assert_allclose(last(run), np.tile(point, (AGENTS, 1)), rtol=0, atol=1e-8)
+
+
+# ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["extra", "nids"])
+def test_duals_sum_to_zero_under_noise(name):
+    """Σ_i x_i⁺ = Σ_i (x̃_i − α∇f_i(x_i)) for EXTRA, and with the exact x_i for NIDS: no dual is left in the sum."""
+    run = simulate(problem(), "geometric", ALGORITHMS[name](40))
+    (x, g), told = points(run), sent(run, SENT[name][0])
+    base = told if name == "extra" else x
+    rounds = len(x) - 1
+    left = (base[:rounds] - run.simulation.algorithm.step * g[:rounds] - x[1:]).sum(axis=1)
+    assert np.abs(left).max() < 1e-12
+    apart = (base[:rounds] - x[1:]).sum(axis=1)
+    assert np.abs(apart).max() > 0.1
+
+
+@pytest.mark.parametrize("name", ["diging", "atc", "diadsp", "cpgt", "cpgt_top", "cpgt_bits"])
+def test_the_tracked_gradients_sum_to_the_gradients_and_all_noise(name):
+    """Σ y^a = Σ ∇f + Σ_{t≤k} Σ e^t, y^a being what the agent released."""
+    run = simulate(problem(), "geometric", ALGORITHMS[name](40))
+    released = np.array([list(releases[1::2]) for releases in run.truth.releases]).swapaxes(0, 1)
+    g, e = points(run)[1], noises(run)[1]
+    shift = 1 if name == "atc" else 0  # ATC sends y after the next gradient
+    expected = g[shift : shift + 40].sum(axis=1) + np.cumsum(e.sum(axis=1), axis=0)
+    np.testing.assert_allclose(released.sum(axis=1), expected, rtol=0, atol=1e-12)
+
+
+def test_ppdc_duals_sum_to_their_own_noise():
+    run = simulate(problem(), "geometric", ALGORITHMS["ppdc"](40))
+    released = np.array([list(releases[1::2]) for releases in run.truth.releases]).swapaxes(0, 1)
+    expected = np.cumsum(noises(run)[1].sum(axis=1), axis=0)
+    np.testing.assert_allclose(released.sum(axis=1), expected, rtol=0, atol=1e-12)
+
+
+# ── the family ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_extra_is_pg_extra_where_there_is_no_regularizer():
+    runs = [simulate(problem(), "ring", kind(30, 0.4, SCALE)) for kind in (Extra, PgExtra)]
+    np.testing.assert_array_equal(*(points(run)[0] for run in runs))
+
+
+def test_ppdc_is_extra_with_laplacian_weights():
+    """ω = √(γ/2η), W = I − ηγL, noise on x alone: EXTRA at α = η, with noise in the same place."""
+    eta, gamma, graph = 0.08, 1.5, GRAPHS["geometric"]
+    laplacian = np.diag(graph.degrees) - graph.adjacency.toarray()
+    weighted = Topology(graph.graph, weights=np.eye(AGENTS) - eta * gamma * laplacian)
+    here = problem()
+    first = Simulation(here, graph, Ppdc(60, eta, gamma, math.sqrt(gamma / (2 * eta)), SCALE)).run()
+    second = Simulation(here, weighted, Extra(60, eta, SCALE)).run()
+    close(points(first)[0], points(second)[0])
+
+
+def test_diadsp_is_diging_with_geometric_noise_to_the_last_bit():
+    runs = [
+        simulate(problem(), "ring", algorithm)
+        for algorithm in (
+            DiaDSP(30, 0.1, 0.3, 0.2, 0.95),
+            GradientTracking(30, 0.1, Geometric(0.3, 0.95), Geometric(0.2, 0.95)),
+        )
+    ]
+    np.testing.assert_array_equal(*(points(run)[0] for run in runs))
+
+
+# ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def equal_curvature(graph):
+    """f_i = ½ L ‖x − b_i‖² at all agents."""
+    objectives = tuple(LeastSquares(np.eye(2), np.array([i, -i]), 0.5) for i in range(graph.agents))
+    return Problem(objectives)
+
+
+@pytest.mark.parametrize("variant", ["diging", "atc"])
+@pytest.mark.parametrize("weights", ["metropolis", "best_constant"])
+def test_the_bound_on_tracking_steps_is_sharp_for_equal_curvatures(variant, weights):
+    """Spectral radius, but for the conserved mean, by numpy: below 1 under the bound, above it past the bound."""
+    graph = ring(6, weights=weights)
+    here, W, eye = equal_curvature(graph), graph.weights, np.eye(6)
+    bound = (tracking_step if variant == "diging" else adapted_step)(here.smoothness, graph)
+
+    def radius(step):
+        h = here.smoothness
+        x_row = np.hstack([W, -step * (eye if variant == "diging" else W)])
+        mixed = np.eye(6) if variant == "diging" else W
+        y_row = np.hstack([np.zeros((6, 6)), W]) + h * mixed @ (x_row - np.hstack([eye, np.zeros((6, 6))]))
+        return np.sort(np.abs(np.linalg.eigvals(np.vstack([x_row, y_row]))))[::-1]
+
+    assert radius(0.99 * bound)[0] < 1 + 1e-9
+    assert radius(1.01 * bound)[0] > 1 + 1e-4
+    Simulation(here, graph, GradientTracking(5, 0.99 * bound, variant=variant))
+    with pytest.raises(ScenarioError, match="outside the convergence condition"):
+        Simulation(here, graph, GradientTracking(5, 1.01 * bound, variant=variant))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "field"),
+    [
+        (Extra(0, 0.1), "algorithm.rounds"),
+        (Extra(5, 9.0), "algorithm.step"),
+        (PgExtra(5, -0.1), "algorithm.step"),
+        (PgExtra(5, 0.1, Constant(-1.0)), "algorithm.scale"),
+        (Nids(5, 9.0), "algorithm.step"),
+        (GradientTracking(5, 0.1, Constant(-1.0)), "algorithm.scale_x"),
+        (GradientTracking(5, 0.1, scale_y=Constant(math.inf)), "algorithm.scale_y"),
+        (GradientTracking(5, 0.1, variant="other"), "algorithm.variant"),
+        (DiaDSP(5, -0.1, 1.0, 1.0, 0.9), "algorithm.step"),
+        (DiaDSP(5, 0.1, -1.0, 1.0, 0.9), "algorithm.scale_x"),
+        (DiaDSP(5, 0.1, 1.0, math.nan, 0.9), "algorithm.scale_y"),
+        (DiaDSP(5, 0.1, 1.0, 1.0, 1.0), "algorithm.ratio"),
+        (Ppdc(5, 0.3), "algorithm.step"),
+        (Ppdc(5, 0.1, 1.0, 3.0), "algorithm.omega"),
+        (Ppdc(5, 0.1, -1.0), "algorithm.gamma"),
+        (Ppdc(5, 0.1, scale_v=Constant(-1.0)), "algorithm.scale_v"),
+    ],
+)
+def test_conditions_are_checked_before_time_0(algorithm, field):
+    with pytest.raises(ScenarioError) as caught:
+        Simulation(problem(), GRAPHS["ring"], algorithm)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in WITH_R])
+def test_those_without_a_proximal_step_refuse_a_regularizer(name):
+    with pytest.raises(ScenarioError, match="no proximal step"):
+        Simulation(problem("lasso", 0.05), GRAPHS["ring"], ALGORITHMS[name](5))
+
+
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "ppdc"])
+def test_nothing_is_claimed_where_composition_does_not_cover(name):
+    algorithm = ALGORITHMS[name](5)
+    setting = Simulation(problem(), GRAPHS["ring"], algorithm).setting(5)
+    assert algorithm.claim(None, setting, 0.0) is None
+    with pytest.raises(PrivacyError, match="nothing is claimed"):
+        algorithm.calibrated(1.0, 0.0, None, setting)
+
+
+# ── replay ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [name for name in STEPPED if name != "ppdc"])
+def test_the_truth_reproduces_every_message_from_the_wire_alone(name):
+    run = simulate(problem(), "ring", ALGORITHMS[name](12), replicas=3, links=ROUGH)
+    found = replay(run.views[0], 1, run.simulation.problem.objectives[1], coins(run, 1))
+    assert found.identical
+    assert len(found.sendings) == (24 if name == "atc" else 12)
+    assert all(release.sent_in is not None for release in found.releases)
+    assert not found.comparisons  # every value that is sent is a release
+    for release, made in zip(found.releases, run.truth.releases[1], strict=True):
+        np.testing.assert_array_equal(release.observed, made)
+
+
+def test_ppdc_keeps_its_noisy_dual_to_itself():
+    run = simulate(problem(), "ring", ALGORITHMS["ppdc"](12), replicas=3, links=ROUGH)
+    objective = run.simulation.problem.objectives[1]
+    with pytest.raises(TranscriptError, match="grant the replay its value"):
+        replay(run.views[0], 1, objective, coins(run, 1))
+    found = replay(run.views[0], 1, objective, coins(run, 1), run.truth.releases[1])
+    assert found.identical
+    assert [release.sent_in is None for release in found.releases] == [False, True] * 12

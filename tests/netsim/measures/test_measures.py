@@ -1,0 +1,286 @@
+"""Measures of whole runs, against a log of every estimate, what taps heard, and what agents asked."""
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
+from netsim.errors import ScenarioError
+from netsim.laws import LognormalDelay, UniformDelay
+from netsim.links import LinkLaw
+from netsim.measures import Course, Measures
+from netsim.messages import TAG_BYTES
+from netsim.metrics import Metrics
+from netsim.problems import L1, Problem, least_squares, load, logistic
+from netsim.radio import Radio
+from netsim.run import Run
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.wires import Air
+
+AGENTS, DIMENSION, REPLICAS = 5, 4, 3
+DATA = load("synthetic", records=60, dimension=DIMENSION, seed=2)
+PROBLEM = logistic(DATA.split(AGENTS), 0.2)
+LASSO = logistic(DATA.split(AGENTS), 0.2, L1(0.02))
+LOSSY = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True)
+REORDERED = replace(LOSSY, reordering=True)
+WALK = DPRecal(0.3, per_agent=40, stddev=1e-4)
+ROUNDS = PrivateGradientDescent(30, Constant(0.3), Constant(0.01))
+ALL = Adversary("ears", "all")
+
+
+def world(algorithm: Algorithm, problem: Problem = PROBLEM, links: LinkLaw = LOSSY, **options) -> Simulation:
+    return Simulation(
+        problem, options.pop("topology", topology.ring(AGENTS)), algorithm, links, replicas=REPLICAS, **options
+    )
+
+
+def logged(monkeypatch: pytest.MonkeyPatch, simulation: Simulation) -> tuple[Run, list[tuple[int, np.ndarray]]]:
+    """The run, and every estimate in order."""
+    log: list[tuple[int, np.ndarray]] = []
+    closed = Course.closed
+    monkeypatch.setattr(Course, "closed", lambda self, i, x: (log.append((i, x.copy())), closed(self, i, x))[1])
+    return simulation.run(), log
+
+
+def worlds_of_a_point(log, walk: bool, count: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """The estimates that count at a point, and the answer that is judged there."""
+    if walk:
+        return list(dict(log[:count]).values()), log[count - 1][1]
+    each = [[x for i, x in log if i == agent][count - 1] for agent in range(AGENTS)]
+    return each, sum(each) / AGENTS
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, LASSO], ids=["smooth", "lasso"])
+@pytest.mark.parametrize("algorithm", [WALK, ROUNDS], ids=["walk", "rounds"])
+def test_every_measure_from_a_log_of_the_estimates(monkeypatch, algorithm, problem):
+    run, log = logged(monkeypatch, world(algorithm, problem))
+    measures, walk = run.measures, algorithm is WALK
+    best, value = problem.optimum().point, problem.optimum().value
+    assert measures.unit == ("activations" if walk else "rounds")
+    assert ("stationarity_gap" in measures.names) == (problem is PROBLEM)
+    values = {name: measures.values(name) for name in measures.names}
+    for k, count in enumerate(measures.counts("mean_error")):
+        each, answer = worlds_of_a_point(log, walk, count)
+        mean = sum(each) / len(each)
+        errors = [np.linalg.norm(x - best, axis=1) / np.linalg.norm(best) for x in ([answer] if walk else each)]
+        np.testing.assert_allclose(values["relative_error"][count - 1], np.max(errors, axis=0), rtol=1e-13)
+        error = np.linalg.norm(mean - best, axis=1) / np.linalg.norm(best)
+        np.testing.assert_allclose(values["mean_error"][k], error, rtol=1e-12)
+        consensus = sum(((x - mean) ** 2).sum(axis=1) for x in each) / len(each)
+        np.testing.assert_allclose(values["consensus_error"][k], consensus, rtol=1e-11, atol=1e-30)
+        np.testing.assert_allclose(values["consensus_distance"][k], np.sqrt(consensus), rtol=1e-11, atol=1e-15)
+        np.testing.assert_allclose(values["objective_gap"][k], problem.value(answer) - value, atol=1e-13)
+        np.testing.assert_allclose(values["relative_gap"][k], (problem.value(answer) - value) / value, atol=1e-13)
+        gradient = problem.mean_gradient(answer)
+        if problem is PROBLEM:
+            gap = (gradient**2).sum(axis=1) + consensus
+            np.testing.assert_allclose(values["stationarity_gap"][k], gap, rtol=1e-11)
+        moved = answer - problem.regularizer.proximal(answer - gradient, 1.0)
+        np.testing.assert_allclose(values["proximal_residual"][k], np.linalg.norm(moved, axis=1), rtol=1e-11)
+        right = [np.mean(np.sign(DATA.features @ row) == DATA.labels) for row in answer]
+        np.testing.assert_array_equal(values["training_accuracy"][k], right)
+
+
+# ── costs ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), REORDERED], ids=["clean", "lossy"])
+def test_the_costs_of_a_walk_are_what_taps_heard_and_agents_asked(links):
+    """On links without a queue a packet is heard when it is handed over: count the rows up to each closing. No two
+    packets arrive at once where none waits for another."""
+    run = world(WALK, links=links, adversaries=(ALL,)).run()
+    costs, times, rows = run.measures.costs, run.metrics.times, list(run.views[0].transcript)
+    heard = [row.time for row in rows]
+    weights = np.cumsum([row.size for row in rows])
+    asked = [[q.time for q in agent] for agent in run.truth.queries]
+    closings: Counter[int] = Counter()
+    for k, (time, agent) in enumerate(zip(times, run.metrics.agents, strict=True)):
+        closings[agent] += 1
+        packets = bisect_right(heard, time)
+        assert (costs.packets[k], costs.bytes[k]) == (packets, weights[packets - 1])
+        assert costs.plf[k] == max(closings.values())
+        assert costs.messages[k] == k + 1
+        assert run.measures.queries_by_agent(k + 1) == tuple(bisect_right(a, time) for a in asked)
+        assert costs.queries[k] == sum(run.measures.queries_by_agent(k + 1))
+        assert costs.queries_of_one[k] == max(run.measures.queries_by_agent(k + 1))
+    assert list(costs.time) == times
+    assert costs.plf[-1] == run.largest_activations
+    assert (costs.packets == costs.messages).all() == (links is not REORDERED)
+
+
+@pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), LOSSY], ids=["clean", "lossy"])
+@pytest.mark.parametrize("graph", [topology.ring(AGENTS), topology.complete(AGENTS), topology.star(AGENTS)])
+def test_the_costs_of_rounds_do_not_depend_on_who_is_ahead(graph, links):
+    run = world(ROUNDS, links=links, topology=graph).run()
+    costs, both = run.measures.costs, 2 * len(graph.edges)
+    rounds = np.arange(1, 31)
+    np.testing.assert_array_equal(costs.plf, rounds)
+    np.testing.assert_array_equal(costs.messages, both * rounds)
+    np.testing.assert_array_equal(costs.message_bytes, both * rounds * (20 + 8 * DIMENSION))
+    np.testing.assert_array_equal(costs.queries, AGENTS * rounds)
+    np.testing.assert_array_equal(costs.queries_of_one, rounds)
+    assert (np.diff(costs.packets) >= 0).all()
+    assert (costs.packets >= costs.messages).all()
+    assert costs.packets[-1] <= run.traffic["packets_sent"]
+    if links is not LOSSY:
+        assert (costs.packets[-1], costs.bytes[-1]) == (run.traffic["packets_sent"], run.traffic["bytes_sent"])
+    assert costs.time[-1] == max(run.metrics.times)
+
+
+def test_on_plain_links_too():
+    """Broadcasts over constant delays are counted once for each link, in their own fast path."""
+    for algorithm in (ROUNDS, Recal(0.3, activations=50)):
+        run = world(algorithm, links=LinkLaw()).run()
+        assert run.measures.costs.packets[-1] == run.traffic["packets_sent"] == run.measures.costs.messages[-1]
+        assert run.measures.costs.bytes[-1] == run.traffic["bytes_sent"] == run.measures.costs.message_bytes[-1]
+
+
+def test_on_radio_a_transmission_counts_once():
+    run = world(ROUNDS, links=LinkLaw(UniformDelay(0.1, 0.3)), medium=Radio()).run()
+    assert run.measures.costs.packets[-1] == run.traffic["transmissions"] == 30 * AGENTS
+    assert run.measures.costs.bytes[-1] == run.traffic["transmitted_bytes"]
+    assert run.measures.costs.messages[-1] == run.traffic["packets_sent"] == 2 * 30 * AGENTS
+
+
+def test_tags_are_on_the_air_and_in_no_message():
+    run = world(WALK, links=replace(LOSSY, authenticated=True)).run()
+    plain = world(WALK).run()
+    costs, bare = run.measures.costs, plain.measures.costs
+    np.testing.assert_array_equal(costs.bytes - bare.bytes, TAG_BYTES * costs.packets)
+    np.testing.assert_array_equal(costs.message_bytes, bare.message_bytes)
+
+
+@pytest.mark.parametrize("record", ["everything", "nothing"])
+@pytest.mark.parametrize("measure", [True, False])
+def test_queries_are_counted_whatever_is_kept(measure, record):
+    run = world(WALK, record=record, measure=measure).run()
+    assert run.queries == tuple(len(agent) for agent in world(WALK).run().truth.queries)
+    assert (run.measures is None) == (not measure)
+
+
+def test_how_often_it_is_measured_changes_no_bit():
+    runs = [world(WALK, adversaries=(ALL,), measure_every=every).run() for every in (None, 1, 7)]
+    for run in runs[1:]:
+        assert [repr(row) for row in run.views[0].transcript] == [repr(row) for row in runs[0].views[0].transcript]
+        np.testing.assert_array_equal(run.metrics.errors, runs[0].metrics.errors)
+    everywhere, some = (run.measures.values("objective_gap") for run in runs[1:])
+    np.testing.assert_array_equal(some, everywhere[runs[2].measures.counts("objective_gap") - 1])
+    with pytest.raises(ScenarioError, match="measure_every"):
+        world(WALK, measure_every=0)
+
+
+# ── to an accuracy ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def at_distances(*distances: float) -> Measures:
+    """A walk whose only replica is at these distances from the optimum."""
+    optimum = PROBLEM.optimum().point
+    metrics = Metrics(optimum)
+    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=[SimpleNamespace(asked=0, messages=0, message_bytes=0)])
+    for k, distance in enumerate(distances):
+        x = ((1 + distance) * optimum)[None]
+        with np.errstate(invalid="ignore"):
+            metrics.record(float(k), 0, x)
+            course.closed(0, x)
+    course.finish()
+    return Measures(PROBLEM, metrics, course)
+
+
+@pytest.mark.parametrize(
+    ("distances", "count"),
+    [
+        ((1.0, 0.5, 0.05, 0.5, 0.05, 0.01), 5),
+        ((1.0, 0.5, 0.05, 0.5, 0.05, 0.5), None),
+        ((0.05, 0.01), 1),
+        ((0.05, np.nan, 0.01), 3),
+        ((0.05, np.nan), None),
+        ((np.inf, 0.05), 2),
+        ((), None),
+    ],
+)
+@pytest.mark.parametrize("measure", ["relative_error", "mean_error"])
+def test_it_has_reached_an_accuracy_from_where_it_stays(distances, count, measure):
+    found = at_distances(*distances).to_accuracy(0.1, measure)
+    assert (None if found is None else found.count) == count
+    if found is not None:
+        assert (found.plf, found.time) == (count, count - 1.0)
+
+
+def test_the_median_replica_decides(monkeypatch):
+    run = world(WALK).run()
+    monkeypatch.setitem(run.measures._found, "relative_error", np.array([[0.1, 0.1, 9.0], [0.01, 0.09, 9.0]]))
+    assert run.measures.to_accuracy(0.09).count == 2
+    assert run.measures.to_accuracy(0.08) is None
+
+
+def test_less_takes_longer_and_costs_more():
+    run = world(Recal(0.3, activations=3000), record="nothing").run()
+    found = [run.measures.to_accuracy(10.0**-k) for k in range(1, 9)]
+    for one, two in pairwise(found):
+        assert all(getattr(one, name) <= getattr(two, name) for name in vars(one))
+    assert run.measures.curve("relative_error").median[found[-1].count - 2] > 1e-8
+
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [("relative_eror", "unknown"), ("training_accuracy", "more of it"), ("held_out_accuracy", "more of it")],
+)
+def test_what_is_no_error_cannot_be_reached(measure, why):
+    with pytest.raises(ScenarioError, match=why):
+        world(WALK).run().measures.to_accuracy(0.1, measure)
+
+
+# ── what is defined, and what is written ────────────────────────────────────────────────────────────────
+
+
+def test_a_regression_has_no_accuracy_and_only_asked_for_records_are_held_out():
+    data = load("synthetic", records=40, dimension=3, kind="regression")
+    run = world(ROUNDS, least_squares(data.split(AGENTS), 0.1)).run()
+    assert not any(name.endswith("accuracy") for name in run.measures.names)
+    with pytest.raises(ScenarioError, match="not defined here"):
+        run.measures.values("training_accuracy")
+    left, held = DATA.reserve(0.25)
+    measures = world(ROUNDS, logistic(left.split(AGENTS), 0.2)).run().measures
+    assert "held_out_accuracy" not in measures.names
+    on = measures.on(held)
+    answers = on._answers[-1]
+    right = [np.mean(np.sign(held.features @ row) == held.labels) for row in answers]
+    np.testing.assert_array_equal(on.values("held_out_accuracy")[-1], right)
+
+
+@pytest.mark.parametrize("algorithm", [WALK, ROUNDS], ids=["walk", "rounds"])
+def test_a_file_has_a_row_for_each_estimate_and_values_where_a_point_is_complete(tmp_path, algorithm):
+    measures = world(algorithm).run().measures
+    measures.write(tmp_path / "metrics.parquet")
+    frame = pd.read_parquet(tmp_path / "metrics.parquet")
+    curve = measures.curve("objective_gap")
+    written = frame["objective_gap_median"].dropna()
+    np.testing.assert_array_equal(written, curve.median)
+    assert len(frame) == len(measures._metrics.times)
+    assert (frame["packets"].diff().dropna() >= 0).all()
+    if algorithm is WALK:
+        assert list(frame["count"][written.index]) == list(curve.count)
+        np.testing.assert_array_equal(frame["error_median"], measures.curve("relative_error").median)
+
+
+def test_a_run_of_nothing_has_measures_of_nothing(tmp_path):
+    found = at_distances()
+    assert all(len(found.curve(name).count) == 0 for name in found.names)
+    assert len(found.costs.plf) == 0
+    found.write(tmp_path / "metrics.parquet")
+    assert len(pd.read_parquet(tmp_path / "metrics.parquet")) == 0
+
+
+def test_a_diverging_run_is_a_result():
+    run = world(PrivateGradientDescent(2, Constant(0.3), Constant(1e308))).run()
+    assert not np.isfinite(run.measures.curve("objective_gap").median[-1])
+    assert run.measures.to_accuracy(1e300) is None

@@ -1,0 +1,206 @@
+"""Uniform plus Laplace noise: density and distribution against integrals and 60 digits, worst and average loss."""
+
+import math
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import integrate, stats
+
+from netsim.errors import PrivacyError
+from netsim.mechanisms import (
+    DiscreteMechanism,
+    Laplace,
+    UniformLaplace,
+    average_loss,
+    average_ratio,
+    small_shift_ratio,
+)
+
+FALSE_ALARM = 1e-9
+ARRAYS = hnp.arrays(np.float64, (3, 2), elements=st.floats(-50, 50))
+
+
+def exact(t: float, width: float, scale: float) -> tuple[float, float]:
+    """log density and distribution of width·U + Laplace(scale) at t, with 60 digits: the definition, integrated."""
+    with mpmath.workdps(60):
+        t, w, b = mpmath.mpf(t), mpmath.mpf(width), mpmath.mpf(scale)
+        if w < 0:
+            t, w = t - w, -w
+
+        def cdf(x):
+            return mpmath.exp(x / b) / 2 if x < 0 else 1 - mpmath.exp(-x / b) / 2
+
+        def above(x):  # its integral from −∞, max(x, 0) + b e^{−|x|/b}/2
+            return max(x, mpmath.mpf(0)) + b * mpmath.exp(-abs(x) / b) / 2
+
+        upper = cdf(w - t) * (1 - mpmath.exp(-w / b))  # the same by symmetry, where differences would cancel
+        mass = upper if t > w else cdf(t) - cdf(t - w)
+        return float(mpmath.log(mass / w)), float((above(t) - above(t - w)) / w)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    t=st.floats(-1e3, 1e3),
+    width=st.tuples(st.floats(-18, 4), st.sampled_from([-1, 1])).map(lambda w: w[1] * 10.0 ** w[0]),
+    scale=st.floats(-3, 3).map(lambda power: 10.0**power),
+)
+def test_density_and_distribution_against_sixty_digits(t, width, scale):
+    """Widths from 1e-21 to 1e7 scales; the error is that of t's own rounding, relative to the scale."""
+    mechanism = UniformLaplace(width, scale)
+    observed, value = np.array([[t]]), np.zeros((1, 1))
+    assume(abs(t - width) > 0 or abs(width) > 1e-9)
+    density, distribution = exact(t, width, scale)
+    rounding = 4e-16 * (abs(t) + abs(width)) / scale
+    assert mechanism.log_density(observed, value)[0] == pytest.approx(density, abs=1e-13 + rounding, rel=1e-14)
+    found = mechanism.quantiles(observed, value)[0, 0]
+    assert found == pytest.approx(distribution, abs=1e-15, rel=1e-13 + rounding)
+
+
+@pytest.mark.parametrize(
+    ("width", "scale"), [(2.0, 0.5), (-2.0, 0.5), (1e-9, 1.0), (30.0, 1e-2), (-0.3, 0.0), (2.0, 0.0)]
+)
+def test_the_density_integrates_to_the_distribution(width, scale):
+    mechanism = UniformLaplace(width, scale)
+    value = np.array([[0.7]])
+
+    def density(x: float) -> float:
+        return math.exp(mechanism.log_density(np.array([[x]]), value)[0])
+
+    low, high = sorted((0.7, 0.7 + width))
+    reach = 45 * scale
+    for end in (low - scale / 3, low + 0.4 * abs(width), high + scale / 5, high + reach):
+        cuts = sorted({low - reach, *(x for x in (low, high) if x < end), end})
+        area = sum(integrate.quad(density, a, b, epsabs=1e-13)[0] for a, b in pairwise(cuts))
+        assert mechanism.quantiles(np.array([[end]]), value)[0, 0] == pytest.approx(area, abs=1e-9)
+
+
+@pytest.mark.parametrize(("width", "scale"), [(3.0, 0.2), (-3.0, 1.0), (0.5, 5.0), (-2.0, 0.0), (1e-12, 1.0)])
+def test_releases_follow_the_law_and_have_its_variance(width, scale):
+    value = np.full((10_000, 4), 7.0)
+    mechanism = UniformLaplace(np.full((10_000, 1), width), scale)
+    released = mechanism.release(value, np.random.default_rng(1))
+    assert stats.kstest(mechanism.quantiles(released, value).ravel(), "uniform").pvalue > FALSE_ALARM
+    off = mechanism.quantiles(released, value + 0.3 * np.sqrt(mechanism.variance()))
+    assert stats.kstest(off.ravel(), "uniform").pvalue < FALSE_ALARM
+    plain = UniformLaplace(width, scale)
+    expected = stats.uniform(scale=abs(width)).var() + (stats.laplace(scale=scale).var() if scale else 0.0)
+    assert plain.variance() == pytest.approx(expected, rel=1e-14)
+    squares = (released - 7.0 - width / 2) ** 2
+    assert abs(squares.mean() - expected) < stats.norm.isf(FALSE_ALARM / 2) * squares.std() / 200
+    assert np.isfinite(mechanism.log_density(released, value)).all()
+
+
+def test_width_zero_is_laplace_noise_and_no_scale_is_uniform():
+    rng = np.random.default_rng(0)
+    observed, value = rng.normal(size=(6, 3)) * 30, rng.normal(size=(6, 3))
+    for tiny in (0.0, 1e-300, -1e-300, np.zeros((6, 3))):
+        near, plain = UniformLaplace(tiny, 0.4), Laplace(0.4)
+        np.testing.assert_allclose(near.log_density(observed, value), plain.log_density(observed, value), rtol=1e-14)
+        np.testing.assert_allclose(near.quantiles(observed, value), plain.quantiles(observed, value), rtol=1e-13)
+    flat = UniformLaplace(-4.0, 0.0)
+    assert flat.log_density(np.array([[-3.9, -0.1]]), np.zeros((1, 2)))[0] == pytest.approx(-2 * math.log(4))
+    assert flat.log_density(np.array([[-3.9, 0.1]]), np.zeros((1, 2)))[0] == -np.inf
+    np.testing.assert_allclose(flat.quantiles(np.array([[-5.0, -3.0, 1.0]]), np.zeros((1, 3))), [[0.0, 0.25, 1.0]])
+
+
+def test_a_uniform_release_is_possible_however_coarse_the_value():
+    """A width of a few units in the last place of the value: rounding may put the release at, or past, an end."""
+    value = np.full((2_000, 1), 1e6)
+    for width in (1e-9, -1e-9, 3e-10):
+        mechanism = UniformLaplace(width, 0.0)
+        released = mechanism.release(value, np.random.default_rng(3))
+        assert np.isfinite(mechanism.log_density(released, value)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e300])
+@pytest.mark.parametrize("width", [0.0, 1e-300, -1e-20, 1.0, -1e20])
+def test_nothing_overflows(width, scale):
+    t = np.array([-1e10, -1.0, -1e-200, 0.0, 1e-200, 0.5, 1.0, 1e10])[:, None]
+    mechanism = UniformLaplace(width, scale)
+    with np.errstate(all="raise", under="ignore"):
+        logs, quantiles = mechanism.log_density(t, np.zeros_like(t)), mechanism.quantiles(t, np.zeros_like(t))
+    assert not np.isnan(logs).any()
+    assert ((quantiles >= 0) & (quantiles <= 1)).all()
+    assert (np.diff(quantiles, axis=0) >= -1e-15).all()
+
+
+@settings(deadline=None)
+@given(observed=ARRAYS, value=ARRAYS, other=ARRAYS, width=ARRAYS, wide=ARRAYS, scale=st.floats(0.01, 100))
+def test_the_loss_is_at_most_the_larger_shift_of_an_end_over_the_scale(observed, value, other, width, wide, scale):
+    """With equal widths that is ‖Δ‖₁/b."""
+    one, two = UniformLaplace(width, scale), UniformLaplace(wide, scale)
+    loss = np.abs(one.log_density(observed, value) - two.log_density(observed, other))
+    ends = np.maximum(np.abs(value - other), np.abs(value + width - other - wide)).sum(axis=-1) / scale
+    assert (loss <= ends * (1 + 1e-9) + 1e-9).all()
+    same = np.abs(one.log_density(observed, value) - one.log_density(observed, other))
+    assert (same <= np.abs(value - other).sum(axis=-1) / scale * (1 + 1e-9) + 1e-9).all()
+
+
+def test_what_is_refused_and_what_is_noiseless():
+    for scale in (-1.0, math.nan, math.inf, np.array([[1.0], [-1e-9]])):
+        with pytest.raises(PrivacyError, match="UniformLaplace scale"):
+            UniformLaplace(1.0, scale)
+    for width in (math.nan, math.inf):
+        with pytest.raises(PrivacyError, match="UniformLaplace width"):
+            UniformLaplace(width, 1.0)
+    assert UniformLaplace(0.0, 0.0).noiseless
+    assert not UniformLaplace(0.0, 1.0).noiseless
+    assert not UniformLaplace(2.0, 0.0).noiseless
+    assert not UniformLaplace(np.zeros((2, 2)), 0.0).noiseless, "an array is data: no branch depends on it"
+    assert not isinstance(UniformLaplace(1.0, 1.0), DiscreteMechanism)
+    assert np.isnan(UniformLaplace(np.full((1, 2), np.nan), 1.0).log_density(np.ones((1, 2)), np.zeros((1, 2)))).all()
+
+
+class TestAverageLoss:
+    @pytest.mark.parametrize(("shift", "width", "scale"), [(0.5, 2.0, 1.0), (-3.0, 1.0, 0.5), (0.2, -6.0, 0.3)])
+    def test_against_simulation(self, shift, width, scale):
+        """The mean of 200,000 absolute losses by the central limit theorem."""
+        mechanism, zero = UniformLaplace(width, scale), np.zeros((200_000, 1))
+        released = mechanism.release(zero, np.random.default_rng(5))
+        losses = np.abs(mechanism.log_density(released, zero) - mechanism.log_density(released, zero + shift))
+        error = stats.norm.isf(FALSE_ALARM / 2) * losses.std() / math.sqrt(len(losses))
+        assert abs(losses.mean() - average_loss(shift, width, scale)) < error
+
+    @pytest.mark.parametrize("width", [1e-6, 0.1, 1.0, -1.0, 7.0, 200.0])
+    @pytest.mark.parametrize("scale", [0.25, 1.0])
+    def test_the_formula_is_its_limit_for_small_shifts(self, width, scale):
+        """The corner of the density at its ends makes the approach linear in shift/width where ω is small."""
+        shift = 1e-4 * scale * min(1.0, abs(width))
+        assert small_shift_ratio(width, scale) == pytest.approx(average_ratio(shift, width, scale), rel=2e-4)
+
+    def test_by_half_the_interval_the_formula_would_be_wrong(self):
+        """ω is the whole length: half or twice of it is off by more than a tenth."""
+        measured = average_ratio(1e-3, 2.0, 1.0)
+        for factor in (0.5, 2.0):
+            assert abs(small_shift_ratio(2.0 * factor, 1.0) / measured - 1) > 0.1
+
+    def test_the_signed_average_vanishes_against_the_worst_case(self):
+        """Why γ is of the absolute loss: a divergence is of second order in the shift."""
+        law = UniformLaplace(2.0, 1.0)
+        t = np.linspace(-40, 42, 200_001)[:, None]
+        for shift in (1e-1, 1e-2):
+            here, there = (law.log_density(t, np.full_like(t, s)) for s in (0.0, shift))
+            divergence = integrate.simpson(np.exp(here) * (here - there), x=t[:, 0])
+            assert 0 < divergence / shift < shift
+
+    def test_it_is_at_most_the_worst_case_and_attained_by_laplace_noise_at_small_shifts(self):
+        assert small_shift_ratio(0.0, 1.0) == 1.0
+        assert small_shift_ratio(np.array([0.0, 1e-300, 1e300]), 1.0) == pytest.approx([1.0, 1.0, 0.0])
+        for shift in (0.01, 1.0, 30.0):
+            assert 0 < average_ratio(shift, 0.5, 1.0) <= 1
+        laplace = average_loss(2.0, 0.0, 1.0)  # E|loss| of Laplace noise at 2 scales, by hand
+        assert laplace == pytest.approx(1 / 2 * 2 + 2 * math.exp(-2) / 2 + _middle(2.0), rel=1e-10)
+
+    def test_conditions(self):
+        with pytest.raises(PrivacyError, match="scale 0"):
+            average_loss(1.0, 1.0, 0.0)
+
+
+def _middle(shift: float) -> float:
+    """∫_0^s e^{−t}/2·|s − 2t| dt: where the loss is between its ends."""
+    return integrate.quad(lambda t: math.exp(-t) / 2 * abs(shift - 2 * t), 0, shift, points=[shift / 2])[0]

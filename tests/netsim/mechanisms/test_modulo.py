@@ -1,0 +1,119 @@
+"""Shares modulo p: exact arithmetic against Python's integers, and releases that tell nothing."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from netsim.errors import PrivacyError
+from netsim.mechanisms import DiscreteMechanism, UniformModulo, sum_modulo, unwrap, wrap
+from netsim.mechanisms.modulo import LARGEST
+
+FALSE_ALARM = 1e-9
+MODULI = st.one_of(st.integers(2, 50), st.integers(LARGEST - 5, LARGEST), st.integers(2, LARGEST))
+WHOLE = st.integers(-LARGEST, LARGEST)
+
+
+def as_column(numbers: list[int]) -> np.ndarray:
+    return np.array(numbers, dtype=np.float64)[:, None]
+
+
+@settings(max_examples=300, deadline=None)
+@given(MODULI, st.lists(WHOLE, min_size=1, max_size=8))
+def test_residues_and_signed_numbers_are_those_of_whole_numbers(modulus, numbers):
+    residues, signed = unwrap(as_column(numbers), modulus), wrap(as_column(numbers), modulus)
+    assert [int(r) for r in residues[:, 0]] == [v % modulus for v in numbers]
+    assert not np.signbit(residues).any()
+    for found, v in zip(signed[:, 0], numbers, strict=True):
+        assert (int(found) - v) % modulus == 0
+        assert -modulus < 2 * int(found) <= modulus
+    np.testing.assert_array_equal(wrap(residues, modulus), signed)
+
+
+@settings(max_examples=300, deadline=None)
+@given(MODULI, st.lists(WHOLE, min_size=1, max_size=40))
+def test_sums_are_exact_in_any_order(modulus, numbers):
+    expected = sum(numbers) % modulus
+    for order in (numbers, numbers[::-1]):
+        assert int(sum_modulo([np.array([[float(v)]]) for v in order], modulus)[0, 0]) == expected
+
+
+def test_shares_add_up_to_the_signed_secret():
+    """Three values split in five shares each, the last one what is missing: the sum of all shares is their sum."""
+    modulus, rng = LARGEST - 111, np.random.default_rng(0)
+    secrets = [rng.integers(-(2**50), 2**50, size=(40, 3)).astype(np.float64) for _ in range(3)]
+    shares = []
+    for secret in secrets:
+        masks = [UniformModulo(modulus).release(np.zeros_like(secret), rng) for _ in range(4)]
+        shares += [*masks, sum_modulo([secret, *(-m for m in masks)], modulus)]
+    np.testing.assert_array_equal(wrap(sum_modulo(shares, modulus), modulus), sum(secrets))
+
+
+@pytest.mark.parametrize("modulus", [2, 7, 2**40, LARGEST])
+def test_releases_are_uniform_whatever_the_value(modulus):
+    mechanism = UniformModulo(modulus)
+    for value in (-3.0, 0.0, float(modulus - 1), float(LARGEST)):
+        values = np.full((5_000, 4), value)
+        released = mechanism.release(values, np.random.default_rng(1))
+        assert ((released >= 0) & (released < modulus) & (released == np.floor(released))).all()
+        if modulus < 10:
+            counts = np.bincount(released.astype(int).ravel(), minlength=modulus)
+            assert stats.chisquare(counts).pvalue > FALSE_ALARM
+        else:
+            assert stats.kstest(released.ravel() / modulus, "uniform").pvalue > FALSE_ALARM
+        low, high = mechanism.quantiles_below(released, values), mechanism.quantiles(released, values)
+        drawn = low + np.random.default_rng(2).random(low.shape) * (high - low)
+        assert stats.kstest(drawn.ravel(), "uniform").pvalue > FALSE_ALARM
+
+
+def test_the_noise_is_what_was_added():
+    """Two values that differ by 2, masked by the same draws: quantiles see the same noise."""
+    mechanism, value = UniformModulo(11), np.arange(12.0)[None]
+    one = mechanism.release(value, np.random.default_rng(4))
+    two = mechanism.release(value + 2, np.random.default_rng(4))
+    np.testing.assert_array_equal(two, np.remainder(one + 2, 11))
+    np.testing.assert_array_equal(mechanism.quantiles(one, value), mechanism.quantiles(two, value + 2))
+    np.testing.assert_allclose(mechanism.quantiles(one, value) - mechanism.quantiles_below(one, value), 1 / 11)
+
+
+def test_the_density_is_constant_and_sums_to_one():
+    mechanism = UniformModulo(5)
+    every = np.array(list(itertools.product(range(5), repeat=2)), dtype=np.float64)
+    for value in (np.array([0.0, 3.0]), np.array([-17.0, 4.0])):
+        logs = mechanism.log_density(every, np.broadcast_to(value, every.shape))
+        np.testing.assert_allclose(logs, -2 * math.log(5), rtol=1e-15)
+    outside = np.array([[5.0, 0.0], [-1.0, 0.0], [0.5, 0.0], [0.0, 0.0]])
+    assert np.isneginf(mechanism.log_density(outside, np.zeros((4, 2)))).tolist() == [True, True, True, False]
+
+
+def test_variance_is_that_of_a_uniform_draw():
+    for modulus in (2, 9, 1000):
+        assert UniformModulo(modulus).variance() == pytest.approx(stats.randint(0, modulus).var(), rel=1e-14)
+    assert not UniformModulo(2).noiseless
+    assert isinstance(UniformModulo(2), DiscreteMechanism)
+
+
+@pytest.mark.parametrize("modulus", [1, 0, -5, LARGEST + 1, 7.0, True])
+def test_a_modulus_that_cannot_be_is_a_privacy_error(modulus):
+    with pytest.raises(PrivacyError, match=r"modulus = .*whole number from 2 to 2\*\*53"):
+        UniformModulo(modulus)
+
+
+@pytest.mark.parametrize("value", [0.5, math.nan, math.inf, 2.0**53 + 2])
+def test_numbers_that_are_not_whole_are_refused(value):
+    values = np.array([[1.0, value]])
+    rng = np.random.default_rng(0)
+    for use in (
+        lambda: UniformModulo(7).release(values, rng),
+        lambda: UniformModulo(7).log_density(np.zeros((1, 2)), values),
+        lambda: wrap(values, 7),
+        lambda: sum_modulo([values], 7),
+    ):
+        with pytest.raises(PrivacyError, match="round to fixed point first"):
+            use()
+    with pytest.raises(PrivacyError, match="at least one"):
+        sum_modulo([], 7)

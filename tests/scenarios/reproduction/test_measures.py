@@ -1,0 +1,141 @@
+"""Measures of made curves whose numbers are known, and claims that the formula gives by itself."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from netsim import topology
+from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal
+from netsim.claims import Adjacency
+from netsim.problems import load, logistic
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from scenarios.loader import parse
+from scenarios.reproduction.budget import budget
+from scenarios.reproduction.measures import claimed, cost, diverged, slope, vacuous_from
+from scenarios.reproduction.series import NotMeasuredError, curve
+
+BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario
+ADJACENCY = Adjacency(1.0, "one record")
+
+
+def entry(errors, unit="rounds", **more):
+    counts = list(range(1, len(errors) + 1))
+    return {"name": "A", "convergence": {"unit": unit, "count": counts, "median": list(errors)}} | more
+
+
+def falling(ratio, rounds=50):
+    return [ratio**k for k in range(1, rounds + 1)]
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.9, 0.99])
+def test_the_slope_of_a_geometric_curve_is_its_ratio(ratio):
+    assert slope(entry(falling(ratio)), 0, None, 1e-12) == pytest.approx(math.log10(ratio), rel=1e-12)
+
+
+def test_the_slope_stops_at_the_floor_and_at_the_window():
+    errors = falling(0.5, 30) + [0.5**30] * 100
+    assert slope(entry(errors), 0, None, 1e-9) == pytest.approx(math.log10(0.5), rel=1e-12)
+    assert slope(entry(errors), 0, 30, 1e-12) == pytest.approx(math.log10(0.5), rel=1e-12)
+    assert slope(entry(errors), 0, None, 1e-12) > math.log10(0.5)
+    assert slope(entry(errors), 31, None, 1e-12) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(NotMeasuredError, match="fewer than three points"):
+        slope(entry(errors), 0, 2, 1e-12)
+
+
+def test_the_cost_is_counted_from_where_the_error_stays_below():
+    errors = [1.0, 0.1, 0.5, 0.09, 0.08]
+    found = cost(entry(errors), 0.1, "rounds")
+    assert (found.low, found.high) == (4, 4)
+    assert cost(entry(errors), 0.1, "plf") == found  # in rounds, an agent is active once each
+    assert cost(entry(errors), 2.0, "rounds").high == 1
+
+
+def test_a_run_that_ends_before_gives_a_lower_bound():
+    found = cost(entry([1.0, 0.5, 0.4]), 0.1, "rounds")
+    assert (found.low, found.high) == (3, math.inf)
+    assert str(found) == "more than 3"
+
+
+def test_a_thinned_curve_gives_an_interval():
+    one = entry([1.0, 0.5, 0.01])
+    one["convergence"]["count"] = [10, 20, 30]
+    found = cost(one, 0.1, "rounds")
+    assert (found.low, found.high) == (20, 30)
+
+
+def test_other_axes_come_with_the_measures():
+    one = entry([1.0, 0.5, 0.01], "activations")
+    with pytest.raises(NotMeasuredError, match="by activations, not by messages"):
+        cost(one, 0.1, "messages")
+    one["measures"] = {"count": [1, 2, 3], "axes": {"messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]}}
+    assert cost(one, 0.1, "messages").high == 18
+    assert (cost(one, 0.1, "time").low, cost(one, 0.1, "time").high) == (1.5, 2.5)
+    one["measures"]["to_accuracy"] = [{"accuracy": 0.1, "messages": 17}]
+    assert cost(one, 0.1, "messages").low == 17
+    one["measures"]["curves"] = {"gap": {"median": [3.0, 2.0, 1.0]}}
+    assert curve(one, "gap", "messages").x == (6, 12, 18)
+    with pytest.raises(NotMeasuredError, match="no consensus error"):
+        curve(one, "consensus_error", "activations")
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [([1, 0.5, 0.1], False), ([1, 50, 900], False), ([1, 50, 1001], True), ([1, "nan"], True), ([1, "inf", 1], True)],
+)
+def test_divergence(errors, expected):
+    assert diverged(entry(errors)) is expected
+
+
+# ── the claimed ε over rounds ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def world():
+    problem = logistic(load("synthetic", records=40, dimension=3, norm_bound=1.0).split(4), ridge=0.5)
+    return problem, topology.ring(4)
+
+
+def test_the_budget_of_a_descent_is_its_composition_round_by_round(world):
+    step, scale = 0.1, Geometric(2.0, 0.9)
+    algorithm = PrivateGradientDescent(30, Constant(step), scale, Clip(1.0))
+    one = {"name": "A", "budget": budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)}
+    by_hand = np.cumsum([0.0] + [2 * step / scale(k) for k in range(1, 30)])
+    assert curve(one, "epsilon_claimed", "rounds").y == pytest.approx(by_hand, rel=1e-12)
+    assert claimed(one) == pytest.approx(by_hand[-1])
+    assert vacuous_from(one, 20.0).low == 1 + np.flatnonzero(by_hand > 20)[0]
+
+
+def test_where_a_budget_becomes_vacuous(world):
+    algorithm = PrivateGradientDescent(5000, Constant(0.1), Constant(1.0), Clip(1.0))  # 0.2 a round, but the first
+    found = budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)
+    assert len(found["count"]) <= 60
+    one = {"name": "A", "budget": found}
+    short = budget(Simulation(*world, replace(algorithm, rounds=101)), ADJACENCY, 1e-3, BARE)
+    assert vacuous_from({"name": "A", "budget": short}, 20.0).high == math.inf
+    assert vacuous_from(one, 20.0).low == 102  # ε = 0.2 (k − 1) is 20 at 101
+    with pytest.raises(NotMeasuredError, match="after 7"):
+        claimed(one, 7)
+
+
+def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
+    simulation = Simulation(*world, DPRecal(step=0.2, per_agent=25, stddev=0.5, ratio=1.1))
+    one = {"name": "A", "budget": budget(simulation, ADJACENCY, 1e-3, BARE)}
+    points = curve(one, "epsilon_claimed", "plf")
+    assert points.x == tuple(range(1, 26))
+    assert points.y == tuple(simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 26))
+    with pytest.raises(NotMeasuredError, match="by plf, not by rounds"):
+        curve(one, "epsilon_claimed", "rounds")
+
+
+def test_who_claims_nothing_has_no_budget(world):
+    assert budget(Simulation(*world, Recal(step=0.2, activations=9)), ADJACENCY, 1e-3, BARE) is None
+
+
+def test_a_failed_condition_has_no_number(world):
+    algorithm = PrivateGradientDescent(9, Constant(0.1), Constant(1.0))
+    one = {"name": "A", "budget": budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)}
+    with pytest.raises(NotMeasuredError, match="no clipping"):
+        claimed(one)
