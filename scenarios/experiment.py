@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from attacks.audit.audit import Pair
 from attacks.reconstruction import Prior
@@ -19,11 +18,12 @@ from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import Meddler
 from netsim.patience import Patience
-from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, build
+from netsim.problems import Dataset, Objective, Problem, Sampled
 from netsim.randomness import Streams
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import Topology
+from scenarios.problem import AnyLogistic, dealt, farthest, gradient_change, loaded, problem_of, record_bound
 from scenarios.schema import (
     AlgorithmSpec,
     DPRecalSpec,
@@ -69,11 +69,11 @@ class Experiment:
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
         _refuse_loops(scenario)
         topology = _topology(scenario)
-        dataset = _loaded(scenario)
+        dataset = loaded(scenario)
         _refuse_empty_hands(scenario, topology, dataset)
-        problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
+        dataset, problem = dealt(scenario, dataset, topology.agents)
         held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
-        alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
+        alone = None if held is None else problem_of(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
         return cls(
             scenario,
@@ -114,21 +114,6 @@ def _refuse_empty_hands(scenario: Scenario, topology: Topology, dataset: Dataset
         raise ScenarioError(field, topology.agents, why, f"<= {dataset.records} agents")
 
 
-def _loaded(scenario: Scenario) -> Dataset:
-    try:
-        return scenario.problem.data.load()
-    except ScenarioError as error:
-        raise error.under("problem.data") from None
-
-
-def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
-    spec = scenario.problem
-    try:
-        return build(spec.kind, parts, spec.ridge, spec.l1)
-    except ScenarioError as error:
-        raise error.under("problem") from None
-
-
 def _one_record_each(scenario: Scenario, dataset: Dataset, agents: int) -> list[int]:
     """Which records the agents hold in the image run: both classes in turn, drawn by the scenario's seed."""
     if dataset.image_shape is None or scenario.problem.kind != "logistic":
@@ -149,19 +134,8 @@ def _prior(dataset: Dataset, held: list[int]) -> Prior:
     return Prior.of(dataset.features[rest], dataset.labels[rest])
 
 
-def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
-    """sup ‖∇ℓ‖₂ of one record's logistic loss: a public bound on ‖a‖₂; infinite where there is none."""
-    if scenario.problem.kind != "logistic":
-        return float("inf")
-    if scenario.problem.data.norm_bound is not None:
-        return scenario.problem.data.norm_bound
-    if dataset.value_range is not None:
-        return float(np.sqrt(dataset.dimension) * max(map(abs, dataset.value_range)))
-    return float("inf")
-
-
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
-    bound = 2 * _record_bound(scenario, dataset)
+    bound = 2 * record_bound(scenario, dataset)
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced")
     fewest = min(_records(f) for f in problem.objectives)
@@ -169,7 +143,7 @@ def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjace
 
 
 def _records(objective: Objective) -> int:
-    assert isinstance(objective, LogisticLoss | LeastSquares)
+    assert isinstance(objective, Sampled)
     return objective.records
 
 
@@ -337,7 +311,7 @@ class _Builder:
             raise ScenarioError(
                 "algorithm.noise", spec.noise.model_dump(),
                 "noise cannot be calibrated: no bound on one record's gradient",
-                "problem.kind: logistic with problem.data.norm_bound, or noise: {stddev: …}",
+                "a logistic problem.kind with problem.data.norm_bound, or noise: {stddev: …}",
             )  # fmt: skip
         return algorithm.calibrated(
             spec.noise.epsilon, spec.noise.delta, adjacency, setting_of(problem, spec.per_agent)
@@ -400,29 +374,31 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
             why = f"an audit follows one life of agent {spec.agent}, which it audits"
             raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
-    if not isinstance(own, LogisticLoss):
+    if not isinstance(own, AnyLogistic):
         raise ScenarioError(
-            "problem.kind", scenario.problem.kind, "an audit knows adjacent logistic losses", "logistic"
+            "problem.kind",
+            scenario.problem.kind,
+            "an audit knows adjacent logistic losses",
+            "logistic, nonconvex_logistic",
         )
     if spec.adjacency == "agent":
-        flipped = LogisticLoss(own.features, -own.labels, own.ridge)
+        flipped = replace(own, labels=-own.labels)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
     return _worst_record(spec.agent, own, problem)
 
 
-def _worst_record(agent: int, own: LogisticLoss, problem: Problem) -> Pair:
+def _worst_record(agent: int, own: AnyLogistic, problem: Problem) -> Pair:
     """Replace one record of the agent by one of the others', labels as they are or flipped, such that
     sup ‖∇f − ∇f'‖ = max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest."""
-    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, LogisticLoss)]
+    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, AnyLogistic)]
     features = np.concatenate([f.features for f in others] * 2)
     labels = np.concatenate([f.labels for f in others] + [-f.labels for f in others])
-    distance = cdist(own.labels[:, None] * own.features, labels[:, None] * features)
-    out, new = (int(k) for k in np.unravel_index(np.argmax(distance), distance.shape))
+    out, new, searched = farthest(own.labels[:, None] * own.features, labels[:, None] * features)
     adjacent = own.with_record(out, features[new], float(labels[new]))
     return Pair(
         agent,
         (own, adjacent),
         f"record {out} of agent {agent} replaced by another agent's record "
-        f"(sup ‖Δ∇f‖₂ = {own.gradient_difference_bound(adjacent):.4g}; the largest of "
-        f"{distance.size:,} replacements searched)",
+        f"(sup ‖Δ∇f‖₂ = {gradient_change(own, adjacent):.4g}; the largest of "
+        f"{searched:,} replacements searched)",
     )

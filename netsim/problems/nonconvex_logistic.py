@@ -93,9 +93,7 @@ class NonconvexLogistic:
         """A step at which f(x) + ‖x − v‖² / (2 step) is strongly convex; a longer one is a `ProtocolError`."""
         if positive_step(step) * self.weak_convexity >= 1:
             most = 1 / self.weak_convexity
-            raise ProtocolError(
-                f"proximal: step = {step!r}, but a loss that is not convex has one minimizer only at steps < {most:.6g}"
-            )
+            raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique only at steps < {most:.6g}")
         return step
 
     def proximal(self, v: Array, step: float) -> Array:

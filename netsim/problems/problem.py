@@ -105,4 +105,3 @@ class Problem:
         """∇²F / n at x of shape (1, dimension)."""
         start = np.zeros((self.dimension, self.dimension))
         return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
-

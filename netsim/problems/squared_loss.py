@@ -92,7 +92,9 @@ class LeastSquares:
 
     def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
         """An adjacent objective: record `index` replaced, as many records as before."""
-        return type(self)(*replaced(self.features, self.targets, index, features_row, label), self.ridge, self.divisor)
+        return type(self)(
+            *replaced(self.features, self.targets, index, features_row, label), self.ridge, self.divisor
+        )
 
     def batch(self, indices: ArrayLike) -> Self:
         """The same loss on these records only, a record named twice counting twice.

@@ -65,9 +65,7 @@ def fashion_mnist(
     return _idx_set("fashion_mnist", cache, classes, part, records, seed)
 
 
-def cifar10_cat_dog(
-    cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0
-) -> Dataset:
+def cifar10_cat_dog(cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0) -> Dataset:
     """32×32 images of cats (−1) and dogs (+1) in colour; a row is height × width × (red, green, blue)."""
     layout, (path,) = cache.files("cifar10_cat_dog", [CIFAR], [CIFAR_JPEGS])
     try:
@@ -86,9 +84,7 @@ def cifar10_cat_dog(
     )
 
 
-def _idx_set(
-    name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int
-) -> Dataset:
+def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int) -> Dataset:
     negative, positive = two_of_ten(classes)
     remotes = [_remote(name, f"{PREFIX[part]}-{which}-ubyte.gz") for which in ("images-idx3", "labels-idx1")]
     _, (image_file, label_file) = cache.files(name, remotes)

@@ -13,9 +13,7 @@ By = Literal["equal", "dirichlet", "label"]
 Indices = NDArray[np.int64]
 
 
-def deal(
-    labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None
-) -> list[Indices]:
+def deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None) -> list[Indices]:
     """Each agent's records, rising. `classes`: whether the labels are ±1; else they are real targets.
 
     You get a `ScenarioError` for more agents than records, a concentration where none belongs or that is not

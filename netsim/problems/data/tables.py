@@ -1,8 +1,8 @@
 """ijcnn1 and covtype: tables of numbers with two classes."""
 
 import gzip
-import zlib
 import zipfile
+import zlib
 from pathlib import Path
 from typing import cast
 
