@@ -57,8 +57,8 @@ def sensors(
     b_i = A_i x° + noise · N(0, 1) for one x° ~ N(0, I). Agent i has the rows from i · rows on of
     `load("sensors")`. With rows < dimension no single f_i is strongly convex.
     """
-    whole(agents, "agents"), whole(rows, "rows")
-    data = load("sensors", records=agents * rows, dimension=dimension, seed=seed, noise=noise)
+    count = whole(agents, "agents") * whole(rows, "rows")
+    data = load("sensors", records=count, dimension=dimension, seed=seed, noise=noise)
     parts = [data.take(np.arange(i * rows, (i + 1) * rows)) for i in range(agents)]
     return build("sensors", parts, divisor=divisor)
 

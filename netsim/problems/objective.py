@@ -10,8 +10,9 @@ from netsim.arrays import Array
 class Objective(Protocol):
     """f: R^d → R, smooth, and convex unless it has a `weak_convexity` > 0.
 
-    PRIVATE: only its agent, and whoever scores a run, may call it. `x` and `v` have shape (replicas, dimension) except in `hessian`. Every method is a pure function whose
-    row r depends on row r alone, to the last bit: a replay may cut the replicas differently.
+    PRIVATE: only its agent, and whoever scores a run, may call it. `x` and `v` have shape (replicas, dimension)
+    except in `hessian`. Every method is a pure function whose row r depends on row r alone, to the last bit: a
+    replay may cut the replicas differently.
     """
 
     @property
