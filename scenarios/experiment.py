@@ -118,7 +118,10 @@ def _one_record_each(scenario: Scenario, dataset: Dataset, agents: int) -> list[
     """Which records the agents hold in the image run: both classes in turn, drawn by the scenario's seed."""
     if dataset.image_shape is None or scenario.problem.kind != "logistic":
         raise ScenarioError(
-            "attacks.images", True, "images are rebuilt from logistic losses on image data", "data: digits"
+            "attacks.images",
+            True,
+            "images are rebuilt from logistic losses on image data",
+            "kind: logistic, and data: digits, mnist, …",
         )
     rng = Streams(scenario.seed).generator("images")
     order = rng.permutation(dataset.records)

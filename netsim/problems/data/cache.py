@@ -12,6 +12,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 
 from netsim.errors import ScenarioError
@@ -45,9 +46,12 @@ def folder() -> Path:
 
 def fetched(url: str) -> bytes:
     """What the address answers. You get an `OSError` where it does not."""
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-        content: bytes = answer.read()
-        return content
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            content: bytes = answer.read()
+            return content
+    except HTTPException as error:  # an answer that breaks off
+        raise OSError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,14 @@ class Cache:
         return ScenarioError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
 
     def _verify(self, name: str, path: Path) -> None:
-        found = None
-        for expected, source in self._recorded(path):
-            found = found or _digest(path.read_bytes())
+        try:
+            recorded = self._recorded(path)
+            found = _digest(path.read_bytes()) if recorded else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScenarioError(
+                "name", name, f"{path} cannot be checked ({error})", "files that can be read"
+            ) from error
+        for expected, source in recorded:
             if found != expected:
                 problem = f"{path} has changed: its SHA-256 is {found}, and {source} says {expected}"
                 raise ScenarioError("name", name, problem, "the file as it was, or none, to download it again")
@@ -111,7 +120,8 @@ class Cache:
         content = self._fetched(name, remote)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            beside, partial = path.with_name(path.name + ".sha256"), path.with_name(path.name + ".partial")
+            beside = path.with_name(path.name + ".sha256")
+            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
             partial.write_bytes(content)
             beside.write_text(f"{_digest(content)}  {path.name}\n", encoding="utf-8")
             partial.replace(path)

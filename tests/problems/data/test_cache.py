@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import subprocess
+from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.problems import load
 from netsim.problems.data import images
-from netsim.problems.data.cache import Cache, Remote, folder
+from netsim.problems.data.cache import Cache, Remote, fetched, folder
 from tests.problems.data import written
 
 CONTENT = b"what is published"
@@ -122,6 +123,21 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "set").write_text("a file where a folder should be")
     with pytest.raises(ScenarioError, match="cannot be kept"):
         Cache(tmp_path, True, Network(one=CONTENT)).files("set", [FILE])
+
+
+def test_a_list_of_digests_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    written.write(tmp_path / "set", {"file.bin": CONTENT, "file.bin.sha256": b"\xff\xfe"})
+    with pytest.raises(ScenarioError, match="cannot be checked"):
+        Cache(tmp_path).files("set", [FILE])
+
+
+def test_an_answer_that_breaks_off_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks_off(url: str, timeout: float) -> None:
+        raise IncompleteRead(b"wh", 17)
+
+    monkeypatch.setattr("urllib.request.urlopen", breaks_off)
+    with pytest.raises(OSError, match="IncompleteRead"):
+        fetched("https://one.test/file.bin")
 
 
 def test_the_folder_is_named_by_the_environment_or_the_platform(
