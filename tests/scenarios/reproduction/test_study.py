@@ -12,7 +12,7 @@ from scenarios.cli import app
 from scenarios.loader import library, parse
 from scenarios.report.study import study
 from scenarios.runner import run_scenario
-from scenarios.schema.problem import Synthetic
+from scenarios.schema.data import Synthetic
 from scenarios.study import run_study
 
 SMALL = (
