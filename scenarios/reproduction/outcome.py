@@ -46,11 +46,16 @@ ZERO = "the optimum is x* = 0, where every agent starts: the experiment is degen
 
 @dataclass(frozen=True)
 class Ran:
-    """A variant's results ("" where there are none), or why there are none in `error`."""
+    """A variant's results (its name is "" where there are no variants). `error` says what became of one that did not
+    end well, as the end of a sentence: "failed: DeadlockError"."""
 
     variant: str
     results: Result
     error: str | None = None
+
+    @property
+    def why(self) -> str:
+        return f"{f'variant {self.variant}' if self.variant else 'the run'} {self.error}"
 
 
 @dataclass(frozen=True)
@@ -90,8 +95,7 @@ class _Judge:
     def entry(self, place: Place) -> Result:
         ran = self.runs[place.variant]
         if ran.error is not None:
-            where = f"variant {place.variant}: " if place.variant else ""
-            raise NotMeasuredError(f"{where}{ran.error}")
+            raise NotMeasuredError(ran.why)
         return entry_of(ran.results, place.of)
 
     def sound(self, check: Quantity, place: Place) -> Result:
@@ -166,7 +170,7 @@ class _Judge:
     def zero(self, check: OptimumIsZero, variant: str) -> Answer:
         ran = self.runs[variant]
         if ran.error is not None or "problem" not in ran.results:
-            raise NotMeasuredError(ran.error or "the problem was not solved")
+            raise NotMeasuredError(ran.why if ran.error is not None else "the problem was not solved")
         found = bool(part(ran.results, "problem").get("optimum_is_zero"))
         if found and not check.equals:
             return Answer(variant, BLOCKED, "x* = 0", ZERO)

@@ -67,13 +67,13 @@ def _words(spec: FigureSpec) -> str:
 
 
 def _names(spec: FigureSpec, ran: Ran) -> list[str]:
-    names = [entry["name"] for entry in ran.results.get("algorithms", [])]
+    names = [] if ran.error is not None else [entry["name"] for entry in ran.results.get("algorithms", [])]
     return [name for name in names if not spec.algorithms or name in spec.algorithms]
 
 
 def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[dict[str, Any]], list[str]]:
     curves: list[dict[str, Any]] = []
-    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    absent = [ran.why for ran in runs if ran.error is not None]
     assert spec.y in CURVES
     for ran in runs:
         for name in _names(spec, ran):
@@ -106,7 +106,7 @@ def _points(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
     found: dict[str, dict[str, Any]] = {}
-    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    absent = [ran.why for ran in runs if ran.error is not None]
     for ran in runs:
         own = fields[ran.variant]
         if spec.x not in own:

@@ -7,7 +7,8 @@ from pydantic import Field
 from scenarios.schema.base import Model, Positive
 from scenarios.schema.checks import CheckSpec, Words
 
-VARIANT_NAME = r"^[a-z0-9][a-z0-9.-]*$"
+VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
+"""Dots stand in numbers only: no folder of a variant has the name of a file."""
 CURVES = ("relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed")
 AXES = ("rounds", "activations", "plf", "messages", "bytes", "time")
 
