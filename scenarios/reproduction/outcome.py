@@ -22,12 +22,12 @@ from scenarios.reproduction import measures
 from scenarios.reproduction.relations import FAILS, HOLDS, OPEN, Place, compare, other_of, quantity, relation
 from scenarios.reproduction.series import NotMeasuredError, conditions, entry_of
 from scenarios.schema.checks import (
-    AtEnd,
     CheckSpec,
     ClaimedAfter,
     CostTo,
     ErrorAfter,
     Fact,
+    Final,
     OptimumIsZero,
     Quantity,
     Slope,
@@ -101,10 +101,7 @@ class _Judge:
     def sound(self, check: Quantity, place: Place) -> Result:
         """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
         entry = self.entry(place)
-        converges = isinstance(check, ErrorAfter | CostTo | Slope) or (
-            isinstance(check, AtEnd) and check.measure.startswith("final_")
-        )
-        if converges:
+        if isinstance(check, Final | ErrorAfter | CostTo | Slope):
             self.not_degenerate(place.variant)
             if self.unexpected("diverged", place) and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")

@@ -6,23 +6,23 @@ from typing import Any
 from scenarios.report.formats import number
 from scenarios.reproduction import measures
 from scenarios.reproduction.outcome import Ran
-from scenarios.reproduction.relations import NAMES
+from scenarios.reproduction.relations import COSTS, NAMES
 from scenarios.reproduction.series import NotMeasuredError, curve, entry_of
-from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, Quantity, Slope, VacuousFrom
+from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, Final, Quantity, Slope, VacuousFrom
 from scenarios.schema.reproduction import AXES, CURVES, FigureSpec
 
-WORDS = NAMES | {
-    "relative_error": "relative error",
-    "consensus_error": "consensus error",
-    "gap": "gap",
-    "accuracy": "accuracy",
-    "epsilon_claimed": "claimed ε",
-    "vacuous_from": "claimed ε is vacuous from",
-    "slope": "decades of the error",
-    "plf": "PLF: activations of one agent",
-    "bytes": "bytes",
-    "time": "virtual seconds",
-}
+WORDS = (
+    NAMES
+    | {name: name.replace("_", " ") for name in CURVES}
+    | {
+        "epsilon_claimed": "claimed ε",
+        "vacuous_from": "claimed ε is vacuous from",
+        "slope": "decades of the error",
+        "plf": "PLF: activations of one agent",
+        "message_bytes": "bytes of messages",
+        "time": "virtual seconds",
+    }
+)
 
 
 def figures(
@@ -50,7 +50,7 @@ def _figure(
     return {
         "title": spec.title,
         "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
-        "y": _words(spec),
+        "y": _words(spec, over_axis),
         "log": spec.log,
         "points": not over_axis,
         "level": level if budgets else None,
@@ -59,11 +59,11 @@ def _figure(
     }
 
 
-def _words(spec: FigureSpec) -> str:
+def _words(spec: FigureSpec, over_axis: bool) -> str:
     if spec.accuracy is not None:
         what = spec.y.removesuffix("_to")
-        return f"{'PLF' if what == 'plf' else what} to an error of {spec.accuracy:g}"
-    return WORDS[spec.y]
+        return f"{COSTS.get(what, what)} to an error of {spec.accuracy:g}"
+    return WORDS[spec.y] if over_axis or spec.y not in CURVES else f"final {WORDS[spec.y]}"
 
 
 def _names(spec: FigureSpec, ran: Ran) -> list[str]:
@@ -142,4 +142,6 @@ def _as_check(spec: FigureSpec) -> Quantity:
     if spec.accuracy is not None:
         return CostTo.model_validate(said | {"accuracy": spec.accuracy})
     models: dict[str, type[Quantity]] = {"epsilon_claimed": ClaimedAfter, "vacuous_from": VacuousFrom, "slope": Slope}
+    if spec.y in CURVES and spec.y not in models:
+        return Final.model_validate(said | {"measure": "final", "curve": spec.y})
     return models.get(spec.y, AtEnd).model_validate(said)
