@@ -122,6 +122,8 @@ def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
             plot.set_xticks([], minor=True)
         if len(values) <= 8:
             plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
+        elif max(values) >= 1e5:
+            plot.xaxis.set_major_formatter(_large)
         return number
     plot.set_xticks(range(len(values)), [str(x) for x in values])
     plot.margins(x=0.12)
@@ -148,6 +150,10 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
         return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
 
     return shift
+
+
+def _large(value: float, _: object) -> str:
+    return show(value)
 
 
 def _as_it_is(y: float) -> float:

@@ -250,7 +250,8 @@ def _sentence(
     if outcome == DIFFERS:
         check, answer = failed[0]
         where = f" ({answer.variant})" if answer.variant and not check.variant else ""
-        more = f" {len(failed) - 1} more of the checks do not hold." if len(failed) > 1 else ""
+        others = len(failed) - 1
+        more = f" {others} more {'answers do' if others > 1 else 'does'} not hold." if others else ""
         caution = f" {unprinted} The values chosen here may be why." if unprinted else ""
         return f"Asked: {asks(check)}{where}; found: {answer.found}.{more}{caution}"
     if outcome == CANNOT:
