@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-from netsim.errors import ScenarioError
+from netsim.errors import AbsentDataError, ScenarioError
 
 VARIABLE = "NETSIM_DATA"
 SUMS = "SHA256SUMS"
@@ -84,7 +84,7 @@ class Cache:
             ", ".join(r.path for r in layout if not (self.folder / r.path).is_file()) for layout in layouts
         )
         problem = f"not in the data folder {self.folder}, which lacks {wanted}"
-        return ScenarioError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
+        return AbsentDataError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
 
     def _verify(self, name: str, path: Path) -> None:
         try:
