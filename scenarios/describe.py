@@ -94,6 +94,8 @@ def _problem(experiment: Experiment) -> Results:
     return {
         "kind": scenario.problem.kind,
         "data": experiment.dataset.name,
+        "part": experiment.dataset.part,
+        "note": experiment.dataset.note,
         "agents": problem.agents,
         "dimension": problem.dimension,
         "records": experiment.dataset.records,
@@ -103,6 +105,7 @@ def _problem(experiment: Experiment) -> Results:
         "strong_convexity": problem.strong_convexity,
         "optimum_residual": optimum.residual,
         "optimum_is_zero": bool(np.all(optimum.point == 0)),
+        "optimum_is_stationary_only": optimum.stationary_only,
     }
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from attacks.audit.audit import Pair
 from attacks.reconstruction import Prior
@@ -19,11 +18,21 @@ from netsim.links import AccessLaw, LinkLaw
 from netsim.measures import defined
 from netsim.meddling import Meddler
 from netsim.patience import Patience
-from netsim.problems import Dataset, LeastSquares, LogisticLoss, Objective, Problem, Tilted, build
+from netsim.problems import Dataset, Objective, Problem, Sampled, Tilted
 from netsim.problems.tilted import direction
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology
+from scenarios.problem import (
+    AnyLogistic,
+    dealt,
+    farthest,
+    gradient_change,
+    loaded,
+    problem_of,
+    record_bound,
+    reserved,
+)
 from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
 from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
@@ -61,12 +70,14 @@ class Experiment:
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
         _refuse_loops(scenario)
         topology = _topology(scenario)
-        dataset, held_out = _reserved(scenario, _loaded(scenario))
+        dataset, held_out = reserved(scenario, loaded(scenario))
         _refuse_empty_hands(scenario, topology, dataset)
-        problem = _problem(scenario, dataset.split(topology.agents, seed=scenario.seed))
+        factor, problem = dealt(scenario, dataset, topology.agents)
+        if factor != 1:
+            dataset, held_out = dataset.scaled(factor), None if held_out is None else held_out.scaled(factor)
         _refuse_undefined(scenario, problem)
         held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
-        alone = None if held is None else _problem(scenario, [dataset.take([k]) for k in held])
+        alone = None if held is None else problem_of(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
         return cls(
             scenario,
@@ -108,42 +119,20 @@ def _refuse_empty_hands(scenario: Scenario, topology: Topology, dataset: Dataset
         raise ScenarioError(field, topology.agents, why, f"<= {dataset.records} agents")
 
 
-def _loaded(scenario: Scenario) -> Dataset:
-    try:
-        return scenario.problem.data.load()
-    except ScenarioError as error:
-        raise error.under("problem.data") from None
-
-
-def _reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
-    """What the agents hold, and what nobody does."""
-    if not scenario.problem.held_out:
-        return dataset, None
-    try:
-        return dataset.reserve(scenario.problem.held_out, scenario.seed)
-    except ScenarioError as error:
-        raise replace(error, field="problem.held_out") from None
-
-
 def _refuse_undefined(scenario: Scenario, problem: Problem) -> None:
     wanted, known = scenario.measures.measure, defined(problem)
     if wanted not in known:
         raise ScenarioError("measures.measure", wanted, "not defined for this problem", ", ".join(known))
 
 
-def _problem(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
-    spec = scenario.problem
-    try:
-        return build(spec.kind, parts, spec.ridge, spec.l1)
-    except ScenarioError as error:
-        raise error.under("problem") from None
-
-
 def _one_record_each(scenario: Scenario, dataset: Dataset, agents: int) -> list[int]:
     """Which records the agents hold in the image run: both classes in turn, drawn by the scenario's seed."""
     if dataset.image_shape is None or scenario.problem.kind != "logistic":
         raise ScenarioError(
-            "attacks.images", True, "images are rebuilt from logistic losses on image data", "data: digits"
+            "attacks.images",
+            True,
+            "images are rebuilt from logistic losses on image data",
+            "kind: logistic, and data: digits, mnist, …",
         )
     rng = Streams(scenario.seed).generator("images")
     order = rng.permutation(dataset.records)
@@ -159,22 +148,11 @@ def _prior(dataset: Dataset, held: list[int]) -> Prior:
     return Prior.of(dataset.features[rest], dataset.labels[rest])
 
 
-def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
-    """sup ‖∇ℓ‖₂ of one record's logistic loss: a public bound on ‖a‖₂; infinite where there is none."""
-    if scenario.problem.kind != "logistic":
-        return float("inf")
-    if scenario.problem.data.norm_bound is not None:
-        return scenario.problem.data.norm_bound
-    if dataset.value_range is not None:
-        return float(np.sqrt(dataset.dimension) * max(map(abs, dataset.value_range)))
-    return float("inf")
-
-
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
         relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
         return Adjacency(scenario.audit.adjacency.change, relation)
-    bound = 2 * _record_bound(scenario, dataset)
+    bound = 2 * record_bound(scenario, dataset)
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced")
     fewest = min(_records(f) for f in problem.objectives)
@@ -182,7 +160,7 @@ def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjace
 
 
 def _records(objective: Objective) -> int:
-    assert isinstance(objective, LogisticLoss | LeastSquares)
+    assert isinstance(objective, Sampled)
     return objective.records
 
 
@@ -356,15 +334,15 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
     own = problem.objectives[spec.agent]
     if isinstance(spec.adjacency, GradientChange):
         return _tilted(spec.agent, own, spec.adjacency, scenario.seed)
-    if not isinstance(own, LogisticLoss):
+    if not isinstance(own, AnyLogistic):
         raise ScenarioError(
             "problem.kind",
             scenario.problem.kind,
             "records and labels are exchanged in logistic losses only",
-            "logistic, or adjacency: {change: …}",
+            "a logistic kind, or adjacency: {change: …}",
         )
     if spec.adjacency == "agent":
-        flipped = LogisticLoss(own.features, -own.labels, own.ridge)
+        flipped = replace(own, labels=-own.labels)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
     return _worst_record(spec.agent, own, problem)
 
@@ -379,19 +357,18 @@ def _tilted(agent: int, own: Objective, moved: GradientChange, seed: int) -> Pai
     )
 
 
-def _worst_record(agent: int, own: LogisticLoss, problem: Problem) -> Pair:
+def _worst_record(agent: int, own: AnyLogistic, problem: Problem) -> Pair:
     """Replace one record of the agent by one of the others', labels as they are or flipped, such that
     sup ‖∇f − ∇f'‖ = max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest."""
-    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, LogisticLoss)]
+    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, AnyLogistic)]
     features = np.concatenate([f.features for f in others] * 2)
     labels = np.concatenate([f.labels for f in others] + [-f.labels for f in others])
-    distance = cdist(own.labels[:, None] * own.features, labels[:, None] * features)
-    out, new = (int(k) for k in np.unravel_index(np.argmax(distance), distance.shape))
+    out, new, searched = farthest(own.labels[:, None] * own.features, labels[:, None] * features)
     adjacent = own.with_record(out, features[new], float(labels[new]))
     return Pair(
         agent,
         (own, adjacent),
         f"record {out} of agent {agent} replaced by another agent's record "
-        f"(sup ‖Δ∇f‖₂ = {own.gradient_difference_bound(adjacent):.4g}; the largest of "
-        f"{distance.size:,} replacements searched)",
+        f"(sup ‖Δ∇f‖₂ = {gradient_change(own, adjacent):.4g}; the largest of "
+        f"{searched:,} replacements searched)",
     )

@@ -49,6 +49,7 @@ UNITS = {
     "first": "an agent, or the value at k = 0",
 }
 ROOMS = {
+    "scenarios.schema.data": {"header": ""},
     "scenarios.schema.meddlers": {
         "probability": "of the packets, each on its own",
         "copies": "packets",

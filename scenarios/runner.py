@@ -159,8 +159,8 @@ class _Session:
 
     def _finish(self, status: str) -> None:
         if not self.part:
-            failed = self.results["error"]["message"] if self.results["error"] else None
-            ran = Ran("", self.results, None if failed is None else f"the run failed: {failed}")
+            error = self.results["error"]
+            ran = Ran("", self.results, f"failed: {error['type']}" if error else None)
             self.results |= reproduced(self.experiment.scenario, [ran], {"": {}}, status != "interrupted")
         self._save(status)
         self.progress.begin("writing the report", 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.audit.parallel import spread
-from netsim.errors import AbsentDataError, ScenarioError
+from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.running import Running
 from scenarios import describe, runner
 from scenarios.experiment import Experiment
@@ -110,11 +110,12 @@ class _Study:
     jobs: int
     ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
     status: dict[str, str] = field(default_factory=dict[str, str])
+    errors: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
     def run(self) -> Results:
         write_json(self.folder / MANIFEST, {k: v for k, v in self.header().items() if k != "status"})
         for name, why in self.plan.absent.items():
-            self.note(name, ABSENT, {}, f"the data set is not present: {why}")
+            self.note(name, ABSENT, {}, why)
         self.save("running")
         try:
             for name, results, error in self.each():
@@ -155,11 +156,14 @@ class _Study:
             if variant.name not in self.status and path.exists():
                 results: Results = json.loads(path.read_text(encoding="utf-8"))
                 done = results.get("status") == COMPLETE
-                self.note(variant.name, COMPLETE if done else INTERRUPTED, results, None if done else "interrupted")
+                self.note(variant.name, COMPLETE if done else INTERRUPTED, results, None)
 
     def note(self, name: str, status: str, results: Results, error: str | None) -> None:
-        self.status[name] = status
-        self.ran[name] = Ran(name, results, error)
+        self.status[name], self.errors[name] = status, error
+        what = f"{status}: {error.partition(':')[0]}" if status == FAILED and error else f"was {status}"
+        if status == ABSENT:
+            what = f"cannot be run, its data set is not present: {error}"
+        self.ran[name] = Ran(name, results, None if status == COMPLETE else what)
 
     # ── results ─────────────────────────────────────────────────────────────────────────────────────
     def save(self, status: str) -> Results:
@@ -178,7 +182,7 @@ class _Study:
             "name": ran.variant,
             "fields": dict(fields),
             "status": self.status.get(ran.variant, PENDING),
-            "error": ran.error,
+            "error": self.errors.get(ran.variant),
             "report": f"{ran.variant}/report.html" if ran.results else None,
             "problem": ran.results.get("problem"),
             "algorithms": [_summary(entry) for entry in ran.results.get("algorithms", [])],
@@ -247,9 +251,9 @@ def _one(
         )
     except Exception as error:  # whatever it is: the others go on, and it is told in full
         words = f"{type(error).__name__}: {error}"
-        if not type(error).__module__.startswith("netsim"):
-            words = traceback.format_exc()
+        if not isinstance(error, NetsimError):
+            words += "\n" + traceback.format_exc()
         path = folder / "results.json"
         kept: Results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return variant.name, kept | {"status": FAILED}, words
-    return variant.name, results, "interrupted" if results["status"] == INTERRUPTED else None
+    return variant.name, results, None

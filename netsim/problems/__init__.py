@@ -3,28 +3,39 @@
 Σ_i f_i(x) + n r(x), x ∈ R^d; every x and v has shape (replicas, dimension).
 """
 
-from netsim.problems.data import Dataset, load
+from netsim.problems.composite import regularized_proximal
+from netsim.problems.data import Cache, Dataset, load
+from netsim.problems.kinds import build, least_squares, logistic, nonconvex_logistic, scale_for, sensors
 from netsim.problems.logistic_loss import LogisticLoss
-from netsim.problems.objective import Objective
+from netsim.problems.nonconvex_logistic import NonconvexLogistic
+from netsim.problems.objective import Objective, Sampled, weak_convexity
 from netsim.problems.optimum import Optimum
-from netsim.problems.problem import Problem, build, least_squares, logistic
+from netsim.problems.problem import Problem
 from netsim.problems.squared_loss import LeastSquares
 from netsim.problems.tilted import Tilted
 from netsim.regularizers import L1, Regularizer, Zero
 
 __all__ = [
     "L1",
+    "Cache",
     "Dataset",
     "LeastSquares",
     "LogisticLoss",
+    "NonconvexLogistic",
     "Objective",
     "Optimum",
     "Problem",
     "Regularizer",
+    "Sampled",
     "Tilted",
     "Zero",
     "build",
     "least_squares",
     "load",
     "logistic",
+    "nonconvex_logistic",
+    "regularized_proximal",
+    "scale_for",
+    "sensors",
+    "weak_convexity",
 ]

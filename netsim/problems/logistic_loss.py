@@ -1,6 +1,5 @@
 """The logistic loss, its exact proximal map, and how far one record can move its gradient."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,16 +12,13 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from netsim.arrays import Array
-from netsim.checks import frozen, nonnegative, positive_step, same_length
-from netsim.errors import ScenarioError, SimulationError
+from netsim.checks import frozen, nonnegative, same_length
+from netsim.errors import ScenarioError
 from netsim.problems.composite import regularized_proximal
-from netsim.problems.newton import newton
-from netsim.problems.records import half_square, replaced, times
-from netsim.regularizers import Regularizer, Zero
+from netsim.problems.proximal import proximal_point
+from netsim.problems.records import half_square, replaced, sampled, times
+from netsim.regularizers import Regularizer
 
-PROXIMAL_TOLERANCE = 1e-13
-BLOCK = 2**21
-"""Numbers held at once by a stack of Hessians: 16 MB."""
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -88,9 +84,9 @@ class LogisticLoss:
         return self.data_gradient(x) + self.ridge * x
 
     def hessian(self, x: Array) -> Array:
-        return self._hessians(x[None])[0]
+        return self.hessians(x[None])[0]
 
-    def _hessians(self, x: Array) -> Array:
+    def hessians(self, x: Array) -> Array:
         """∇²f at each row of x; shape (replicas, dimension, dimension)."""
         margins = times(x, self._signed)
         curvature = expit(margins) * expit(-margins) / self.records
@@ -102,29 +98,14 @@ class LogisticLoss:
 
         A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
         """
-        positive_step(step)
-        if regularizer is not None and not isinstance(regularizer, Zero):
+        if regularizer is not None:
             return regularized_proximal(self, v, step, regularizer)
-        v = np.ascontiguousarray(v)
-        size = max(1, BLOCK // (self.dimension * max(self.dimension, self.records)))
-        blocks = [self._proximal(v[i : i + size], step) for i in range(0, len(v), size)]
-        return np.concatenate(blocks) if blocks else v.copy()
+        size = float(np.abs(self.features).max())
+        return proximal_point(self, v, step, step * size)
 
-    def _proximal(self, v: Array, step: float) -> Array:
-        finite = np.isfinite(v).all(axis=1, keepdims=True)
-        centre = np.where(finite, v, 0.0)
-        allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + step * float(np.abs(self.features).max()))
-
-        def residual(x: Array) -> Array:
-            return step * self.gradient(x) + (x - centre)
-
-        x = newton(residual, lambda x: step * self._hessians(x) + np.eye(self.dimension), centre, allowed / 10)
-        if (np.abs(residual(x)).max(axis=1) > allowed).any():
-            raise SimulationError(f"proximal of {self!r}: Newton missed its tolerance at step = {step!r}")
-        return np.where(finite, x, np.nan)
-
-    def batch(self, indices: Sequence[int]) -> Self:
-        chosen = list(indices)
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
+        chosen = sampled(indices, self.records)
         return type(self)(self.features[chosen], self.labels[chosen], self.ridge)
 
     def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:

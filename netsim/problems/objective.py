@@ -1,17 +1,19 @@
 """The private objective f_i of one agent, as its algorithm's oracles see it."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
+
+from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
 from netsim.regularizers import Regularizer
 
 
 class Objective(Protocol):
-    """f: R^d → R, convex and smooth. PRIVATE: only its agent, and whoever scores a run, may call it.
+    """f: R^d → R, smooth, and convex unless it has a `weak_convexity` > 0.
 
-    `x` and `v` have shape (replicas, dimension) except in `hessian`. Every method is a pure function whose
-    row r depends on row r alone, to the last bit: a replay may cut the replicas differently.
+    PRIVATE: only its agent, and whoever scores a run, may call it. `x` and `v` have shape (replicas, dimension)
+    except in `hessian`. Every method is a pure function whose row r depends on row r alone, to the last bit: a
+    replay may cut the replicas differently.
     """
 
     @property
@@ -45,6 +47,25 @@ class Objective(Protocol):
         """argmin_x f(x) + ‖x − v‖² / (2 step), step > 0, for each replica; with + r(x), if there is one."""
         ...
 
-    def batch(self, indices: Sequence[int]) -> "Objective":
-        """The mean over these of its records, with the same regularization."""
+    def batch(self, indices: ArrayLike) -> "Objective":
+        """The same objective on these of its records only: the mean over the batch."""
         ...
+
+
+@runtime_checkable
+class Sampled(Objective, Protocol):
+    """An objective that is a mean over m private records, so that it has stochastic gradients."""
+
+    @property
+    def records(self) -> int:
+        """m, public."""
+        ...
+
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same objective on these records only: its gradient, averaged over all batches of one size, is f's."""
+        ...
+
+
+def weak_convexity(objective: Objective) -> float:
+    """ρ >= 0 such that f + ρ/2 ‖x‖² is convex: what the objective says, or 0, that is convex."""
+    return float(getattr(objective, "weak_convexity", 0.0))

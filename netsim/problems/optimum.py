@@ -16,18 +16,26 @@ TOLERANCE = 1e-12
 ROUNDS, ACCELERATED_STEPS = 200, 100
 FLAT = 1e-12
 """Added to a Hessian, relative to its trace, so that Newton does not wander along flat directions."""
+ROUNDING = 1e-14
+"""By how much of itself a value may seem to rise though it does not."""
 
 Map = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A minimizer of F + n r, shape (d,); the only one where F is strongly convex."""
+    """A minimizer of F + n r, shape (d,); the only one where F is strongly convex.
+
+    With `stationary_only` it is not known to be one: F is not convex, and the point is a stationary one to which
+    descent from x = 0 leads, no more than that.
+    """
 
     point: Array
     value: float
     residual: float
     """‖x − prox_r(x − ∇F(x)/n)‖∞ at step 1; at most 1e-12."""
+    stationary_only: bool = False
+    """Whether a lower value may exist elsewhere, since F is not convex."""
 
     @property
     def is_zero(self) -> bool:
@@ -45,23 +53,56 @@ def uncertainty(gradient: Map, regularizer: Regularizer, x: Array) -> float:
     return float(residual(gradient, regularizer, x)[0] + np.finfo(np.float64).eps * np.abs(x).max())
 
 
-def minimizer(gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array) -> Array:
+def minimizer(
+    gradient: Map,
+    hessian: Map,
+    smoothness: float,
+    regularizer: Regularizer,
+    start: Array,
+    *,
+    steps: int = ACCELERATED_STEPS,
+    rounds: int = ROUNDS,
+) -> Array:
     """The minimizer, or the best found: the caller checks its residual.
 
     Smooth problems by damped Newton; others by accelerated proximal gradient in turn with, for an L1, Newton
-    on the face (support and signs) where it stands.
+    on the face (support and signs) where it stands: `steps` of the former, and so on for at most `rounds`.
     """
     x = start
     if uncertainty(gradient, regularizer, x) <= TOLERANCE:
         return x
     if isinstance(regularizer, Zero):
         return _face_minimizer(gradient, hessian, x, np.ones(x.shape), np.zeros(x.shape))
-    for _ in range(ROUNDS):
-        x = _accelerated(gradient, smoothness, regularizer, x)
+    for _ in range(rounds):
+        x = _accelerated(gradient, smoothness, regularizer, x, steps)
         if isinstance(regularizer, L1):
             x = _descended(gradient, hessian, x, regularizer.weight)
         if uncertainty(gradient, regularizer, x) <= TOLERANCE:
             break
+    return x
+
+
+def stationary_point(
+    value: Map, gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array
+) -> Array:
+    """Where descent from `start` leads, or the best found, for a function that need not be convex.
+
+    Proximal gradient steps of length 1/smoothness, which never go up, in turn with Newton on the face where they
+    stand; Newton's point is taken only if it is not above, so that no saddle or maximum attracts.
+    """
+    x = start
+    for _ in range(ROUNDS):
+        if uncertainty(gradient, regularizer, x) <= TOLERANCE:
+            break
+        for _ in range(ACCELERATED_STEPS):
+            x = regularizer.proximal(x - gradient(x) / smoothness, 1 / smoothness)
+        signs, slope = np.ones(x.shape), np.zeros(x.shape)
+        if isinstance(regularizer, L1):
+            signs = np.sign(x)
+            slope = regularizer.weight * signs
+        ahead = _face_minimizer(gradient, hessian, x, signs, slope) if signs.any() else x
+        if (signs * np.sign(ahead) >= 0).all() or not slope.any():
+            x = ahead if value(ahead)[0] <= value(x)[0] + ROUNDING * abs(value(x)[0]) else x
     return x
 
 
@@ -71,10 +112,10 @@ def attained(gradient: Map, hessian: Map, x: Array) -> bool:
     return bool(np.linalg.norm(step) <= 1e-3 * (1 + np.linalg.norm(x)))
 
 
-def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array) -> Array:
+def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array, steps: int) -> Array:
     """FISTA (Beck & Teboulle 2009) with the gradient restart of O'Donoghue & Candès 2015."""
     step, ahead, momentum = 1 / smoothness, x, 1.0
-    for _ in range(ACCELERATED_STEPS):
+    for _ in range(steps):
         before = x
         x = regularizer.proximal(ahead - step * gradient(ahead), step)
         if float(((ahead - x) * (x - before)).sum()) > 0:

@@ -1,21 +1,17 @@
 """The whole problem, min_x Σ_i f_i(x) + n r(x), as only the experimenter sees it."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from netsim.arrays import Array
-from netsim.checks import nonnegative, unknown, whole
+from netsim.checks import whole
 from netsim.errors import ScenarioError
-from netsim.problems.data import Dataset
-from netsim.problems.logistic_loss import LogisticLoss
-from netsim.problems.objective import Objective
-from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual, uncertainty
-from netsim.problems.squared_loss import LeastSquares
-from netsim.regularizers import L1, Regularizer, Zero
+from netsim.problems.objective import Objective, weak_convexity
+from netsim.problems.optimum import TOLERANCE, Optimum, attained, minimizer, residual, stationary_point, uncertainty
+from netsim.regularizers import Regularizer, Zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +83,16 @@ class Problem:
             self, objectives=(*self.objectives[:agent], objective, *self.objectives[agent + 1 :])
         )
 
+    @property
+    def convex(self) -> bool:
+        """Whether every f_i is known to be convex."""
+        return not any(weak_convexity(objective) for objective in self.objectives)
+
     def optimum(self) -> Optimum:
         """The minimizer, its residual at most 1e-12, found once.
 
+        Where some f_i is not convex it is a stationary point to which descent from x = 0 leads, and it says so
+        (`Optimum.stationary_only`): nobody can promise that it is the global minimizer.
         `ScenarioError` if there is none (separable classes and no ridge), or none to this precision.
         """
         return self._optimum
@@ -97,7 +100,8 @@ class Problem:
     @cached_property
     def _optimum(self) -> Optimum:
         start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
-        x = minimizer(self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
+        facts = (self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
+        x = minimizer(*facts) if self.convex else stationary_point(self.value, *facts)
         reached = uncertainty(self.mean_gradient, self.regularizer, x)
         if not reached <= TOLERANCE:
             raise ScenarioError("problem", self.name, f"its optimum is known to {reached:.1e} only", remedy)
@@ -105,37 +109,9 @@ class Problem:
         if smooth and not attained(self.mean_gradient, self._mean_hessian, x):
             raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
         x.setflags(write=False)
-        return Optimum(x[0], float(self.value(x)[0]), float(self.residual(x)[0]))
+        return Optimum(x[0], float(self.value(x)[0]), float(self.residual(x)[0]), not self.convex)
 
     def _mean_hessian(self, x: Array) -> Array:
         """∇²F / n at x of shape (1, dimension)."""
         start = np.zeros((self.dimension, self.dimension))
         return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
-
-
-def logistic(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
-    """Logistic regression: each part, with labels ±1, is one agent's private data."""
-    losses = tuple(LogisticLoss(part.features, part.labels, ridge) for part in parts)
-    return Problem(losses, regularizer or Zero(), "logistic", ridge)
-
-
-def least_squares(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
-    """Ridge regression or, with an `L1`, the lasso: each part is one agent's private data."""
-    losses = tuple(LeastSquares(part.features, part.labels, ridge) for part in parts)
-    name = "lasso" if isinstance(regularizer, L1) else "ridge"
-    return Problem(losses, regularizer or Zero(), name, ridge)
-
-
-def build(kind: str, parts: Sequence[Dataset], ridge: float = 0.0, l1: float = 0.0) -> Problem:
-    """What a scenario file names: "logistic" (any l1), "ridge" (no l1) or "lasso" (l1 > 0, any ridge).
-
-    r = l1 ‖x‖₁, and the ridge is a part of every f_i. Anything else is a `ScenarioError`.
-    """
-    if kind not in ("logistic", "ridge", "lasso"):
-        raise unknown("kind", kind, ["logistic", "ridge", "lasso"])
-    regularizer = L1(l1) if nonnegative(l1, "l1") else None
-    if kind == "logistic":
-        return logistic(parts, ridge, regularizer)
-    if (kind == "lasso") != (regularizer is not None):
-        raise ScenarioError("l1", l1, f"not for kind = {kind!r}", "lasso with l1 > 0, ridge with l1 = 0")
-    return least_squares(parts, ridge, regularizer)

@@ -69,7 +69,7 @@ def _alike(answers: Sequence[Result]) -> list[dict[str, Any]]:
 def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
     """From where on each claim promises nothing."""
     starts = [f"{c['label']} from {c['vacuous_from']:g} on" for c in curves if c.get("vacuous_from") is not None]
-    return [f"Dashed: above {show(level)} a claim promises nothing. {'; '.join(starts) or 'None is, in this run'}."]
+    return [f"Dashed: above {show(level)} a claim promises nothing. {'; '.join(starts) or 'No curve gets there'}."]
 
 
 def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
@@ -93,7 +93,9 @@ def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> 
     low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
     if len(low) == len(high) == len(at):
         plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
-    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **look.marked)
+    every = max(1, len(at) // 5)  # about five markers, out of step with other curves
+    marked = look.marked | {"markevery": (look.index * every // 5 % every, every)}
+    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **marked)
 
 
 def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
@@ -120,6 +122,8 @@ def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
             plot.set_xticks([], minor=True)
         if len(values) <= 8:
             plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
+        elif max(values) >= 1e5:
+            plot.xaxis.set_major_formatter(_large)
         return number
     plot.set_xticks(range(len(values)), [str(x) for x in values])
     plot.margins(x=0.12)
@@ -146,6 +150,10 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
         return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
 
     return shift
+
+
+def _large(value: float, _: object) -> str:
+    return show(value)
 
 
 def _as_it_is(y: float) -> float:

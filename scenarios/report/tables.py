@@ -271,12 +271,16 @@ def problem_facts(problem: Result) -> list[tuple[str, str]]:
     if problem.get("held_out"):
         each += f"; {count(problem['held_out'])} more held out"
     curvature = f"{show(problem.get('smoothness'))} / {show(problem.get('strong_convexity'))}"
+    held_out = ", the test part" if problem.get("part") == "test" else ""
+    note = [("Note on the data", _text(problem["note"]))] if problem.get("note") else []
+    stationary = "a stationary point" if problem.get("optimum_is_stationary_only") else "the optimum"
     return [
         ("Problem", _text(problem.get("kind")).replace("_", " ")),
-        ("Data", f"{_text(problem.get('data'))}, {count(problem.get('records'))} records{each}"),
+        ("Data", f"{_text(problem.get('data'))}, {count(problem.get('records'))} records{held_out}{each}"),
+        *note,
         ("Agents, dimension", f"{count(problem.get('agents'))}, {count(problem.get('dimension'))}"),
         ("Smoothness / strong convexity", curvature),
-        ("Residual at the optimum", show(problem.get("optimum_residual"))),
+        (f"Residual at {stationary}", show(problem.get("optimum_residual"))),
     ]
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from scenarios.report.formats import number, part, show
-from scenarios.reproduction.series import NotMeasuredError, Result, axis, conditions, curve, tabled, unit
-from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, ErrorAfter, Quantity, Slope, VacuousFrom
+from scenarios.reproduction.series import NotMeasuredError, Result, bounds, conditions, curve, tabled, unit
+from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, ErrorAfter, Final, Quantity, Slope, VacuousFrom
 
 GREW = 1e3
 """An error so many times its first value has diverged."""
-CURVES = {"final_consensus": "consensus_error", "final_gap": "gap", "final_accuracy": "accuracy"}
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,16 @@ class Found:
 def measured(check: Quantity, entry: Result) -> Found:
     """What a check asks of an algorithm; a `NotMeasuredError` where its results do not have it."""
     match check:
+        case Final():
+            return Found.of(_real(curve(entry, check.curve, unit(entry)).y[-1]))
         case AtEnd():
             return _at_end(check.measure, entry)
         case ErrorAfter():
-            return Found.of(_after(check.after, entry))
+            return Found.of(_after(check.after, entry, check.curve))
         case CostTo():
-            return cost(entry, check.accuracy, check.measure.removesuffix("_to"))
+            return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
         case Slope():
-            return Found.of(slope(entry, check.start, check.end, check.floor))
+            return Found.of(slope(entry, check.start, check.end, check.floor, check.curve))
         case ClaimedAfter():
             return Found.of(claimed(entry, check.after))
         case VacuousFrom():
@@ -88,29 +89,28 @@ def vacuous_from(entry: Result, epsilon: float) -> Found:
     return Found(number(budget["last"]), math.inf) if row["count"] is None else Found.of(number(row["count"]))
 
 
-def cost(entry: Result, accuracy: float, x: str) -> Found:
+def cost(entry: Result, accuracy: float, x: str, name: str = "relative_error") -> Found:
     """How much of an axis is spent until the median error is at most `accuracy` and stays so.
 
     Curves are thinned: the number is between two of their points. A run that ends above the accuracy gives what it
     had spent in all as a lower bound.
     """
-    known = tabled(entry, accuracy, x)
+    known = tabled(entry, name, accuracy, x)
     if known is not None:
         return Found.of(known)
-    errors, spent = curve(entry, "relative_error", unit(entry)).y, axis(entry, x)
-    above = [k for k, error in enumerate(errors) if not error <= accuracy]
-    if not above:
-        return Found(0.0, spent[0]) if spent[0] > 1 else Found.of(spent[0])
-    last = above[-1]
-    if last == len(errors) - 1:
-        return Found(spent[-1], math.inf)
-    low, high = spent[last], spent[last + 1]
-    return Found.of(high) if high - low <= 1 and x != "time" else Found(low, high)
+    points = curve(entry, name, unit(entry))
+    above = [k for k, error in enumerate(points.y) if not error <= accuracy]
+    if len(above) and above[-1] == len(points.y) - 1:
+        return Found(bounds(entry, x, points.x[-1], math.inf)[0], math.inf)
+    last = points.x[above[-1]] if above else 0.0
+    until = points.x[above[-1] + 1] if above else points.x[0]
+    low, high = bounds(entry, x, last, until)
+    return Found.of(high) if until - last <= 1 and x in (unit(entry), "plf") and high - low <= 1 else Found(low, high)
 
 
-def slope(entry: Result, start: int, end: int | None, floor: float) -> float:
+def slope(entry: Result, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
     """Decades per round or activation of the least-squares line through log₁₀ of the median error."""
-    points = curve(entry, "relative_error", unit(entry))
+    points = curve(entry, name, unit(entry))
     chosen: list[tuple[float, float]] = []
     for at, error in zip(points.x, points.y, strict=True):
         if error < floor or not math.isfinite(error) or (end is not None and at > end):
@@ -135,16 +135,11 @@ def _at_end(measure: str, entry: Result) -> Found:
         return Found(_known(ends.get("lower"), entry, "exact ε"), _known(ends.get("upper"), entry, "exact ε"))
     if measure == "epsilon_audited":
         return Found.of(_known(audit.get("epsilon_audited"), entry, "audited ε"))
-    if measure == "gradient_error":
-        return Found.of(_known(part(entry, "gradients").get("median"), entry, "inferred gradients"))
-    if measure == "final_error":
-        return Found.of(_real(curve(entry, "relative_error", unit(entry)).y[-1]))
-    last = part(part(part(entry, "measures"), "curves"), CURVES[measure]).get("median") or [None]
-    return Found.of(_known(last[-1], entry, measure.removeprefix("final_")))
+    return Found.of(_known(part(entry, "gradients").get("median"), entry, "inferred gradients"))
 
 
-def _after(k: int, entry: Result) -> float:
-    points = curve(entry, "relative_error", unit(entry))
+def _after(k: int, entry: Result, name: str) -> float:
+    points = curve(entry, name, unit(entry))
     if not points.x[0] <= k <= points.x[-1]:
         raise NotMeasuredError(f"the run of {entry.get('name')} has {points.x[-1]:g} {unit(entry)}, not {k}")
     return _real(points.y[max(i for i, at in enumerate(points.x) if at <= k)])

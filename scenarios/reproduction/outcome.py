@@ -22,12 +22,12 @@ from scenarios.reproduction import measures
 from scenarios.reproduction.relations import FAILS, HOLDS, OPEN, Place, compare, other_of, quantity, relation
 from scenarios.reproduction.series import NotMeasuredError, conditions, entry_of
 from scenarios.schema.checks import (
-    AtEnd,
     CheckSpec,
     ClaimedAfter,
     CostTo,
     ErrorAfter,
     Fact,
+    Final,
     OptimumIsZero,
     Quantity,
     Slope,
@@ -46,11 +46,16 @@ ZERO = "the optimum is x* = 0, where every agent starts: the experiment is degen
 
 @dataclass(frozen=True)
 class Ran:
-    """A variant's results ("" where there are none), or why there are none in `error`."""
+    """A variant's results (its name is "" where there are no variants). `error` says what became of one that did not
+    end well, as the end of a sentence: "failed: DeadlockError"."""
 
     variant: str
     results: Result
     error: str | None = None
+
+    @property
+    def why(self) -> str:
+        return f"{f'variant {self.variant}' if self.variant else 'the run'} {self.error}"
 
 
 @dataclass(frozen=True)
@@ -90,17 +95,13 @@ class _Judge:
     def entry(self, place: Place) -> Result:
         ran = self.runs[place.variant]
         if ran.error is not None:
-            where = f"variant {place.variant}: " if place.variant else ""
-            raise NotMeasuredError(f"{where}{ran.error}")
+            raise NotMeasuredError(ran.why)
         return entry_of(ran.results, place.of)
 
     def sound(self, check: Quantity, place: Place) -> Result:
         """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
         entry = self.entry(place)
-        converges = isinstance(check, ErrorAfter | CostTo | Slope) or (
-            isinstance(check, AtEnd) and check.measure.startswith("final_")
-        )
-        if converges:
+        if isinstance(check, Final | ErrorAfter | CostTo | Slope):
             self.not_degenerate(place.variant)
             if self.unexpected("diverged", place) and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")
@@ -166,7 +167,7 @@ class _Judge:
     def zero(self, check: OptimumIsZero, variant: str) -> Answer:
         ran = self.runs[variant]
         if ran.error is not None or "problem" not in ran.results:
-            raise NotMeasuredError(ran.error or "the problem was not solved")
+            raise NotMeasuredError(ran.why if ran.error is not None else "the problem was not solved")
         found = bool(part(ran.results, "problem").get("optimum_is_zero"))
         if found and not check.equals:
             return Answer(variant, BLOCKED, "x* = 0", ZERO)
@@ -249,7 +250,8 @@ def _sentence(
     if outcome == DIFFERS:
         check, answer = failed[0]
         where = f" ({answer.variant})" if answer.variant and not check.variant else ""
-        more = f" {len(failed) - 1} more of the checks do not hold." if len(failed) > 1 else ""
+        others = len(failed) - 1
+        more = f" {others} more {'answers do' if others > 1 else 'does'} not hold." if others else ""
         caution = f" {unprinted} The values chosen here may be why." if unprinted else ""
         return f"Asked: {asks(check)}{where}; found: {answer.found}.{more}{caution}"
     if outcome == CANNOT:

@@ -6,23 +6,23 @@ from typing import Any
 from scenarios.report.formats import number
 from scenarios.reproduction import measures
 from scenarios.reproduction.outcome import Ran
-from scenarios.reproduction.relations import NAMES
+from scenarios.reproduction.relations import COSTS, NAMES
 from scenarios.reproduction.series import NotMeasuredError, curve, entry_of
-from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, Quantity, Slope, VacuousFrom
+from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, Final, Quantity, Slope, VacuousFrom
 from scenarios.schema.reproduction import AXES, CURVES, FigureSpec
 
-WORDS = NAMES | {
-    "relative_error": "relative error",
-    "consensus_error": "consensus error",
-    "gap": "gap",
-    "accuracy": "accuracy",
-    "epsilon_claimed": "claimed ε",
-    "vacuous_from": "claimed ε is vacuous from",
-    "slope": "decades of the error",
-    "plf": "PLF: activations of one agent",
-    "bytes": "bytes",
-    "time": "virtual seconds",
-}
+WORDS = (
+    NAMES
+    | {name: name.replace("_", " ") for name in CURVES}
+    | {
+        "epsilon_claimed": "claimed ε",
+        "vacuous_from": "claimed ε is vacuous from",
+        "slope": "decades of the error",
+        "plf": "PLF: activations of one agent",
+        "message_bytes": "bytes of messages",
+        "time": "virtual seconds",
+    }
+)
 
 
 def figures(
@@ -50,7 +50,7 @@ def _figure(
     return {
         "title": spec.title,
         "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
-        "y": _words(spec),
+        "y": _words(spec, over_axis),
         "log": spec.log,
         "points": not over_axis,
         "level": level if budgets else None,
@@ -59,21 +59,21 @@ def _figure(
     }
 
 
-def _words(spec: FigureSpec) -> str:
+def _words(spec: FigureSpec, over_axis: bool) -> str:
     if spec.accuracy is not None:
         what = spec.y.removesuffix("_to")
-        return f"{'PLF' if what == 'plf' else what} to an error of {spec.accuracy:g}"
-    return WORDS[spec.y]
+        return f"{COSTS.get(what, what)} to an error of {spec.accuracy:g}"
+    return WORDS[spec.y] if over_axis or spec.y not in CURVES else f"final {WORDS[spec.y]}"
 
 
 def _names(spec: FigureSpec, ran: Ran) -> list[str]:
-    names = [entry["name"] for entry in ran.results.get("algorithms", [])]
+    names = [] if ran.error is not None else [entry["name"] for entry in ran.results.get("algorithms", [])]
     return [name for name in names if not spec.algorithms or name in spec.algorithms]
 
 
 def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[dict[str, Any]], list[str]]:
     curves: list[dict[str, Any]] = []
-    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    absent = [ran.why for ran in runs if ran.error is not None]
     assert spec.y in CURVES
     for ran in runs:
         for name in _names(spec, ran):
@@ -106,7 +106,7 @@ def _points(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
     found: dict[str, dict[str, Any]] = {}
-    absent = [f"{ran.variant}: {ran.error}" for ran in runs if ran.error is not None]
+    absent = [ran.why for ran in runs if ran.error is not None]
     for ran in runs:
         own = fields[ran.variant]
         if spec.x not in own:
@@ -142,4 +142,6 @@ def _as_check(spec: FigureSpec) -> Quantity:
     if spec.accuracy is not None:
         return CostTo.model_validate(said | {"accuracy": spec.accuracy})
     models: dict[str, type[Quantity]] = {"epsilon_claimed": ClaimedAfter, "vacuous_from": VacuousFrom, "slope": Slope}
+    if spec.y in CURVES and spec.y not in models:
+        return Final.model_validate(said | {"measure": "final", "curve": spec.y})
     return models.get(spec.y, AtEnd).model_validate(said)

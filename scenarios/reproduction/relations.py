@@ -4,20 +4,26 @@ from dataclasses import dataclass
 
 from scenarios.report.formats import show
 from scenarios.reproduction.measures import Found
-from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, ErrorAfter, Other, Quantity, Slope, VacuousFrom
+from scenarios.schema.checks import (
+    AtEnd,
+    ClaimedAfter,
+    CostTo,
+    ErrorAfter,
+    Final,
+    Other,
+    Quantity,
+    Slope,
+    VacuousFrom,
+)
 
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 NAMES = {
-    "final_error": "final relative error",
-    "final_consensus": "final consensus error",
-    "final_gap": "final gap",
-    "final_accuracy": "final accuracy",
     "gradient_error": "median error of inferred gradients",
     "epsilon_exact": "exact ε",
     "epsilon_audited": "audited ε",
 }
-"""Measures at the end of a run, in words."""
-COSTS = {"plf": "PLF"}
+"""Numbers at the end of a run, in words."""
+COSTS = {"plf": "PLF", "message_bytes": "bytes of messages", "time": "virtual seconds"}
 
 
 @dataclass(frozen=True)
@@ -73,21 +79,28 @@ def _scaled(value: float, check: Quantity) -> float:
 def quantity(check: Quantity) -> str:
     """A measure in words, without whose it is."""
     match check:
+        case Final():
+            return f"final {_curve(check.curve)}"
         case AtEnd():
             return NAMES[check.measure]
         case ErrorAfter():
-            return f"relative error after {check.after:,}"
+            return f"{_curve(check.curve)} after {check.after:,}"
         case CostTo():
             what = check.measure.removesuffix("_to")
-            return f"{COSTS.get(what, what)} to an error of {show(check.accuracy)}"
+            whose = "an error" if check.curve == "relative_error" else f"a {_curve(check.curve)}"
+            return f"{COSTS.get(what, what)} to {whose} of {show(check.accuracy)}"
         case Slope():
-            return "slope of the error in decades"
+            return f"slope of the {_curve(check.curve)} in decades"
         case ClaimedAfter():
             return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
         case VacuousFrom():
             return f"round from which the claimed ε is above {show(check.epsilon)}"
         case _:
             raise TypeError(f"no such measure: {check!r}")
+
+
+def _curve(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def relation(check: Quantity) -> str:

@@ -1,19 +1,20 @@
 """Curves and numbers of one algorithm, read from its entry in results: the only place that knows their keys.
 
-What is read: `convergence` (`unit`, `count`, `median`, `low`, `high`), `run`, `gradients.median`, `audit`, `budget`,
-and, where results have them,
+What is read: `convergence` (`unit`, `count`, `median`, `low`, `high`), `gradients.median`, `audit`, `budget`; and,
+where results have them,
 
-- `measures.count`, and `measures.curves.NAME` with `median`, `low`, `high`, as long, for NAME in `consensus_error`,
-  `gap`, `accuracy` (`relative_error` is `convergence`);
-- `measures.axes.AXIS`, as long, for AXIS in `messages`, `bytes`, `time`, `plf`: what was spent until then;
-- `measures.to_accuracy`, a list with `accuracy` and what it took: `rounds`, `activations`, `plf`, `messages`,
-  `bytes`, `time`, null where it was not reached.
+- `measures.curves.NAME`: `count`, `median`, `low`, `high`;
+- `measures.costs`: `count`, and what was spent by then: `plf`, `messages`, `message_bytes`, `packets`, `bytes`,
+  `queries`, `time`;
+- `measures.to_accuracy`, of the measure `measures.measure`: `accuracy`, and `reached`: `count` and costs, or null.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+
+import numpy as np
 
 from scenarios.report.formats import number, numbers, part
 
@@ -51,37 +52,50 @@ def curve(entry: Result, y: str, x: str) -> Curve:
     """A curve over an axis; a `NotMeasuredError` where results lack one of the two."""
     if y == "epsilon_claimed":
         return _claimed(entry, x)
-    if y == "relative_error":
-        values, counts = part(entry, "convergence"), numbers(part(entry, "convergence").get("count"))
-    else:
-        values, counts = part(part(part(entry, "measures"), "curves"), y), numbers(_measures(entry).get("count"))
+    values = part(part(_measures(entry), "curves"), y) if y != "relative_error" else part(entry, "convergence")
     median, low, high = (tuple(numbers(values.get(key))) for key in ("median", "low", "high"))
     if not median:
         raise NotMeasuredError(f"results of {entry.get('name')} have no {y.replace('_', ' ')}")
     banded = len(low) == len(high) == len(median)
-    return Curve(_axis(entry, x, counts), median, low if banded else (), high if banded else ())
+    counts = numbers(values.get("count"))
+    return Curve(_spent(entry, x, counts), median, low if banded else (), high if banded else ())
 
 
-def axis(entry: Result, x: str) -> tuple[float, ...]:
-    """The axis of the relative error: how much of `x` was spent until each point of it."""
-    return _axis(entry, x, numbers(part(entry, "convergence").get("count")))
+def bounds(entry: Result, x: str, after: float, until: float) -> tuple[float, float]:
+    """How much of an axis is spent at least after one count of rounds or activations, and at most until another."""
+    if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
+        return after, until
+    at, spent = _costs(entry, x)
+    before = [s for k, s in zip(at, spent, strict=True) if k <= after]
+    beyond = [s for k, s in zip(at, spent, strict=True) if k >= until]
+    return (before[-1] if before else 0.0), (beyond[0] if beyond else math.inf)
 
 
-def tabled(entry: Result, accuracy: float, x: str) -> float | None:
+def tabled(entry: Result, name: str, accuracy: float, x: str) -> float | None:
     """What it took to an accuracy by the table in the results; None where the table does not have it."""
+    if _measures(entry).get("measure") != name:
+        return None
     rows = cast("list[Result]", _measures(entry).get("to_accuracy") or [])
     row = next((r for r in rows if math.isclose(number(r.get("accuracy")), accuracy, rel_tol=1e-9)), None)
-    value = number(None if row is None else row.get(x))
+    reached = {} if row is None else part(row, "reached")
+    value = number(reached.get("count" if x == unit(entry) else x))
     return None if math.isnan(value) else value
 
 
-def _axis(entry: Result, x: str, counts: Sequence[float]) -> tuple[float, ...]:
+def _spent(entry: Result, x: str, counts: Sequence[float]) -> tuple[float, ...]:
+    """An axis at every count; between two points of the costs on a straight line."""
     if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
         return tuple(counts)
-    spent = tuple(numbers(part(_measures(entry), "axes").get(x)))
-    if len(spent) != len(counts) or not spent:
-        raise NotMeasuredError(f"results of {entry.get('name')} are by {unit(entry)}, not by {x}")
-    return spent
+    at, spent = _costs(entry, x)
+    return tuple(float(v) for v in np.interp(counts, at, spent))
+
+
+def _costs(entry: Result, x: str) -> tuple[list[float], list[float]]:
+    costs = part(_measures(entry), "costs")
+    at, spent = numbers(costs.get("count")), numbers(costs.get(x))
+    if len(spent) != len(at) or not spent:
+        raise NotMeasuredError(f"results of {entry.get('name')} are by {unit(entry)}, not by {x.replace('_', ' ')}")
+    return at, spent
 
 
 def _claimed(entry: Result, x: str) -> Curve:

@@ -85,7 +85,7 @@ def _label(path: str, value: Any) -> str:
         value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
     word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
     named = [key for key in keys_of(path) if isinstance(key, str)]
-    text = re.sub(r"[^a-z0-9.]+", "-", f"{named[-1]}-{word}".lower()).strip("-.")
+    text = re.sub(r"[^a-z0-9.]+|\.(?![0-9])", "-", f"{named[-1]}-{word}".lower()).strip("-.")
     return text if re.match(VARIANT_NAME, text) else "value"
 
 

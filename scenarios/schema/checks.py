@@ -8,6 +8,12 @@ from scenarios.schema.base import Count, Index, Model, NonNegative, Positive
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Words = Annotated[str, Field(min_length=1)]
+Falling = Literal[
+    "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
+    "stationarity_gap", "proximal_residual",
+]  # fmt: skip
+"""What a run is measured by, and comes down."""
+Accuracy = Literal["training_accuracy", "held_out_accuracy"]
 VERDICTS = Literal["unprotected", "refuted", "undefined", "vacuous", "underpowered", "consistent"]
 
 
@@ -60,39 +66,48 @@ class Quantity(Check):
         return self
 
 
-class AtEnd(Quantity):
-    """A number at the end of the run: the median over replicas of the relative error, the consensus error, the gap
-    f(x̄) − f*, or the accuracy; the median error of inferred gradients; ε by the audit."""
+class Final(Quantity):
+    """The median over replicas of a `curve` at the end of the run."""
 
-    measure: Literal[
-        "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error",
-        "epsilon_exact", "epsilon_audited",
-    ]  # fmt: skip
+    measure: Literal["final_error", "final"]
+    curve: Falling | Accuracy = "relative_error"
+
+
+class AtEnd(Quantity):
+    """The median error of inferred gradients; ε by the audit."""
+
+    measure: Literal["gradient_error", "epsilon_exact", "epsilon_audited"]
 
 
 class ErrorAfter(Quantity):
-    """The relative error after `after` rounds, or activations of a walk."""
+    """A `curve` after `after` rounds, or activations of a walk; at its last point until then."""
 
     measure: Literal["error_after"]
     after: Count
+    curve: Falling | Accuracy = "relative_error"
 
 
 class CostTo(Quantity):
-    """What it takes until the relative error is at most `accuracy`, and stays so until the end of the run. PLF: the
-    largest number of activations of one agent. A run that ends before gives a lower bound, its own length."""
+    """What it takes until the `curve` is at most `accuracy`, and stays so until the end of the run. PLF: the largest
+    number of activations of one agent. A run that ends before gives a lower bound, its own length."""
 
-    measure: Literal["rounds_to", "activations_to", "plf_to", "messages_to", "bytes_to", "time_to"]
+    measure: Literal[
+        "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
+        "queries_to", "time_to",
+    ]  # fmt: skip
     accuracy: Positive
+    curve: Falling = "relative_error"
 
 
 class Slope(Quantity):
-    """Decades by which the relative error changes per round (or activation), negative where it falls: the
+    """Decades by which the `curve` changes per round (or activation), negative where it falls: the
     least-squares line through log₁₀ of the curve, from `start` to `end`, or to where the error is first below
     `floor`."""
 
     measure: Literal["slope"]
     start: Index = 0
     end: Count | None = None
+    curve: Falling = "relative_error"
     floor: Positive = 1e-12
 
 
@@ -137,6 +152,6 @@ class OptimumIsZero(Check):
 
 
 CheckSpec = Annotated[
-    AtEnd | ErrorAfter | CostTo | Slope | ClaimedAfter | VacuousFrom | Verdict | Fact | OptimumIsZero,
+    Final | AtEnd | ErrorAfter | CostTo | Slope | ClaimedAfter | VacuousFrom | Verdict | Fact | OptimumIsZero,
     Field(discriminator="measure"),
 ]

@@ -1,59 +1,88 @@
-"""What a scenario can say of its problem and data."""
+"""What a scenario can say of its problem."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from netsim.problems import Dataset, load
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
-
-
-class Digits(Model):
-    """Scikit-learn's 8×8 digits, two classes; the first is −1, the second +1. Pixels in [0, 1]."""
-
-    name: Literal["digits"]
-    classes: Annotated[list[Annotated[int, Field(ge=0, le=9)]], Field(min_length=2, max_length=2)] = [0, 1]
-    norm_bound: Positive | None = None
-
-    def load(self) -> Dataset:
-        return load("digits", classes=tuple(self.classes), norm_bound=self.norm_bound)
+from netsim.problems import Dataset, Problem, build
+from scenarios.schema.base import Model, NonNegative, Positive, Share
+from scenarios.schema.data import Data, Digits
 
 
-class BreastCancer(Model):
-    """Scikit-learn's breast cancer data, 569 × 30, standardized."""
+class EqualSplit(Model):
+    """Every agent has as many records, and as many of each class, as any other, give or take one."""
 
-    name: Literal["breast_cancer"]
-    norm_bound: Positive | None = None
+    kind: Literal["equal"]
 
-    def load(self) -> Dataset:
-        return load("breast_cancer", norm_bound=self.norm_bound)
-
-
-class Synthetic(Model):
-    """Gaussian features, a drawn true x, and labels or noisy targets from it."""
-
-    name: Literal["synthetic"]
-    kind: Literal["classification", "regression"] = "classification"
-    records: Count = 400
-    dimension: Count = 10
-    noise: NonNegative = 0.1
-    seed: Index = 0
-    norm_bound: Positive | None = None
-
-    def load(self) -> Dataset:
-        options = self.model_dump(exclude={"name"})
-        return load("synthetic", **options)
+    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
+        return dataset.split(agents, seed)
 
 
-Data = Annotated[Digits | BreastCancer | Synthetic, Field(discriminator="name")]
+class DirichletSplit(Model):
+    """Each class is cut at shares drawn from Dir(concentration, …): the smaller, the more agents differ."""
+
+    kind: Literal["dirichlet"]
+    concentration: Positive
+
+    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
+        return dataset.split(agents, seed, by="dirichlet", concentration=self.concentration)
+
+
+class LabelSplit(Model):
+    """Every agent has records of one class only."""
+
+    kind: Literal["label"]
+
+    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
+        return dataset.split(agents, seed, by="label")
+
+
+Split = Annotated[EqualSplit | DirichletSplit | LabelSplit, Field(discriminator="kind")]
+
+WITHOUT_RIDGE = ("nonconvex_logistic", "sensors")
 
 
 class ProblemSpec(Model):
     """min Σ_i f_i(x) + n·l1·‖x‖₁, where f_i is the mean loss of agent i's records plus ridge/2·‖x‖². No agent gets
-    the records that are `held_out`: drawn by the scenario's seed, they measure how well x classifies new ones."""
+    the records that are `held_out`: drawn by the scenario's seed, they measure how well x classifies new ones.
 
-    kind: Literal["logistic", "ridge", "lasso"] = "logistic"
+    `nonconvex_logistic` adds Σ_t λω x_t²/(1+ω x_t²) to every f_i, λ = `nonconvex_weight`, ω = `nonconvex_shape`.
+    `sensors` has f_i = ‖A_i x − b_i‖²/`divisor`, and the data set `sensors` if no other is named. In these two the
+    ridge is 0 if it is not given. With `smoothness` all features are multiplied by one number, chosen such that the
+    largest smoothness L_i of an f_i is this.
+    """
+
+    kind: Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors"] = "logistic"
     data: Data = Digits(name="digits")
+    split: Split = EqualSplit(kind="equal")
     ridge: NonNegative = 1.0
     l1: NonNegative = 0.0
     held_out: Share = 0.0
+    nonconvex_weight: NonNegative = 0.001
+    nonconvex_shape: Positive = 1.0
+    divisor: Positive = 36.0
+    smoothness: Positive | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_a_kind(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        fields = cast(dict[str, Any], given)
+        if fields.get("kind") in WITHOUT_RIDGE:
+            fields = {"ridge": 0.0, **fields}
+        if fields.get("kind") == "sensors":
+            fields = {"data": {"name": "sensors"}, **fields}
+        return fields
+
+    def build(self, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
+        """The problem of these parts, one an agent."""
+        return build(
+            self.kind,
+            parts,
+            self.ridge,
+            self.l1,
+            nonconvex_weight=self.nonconvex_weight,
+            nonconvex_shape=self.nonconvex_shape,
+            divisor=self.divisor,
+        )

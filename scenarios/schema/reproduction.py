@@ -1,15 +1,22 @@
 """Variants of a scenario, the figures drawn over them, and which figure or table of a paper they reproduce."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from scenarios.schema.base import Model, Positive
-from scenarios.schema.checks import CheckSpec, Words
+from scenarios.schema.checks import Accuracy, CheckSpec, Falling, Words
 
-VARIANT_NAME = r"^[a-z0-9][a-z0-9.-]*$"
-CURVES = ("relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed")
-AXES = ("rounds", "activations", "plf", "messages", "bytes", "time")
+VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
+"""Dots stand in numbers only: no folder of a variant has the name of a file."""
+CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
+AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", "bytes", "queries", "time")
+
+
+Number = Literal[
+    "epsilon_claimed", "gradient_error", "epsilon_exact", "epsilon_audited", "vacuous_from", "slope", "rounds_to",
+    "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to", "queries_to", "time_to",
+]  # fmt: skip
 
 
 class VariantSpec(Model):
@@ -23,22 +30,17 @@ class VariantSpec(Model):
 class FigureSpec(Model):
     """A plot of the report.
 
-    With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `bytes`, `time`): a curve for each algorithm and
-    variant, of `relative_error`, `consensus_error`, `gap`, `accuracy` or `epsilon_claimed`. With `x` a field that the
-    variants set (`topology.agents`): a marker for each variant, of a number at the end of the run or of what it takes
-    to an `accuracy` (`plf_to` and its like). `x_label`: x in words. `log`: whether y is drawn on a logarithmic axis.
-    Without `algorithms` or `variants` all are drawn.
+    With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `message_bytes`, `packets`, `bytes`, `queries`,
+    `time`): a curve for each algorithm and variant, of a measure or of `epsilon_claimed`. With `x` a field that the
+    variants set (`topology.agents`): a marker for each variant, of a measure at the end of the run, of another
+    number, or of what it takes to an `accuracy` (`plf_to` and its like). `x_label`: x in words. `log`: whether y is
+    drawn on a logarithmic axis. Without `algorithms` or `variants` all are drawn.
     """
 
     title: str = ""
     x: Words = "rounds"
     x_label: str = ""
-    y: Literal[
-        "relative_error", "consensus_error", "gap", "accuracy", "epsilon_claimed",
-        "final_error", "final_consensus", "final_gap", "final_accuracy", "gradient_error",
-        "epsilon_exact", "epsilon_audited", "vacuous_from", "slope",
-        "rounds_to", "activations_to", "plf_to", "messages_to", "bytes_to", "time_to",
-    ] = "relative_error"  # fmt: skip
+    y: Falling | Accuracy | Number = "relative_error"
     accuracy: Positive | None = None
     log: bool = True
     algorithms: list[Words] = []

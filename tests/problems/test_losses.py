@@ -1,6 +1,7 @@
 """The two losses against mpmath, against definitions, and at the edges of their claims."""
 
 from collections.abc import Callable
+from itertools import combinations
 
 import mpmath
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from netsim.errors import ProtocolError, ScenarioError
-from netsim.problems import LeastSquares, LogisticLoss, Objective
+from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic, Objective, Sampled
 
 
 def logistic(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LogisticLoss:
@@ -98,7 +99,7 @@ def test_no_replica_feels_another(make: Make, replicas: int, records: int, dimen
 def test_blocks_of_replicas_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     loss, v = logistic(), np.random.default_rng(5).normal(size=(11, 5))
     whole = loss.proximal(v, 0.5)
-    monkeypatch.setattr("netsim.problems.logistic_loss.BLOCK", 3 * 5 * 9)
+    monkeypatch.setattr("netsim.problems.proximal.BLOCK", 3 * 5 * 9)
     assert np.array_equal(whole, loss.proximal(v, 0.5))
     assert loss.proximal(v[:0], 0.5).shape == (0, 5)
 
@@ -262,6 +263,90 @@ def test_targets_move_the_gradient_of_least_squares_by_a_constant(order: int) ->
     differences = np.linalg.norm(loss.gradient(x) - other.gradient(x), order, axis=1)
     np.testing.assert_allclose(differences, loss.gradient_difference_bound(other, order), rtol=1e-12)
     assert loss.gradient_difference_bound(loss.with_record(1, np.ones(5), 7.0)) == np.inf
+
+
+# some records only, and another divisor -----------------------------------------------------------------------
+
+
+def divided(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LeastSquares:
+    loss = squares(seed, records, dimension, ridge)
+    return LeastSquares(loss.features, loss.targets, ridge, 36.0)
+
+
+def nonconvex(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> NonconvexLogistic:
+    loss = logistic(seed, records, dimension)
+    return NonconvexLogistic(loss.features, loss.labels, 0.3, 2.0, ridge)
+
+
+sampled = pytest.mark.parametrize("make", [logistic, squares, divided, nonconvex])
+
+
+@sampled
+def test_the_gradients_of_all_batches_of_a_size_have_the_gradient_as_their_mean(make: Callable[..., Sampled]) -> None:
+    loss, x = make(records=6), np.random.default_rng(0).normal(size=(3, 5))
+    assert isinstance(loss, Sampled)
+    for size in (1, 2, 5, 6):
+        batches = [loss.batch(chosen) for chosen in combinations(range(6), size)]
+        assert {type(batch) for batch in batches} == {type(loss)}
+        assert {batch.records for batch in batches} == {size}
+        mean = np.mean([batch.gradient(x) for batch in batches], axis=0)
+        np.testing.assert_allclose(mean, loss.gradient(x), rtol=1e-12, atol=1e-14)
+
+
+@sampled
+def test_a_batch_of_all_records_is_the_objective_and_a_repeat_counts_twice(make: Callable[..., Sampled]) -> None:
+    loss, x = make(), np.random.default_rng(0).normal(size=(3, 5))
+    assert np.array_equal(loss.batch(range(9)).gradient(x), loss.gradient(x))
+    once, twice, both = loss.batch([4]).gradient(x), loss.batch([4, 4]).gradient(x), loss.batch([4, 7, 4])
+    np.testing.assert_allclose(twice, once, rtol=1e-14)
+    np.testing.assert_allclose(both.gradient(x), (2 * once + loss.batch([7]).gradient(x)) / 3, rtol=1e-12, atol=1e-15)
+
+
+@sampled
+@pytest.mark.parametrize("indices", [[], [9], [-1], [0.5], [[0]], 3])
+def test_a_batch_is_of_records_that_are_there(make: Callable[..., Sampled], indices: object) -> None:
+    with pytest.raises(ScenarioError, match="indices"):
+        make().batch(indices)
+
+
+def test_a_divisor_divides_the_sum_of_squares_and_nothing_else() -> None:
+    loss, plain = divided(), squares()
+    x = np.random.default_rng(0).normal(size=(4, 5))
+    squared = ((x @ loss.features.T - loss.targets) ** 2).sum(axis=1)
+    np.testing.assert_allclose(loss.value(x), squared / 36 + 0.015 * (x**2).sum(axis=1), rtol=1e-13)
+    same = LeastSquares(plain.features, plain.targets, 0.03, 18.0)  # 2m
+    for method in ("value", "gradient", "data_gradient"):
+        assert np.array_equal(getattr(same, method)(x), getattr(plain, method)(x))
+    assert np.array_equal(same.hessian(x[0]), plain.hessian(x[0]))
+    assert np.array_equal(same.proximal(x, 0.4), plain.proximal(x, 0.4))
+    assert (same.smoothness, same.strong_convexity) == (plain.smoothness, plain.strong_convexity)
+
+
+def test_a_divided_loss_is_as_smooth_as_its_hessian_and_its_proximal_point_optimal() -> None:
+    loss, v = divided(), np.random.default_rng(0).normal(size=(4, 5))
+    curvature = np.linalg.eigvalsh(loss.hessian(v[0]))
+    assert (loss.smoothness, loss.strong_convexity) == pytest.approx((curvature[-1], curvature[0]), rel=1e-12)
+    x = loss.proximal(v, 3.0)
+    assert np.abs(3 * loss.gradient(x) + x - v).max() < 1e-13
+    step = 1e-6
+    nudged = [(loss.value(v + step * e) - loss.value(v - step * e)) / (2 * step) for e in np.eye(5)]
+    np.testing.assert_allclose(loss.gradient(v), np.transpose(nudged), atol=1e-8)
+
+
+def test_adjacent_divided_losses_keep_the_divisor() -> None:
+    loss = divided()
+    other = loss.with_record(1, loss.features[1], 7.0)
+    assert other.divisor == 36
+    x = np.random.default_rng(5).normal(size=(20, 5))
+    moved = np.linalg.norm(loss.gradient(x) - other.gradient(x), axis=1)
+    np.testing.assert_allclose(moved, loss.gradient_difference_bound(other), rtol=1e-12)
+    assert loss.gradient_difference_bound(squares()) == np.inf
+
+
+@pytest.mark.parametrize("divisor", [0.0, -1.0, np.inf, np.nan])
+def test_a_divisor_is_positive(divisor: float) -> None:
+    with pytest.raises(ScenarioError, match="divisor"):
+        LeastSquares([[1.0]], [1.0], 0.0, divisor)
 
 
 # what is refused -------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_the_good_file_is_good():
         # not one of
         ("kind: ring", "kind: rong", 5, "topology.kind", "rong", "ring, complete"),
         ("kind: dp_recal", "kind: dprecal", 13, "algorithms[1].kind", "dprecal", "recal, dp_recal"),
-        ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'logistic', 'ridge' or 'lasso'"),
+        ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'nonconvex_logistic' or 'sensors'"),
         ("name: digits", "name: digit", 4, "problem.data.name", "digit", "digits, breast_cancer"),
         # missing
         ("rounds: 5", "name: five", 16, "algorithms[2].rounds", None, "missing"),

@@ -70,13 +70,24 @@ def test_other_axes_come_with_the_measures():
     one = entry([1.0, 0.5, 0.01], "activations")
     with pytest.raises(NotMeasuredError, match="by activations, not by messages"):
         cost(one, 0.1, "messages")
-    one["measures"] = {"count": [1, 2, 3], "axes": {"messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]}}
-    assert cost(one, 0.1, "messages").high == 18
+    costs = {"count": [1, 2, 3], "messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]}
+    one["measures"] = {"costs": costs}
+    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (12, 18)
     assert (cost(one, 0.1, "time").low, cost(one, 0.1, "time").high) == (1.5, 2.5)
-    one["measures"]["to_accuracy"] = [{"accuracy": 0.1, "messages": 17}]
-    assert cost(one, 0.1, "messages").low == 17
-    one["measures"]["curves"] = {"gap": {"median": [3.0, 2.0, 1.0]}}
-    assert curve(one, "gap", "messages").x == (6, 12, 18)
+    assert (cost(one, 1e-9, "time").low, cost(one, 1e-9, "time").high) == (2.5, math.inf)
+    assert curve(one, "relative_error", "messages").x == (6, 12, 18)
+    one["measures"] |= {"costs": {"count": [1, 3], "messages": [6, 18]}}
+    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (6, 18)  # not known at 2
+    assert curve(one, "relative_error", "messages").x == (6, 12, 18)
+    one["measures"] |= {
+        "measure": "relative_error",
+        "to_accuracy": [{"accuracy": 0.1, "reached": {"count": 3, "messages": 17}}, {"accuracy": 1, "reached": None}],
+        "curves": {"objective_gap": {"count": [1, 3], "median": [3.0, 1.0]}},
+    }
+    assert cost(one, 0.1, "messages").low == cost(one, 0.1, "messages").high == 17
+    assert cost(one, 0.1, "activations").low == 3
+    assert cost(one, 2.0, "messages", "objective_gap").high == 18
+    assert curve(one, "objective_gap", "messages").x == (6, 18)
     with pytest.raises(NotMeasuredError, match="no consensus error"):
         curve(one, "consensus_error", "activations")
 

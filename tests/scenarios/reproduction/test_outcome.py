@@ -132,7 +132,7 @@ def test_a_vacuous_budget_says_from_which_round_on():
 
 def test_what_results_do_not_have_or_leave_open_is_not_decided():
     for check, why in (
-        ({"measure": "final_gap", "of": "A", "below": 1}, "no gap"),
+        ({"measure": "final", "of": "A", "curve": "objective_gap", "below": 1}, "no objective gap"),
         ({"measure": "epsilon_exact", "of": "A", "below": 1}, "no exact ε"),
         ({"measure": "bytes_to", "of": "A", "accuracy": 0.1, "below": 1}, "not by bytes"),
         ({"measure": "rounds_to", "of": "B", "accuracy": 1e-9, "below": 100}, "more than 8: undecided"),
@@ -153,7 +153,7 @@ def test_what_results_do_not_have_or_leave_open_is_not_decided():
 
 
 def test_a_finding_goes_before_an_obstacle_and_an_end_before_both():
-    checks = [LOW, LOW | {"of": "B"}, {"measure": "final_gap", "of": "A", "below": 1}]
+    checks = [LOW, LOW | {"of": "B"}, {"measure": "final", "of": "A", "curve": "objective_gap", "below": 1}]
     assert outcome(checks)["outcome"] == "differs"
     assert outcome(checks, finished=False)["outcome"] == "not finished"
     assert outcome([LOW], finished=False)["outcome"] == "not finished"
@@ -170,12 +170,12 @@ def test_without_a_variant_a_check_is_about_all():
 
 
 def test_a_variant_that_failed_stands_in_the_way_of_its_own_checks_only():
-    runs = ran(entry("A", GOOD), variant="one"), ran(variant="two", error="DeadlockError: nobody moves")
+    runs = ran(entry("A", GOOD), variant="one"), ran(variant="two", error="failed: DeadlockError")
     assert outcome([LOW | {"variant": "one"}], *runs)["outcome"] == "agrees"
     found = outcome([LOW], *runs)
     assert (found["outcome"], found["sentence"]) == (
         "cannot be reproduced",
-        "Variant two: DeadlockError: nobody moves.",
+        "Variant two failed: DeadlockError.",
     )
 
 
@@ -211,8 +211,7 @@ reproduces:
         ("final_error", "epsilon_exact", "reproduces.checks[0].measure", 12, "asks for no audit"),
         ("final_error", "rounds_to", "reproduces.checks[0].accuracy", 12, "missing"),
         ("x: rounds", "x: seeds", "figures[0].x", 6, "neither an axis nor a field"),
-        ("x: rounds", "x: seed", "figures[0].y", 6, "no number over seed"),
-        ("x: rounds", "x: rounds, y: final_error", "figures[0].y", 6, "no curve over rounds"),
+        ("x: rounds", "x: rounds, y: slope", "figures[0].y", 6, "no curve over rounds"),
         ("x: rounds", "x: seed, y: plf_to", "figures[0].accuracy", 6, "needed"),
         ("x: rounds", "x: rounds, algorithms: [REGAL]", "figures[0].algorithms[0]", 6, "no such algorithm"),
         ("x: rounds", "x: rounds, variants: [one]", "figures[0].variants[0]", 6, "no such variant"),

@@ -12,7 +12,7 @@ from scenarios.cli import app
 from scenarios.loader import library, parse
 from scenarios.report.study import study
 from scenarios.runner import run_scenario
-from scenarios.schema.problem import Synthetic
+from scenarios.schema.data import Synthetic
 from scenarios.study import run_study
 
 SMALL = (
@@ -125,7 +125,7 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
 def test_a_check_of_a_variant_that_fails_is_not_decided(tmp_path):
     results = run_study(parse(LOSSY.replace(", VARIANT", ""), "f.yaml"), tmp_path / "out")
     assert results["reproduction"]["outcome"] == "cannot be reproduced"
-    assert results["reproduction"]["sentence"].startswith("Variant bad: DeadlockError: ")
+    assert results["reproduction"]["sentence"] == "Variant bad failed: DeadlockError."
 
 
 def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_data_that_are_not_here_are_an_outcome(tmp_path, monkeypatch):
     results = run_study(parse(data + text, "f.yaml"), tmp_path / "out")
     assert [v["status"] for v in results["variants"]] == ["data not present", "complete"]
     assert results["reproduction"]["outcome"] == "cannot be reproduced"
-    assert "the data set is not present" in results["reproduction"]["sentence"]
+    assert "Variant bad cannot be run, its data set is not present: " in results["reproduction"]["sentence"]
     alone = data.replace("synthetic", "synthetic, seed: 9") + text[: text.index("variants:")]
     block = text[text.index("reproduces:") :]
     single = run_study(parse(alone + block, "f.yaml"), tmp_path / "single")

@@ -1,0 +1,154 @@
+"""The folder where data sets are kept, and the only place that downloads: on request, and checked.
+
+The folder is `NETSIM_DATA` or, without it, the platform's cache folder of the user. A set has a folder of its
+own in it. What is downloaded is written as it came, and its SHA-256 beside it (`NAME.sha256`, which
+`sha256sum -c` reads too). At each load a file is compared with the digest recorded there, or in a `SHA256SUMS`
+at the root of the folder; a file that nobody recorded is taken as it is.
+"""
+
+import hashlib
+import os
+import sys
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+
+from netsim.errors import AbsentDataError, ScenarioError
+
+VARIABLE = "NETSIM_DATA"
+SUMS = "SHA256SUMS"
+PATIENCE = 60.0
+"""Real seconds without an answer after which a download is given up."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file of the cache: its path in there, where it can be had (the first that answers), and the SHA-256
+    that is published for it, if one is. A file without `urls` can only be put there by hand."""
+
+    path: str
+    urls: tuple[str, ...] = ()
+    sha256: str | None = None
+
+
+def folder() -> Path:
+    """`NETSIM_DATA`, or netsim's folder among the user's caches."""
+    if given := os.environ.get(VARIABLE):
+        return Path(given).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "netsim" / "data"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "netsim" / "data"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "netsim" / "data"
+
+
+def fetched(url: str) -> bytes:
+    """What the address answers. You get an `OSError` where it does not."""
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            content: bytes = answer.read()
+            return content
+    except HTTPException as error:  # an answer that breaks off
+        raise OSError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of data sets; with `download`, what is missing is fetched into it by `fetch`."""
+
+    folder: Path = field(default_factory=folder)
+    download: bool = False
+    fetch: Callable[[str], bytes] = fetched
+
+    def files(self, name: str, *layouts: Sequence[Remote]) -> tuple[int, list[Path]]:
+        """Which of the layouts is there, the first that is whole, and its files, checked.
+
+        With `download` and none there, the first layout is fetched. You get a `ScenarioError` for a set that
+        is not there, that cannot be downloaded, or that has changed since its digest was recorded.
+        """
+        for index, layout in enumerate(layouts):
+            paths = [self.folder / remote.path for remote in layout]
+            if all(path.is_file() for path in paths):
+                for path in paths:
+                    self._verify(name, path)
+                return index, paths
+        if not self.download:
+            raise self._missing(name, layouts)
+        paths = [self._downloaded(name, remote) for remote in layouts[0]]
+        return 0, paths
+
+    def _missing(self, name: str, layouts: Sequence[Sequence[Remote]]) -> ScenarioError:
+        wanted = " or ".join(
+            ", ".join(r.path for r in layout if not (self.folder / r.path).is_file()) for layout in layouts
+        )
+        problem = f"not in the data folder {self.folder}, which lacks {wanted}"
+        return AbsentDataError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
+
+    def _verify(self, name: str, path: Path) -> None:
+        try:
+            recorded = self._recorded(path)
+            found = _digest(path.read_bytes()) if recorded else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScenarioError(
+                "name", name, f"{path} cannot be checked ({error})", "files that can be read"
+            ) from error
+        for expected, source in recorded:
+            if found != expected:
+                problem = f"{path} has changed: its SHA-256 is {found}, and {source} says {expected}"
+                raise ScenarioError("name", name, problem, "the file as it was, or none, to download it again")
+
+    def _recorded(self, path: Path) -> list[tuple[str, Path]]:
+        """Every digest on record for a file, and where."""
+        entries: list[tuple[str, Path]] = []
+        beside = path.with_name(path.name + ".sha256")
+        for source, relative in ((beside, path.name), (self.folder / SUMS, _below(path, self.folder))):
+            if not source.is_file():
+                continue
+            for line in source.read_text(encoding="utf-8").splitlines():
+                digest, _, entry = line.strip().partition(" ")
+                if entry.strip().removeprefix("*").removeprefix("./") == relative:
+                    entries.append((digest.lower(), source))
+        return entries
+
+    def _downloaded(self, name: str, remote: Remote) -> Path:
+        path = self.folder / remote.path
+        if path.is_file():
+            self._verify(name, path)
+            return path
+        content = self._fetched(name, remote)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_name(path.name + ".sha256")
+            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+            partial.write_bytes(content)
+            beside.write_text(f"{_digest(content)}  {path.name}\n", encoding="utf-8")
+            partial.replace(path)
+        except OSError as error:
+            allowed = f"{VARIABLE} = a folder that can be written"
+            raise ScenarioError("name", name, f"cannot be kept in {self.folder} ({error})", allowed) from error
+        return path
+
+    def _fetched(self, name: str, remote: Remote) -> bytes:
+        failures: list[str] = []
+        for url in remote.urls:
+            try:
+                content = self.fetch(url)
+            except OSError as error:
+                failures.append(f"{url} ({error})")
+                continue
+            if remote.sha256 is None or _digest(content) == remote.sha256:
+                return content
+            failures.append(f"{url} (its SHA-256 is {_digest(content)}, published is {remote.sha256})")
+        tried = "; ".join(failures) or f"there is no address for {remote.path}"
+        allowed = f"a network that reaches it, or {VARIABLE} = a folder that has {remote.path}"
+        raise ScenarioError("name", name, f"cannot be downloaded: {tried}", allowed)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _below(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()

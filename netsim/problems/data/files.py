@@ -1,0 +1,184 @@
+"""Anybody's own data: a LIBSVM or a CSV file by its path, plain or compressed."""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.arrays import Array
+from netsim.checks import unknown, whole
+from netsim.errors import ScenarioError
+from netsim.problems.data.choices import some
+from netsim.problems.data.dataset import Dataset
+from netsim.problems.data.tables import svmlight
+
+Kind = Literal["classification", "regression"]
+Column = str | int
+Class = str | float
+
+
+def libsvm(
+    path: str | Path,
+    kind: Kind = "classification",
+    classes: Sequence[Class] | None = None,
+    dimension: int | None = None,
+    records: int | None = None,
+    seed: int = 0,
+) -> Dataset:
+    """A LIBSVM file. `dimension` is needed where the file leaves out the last features."""
+    file = _file(path)
+    if dimension is not None:
+        whole(dimension, "dimension")
+    try:
+        features, answers = svmlight(file, dimension)
+    except (OSError, EOFError, ValueError) as error:
+        raise ScenarioError("path", str(path), f"not readable as LIBSVM ({error})", "label index:value …") from error
+    return _dataset(file, features, answers, kind, classes, records, seed)
+
+
+def csv_file(
+    path: str | Path,
+    label: Column = -1,
+    features: Sequence[Column] | None = None,
+    header: bool = True,
+    delimiter: str = ",",
+    kind: Kind = "classification",
+    classes: Sequence[Class] | None = None,
+    records: int | None = None,
+    seed: int = 0,
+) -> Dataset:
+    """A CSV file. Columns go by the header's names, or by their positions from 0 (−1 is the last).
+
+    `features` is every column but the label unless some are named. Fields of features are numbers.
+    """
+    file = _file(path)
+    names, rows, first = _cells(file, header, delimiter)
+    answer = _column("label", label, names)
+    others = [k for k in range(len(names)) if k != answer]
+    chosen = others if features is None else [_column("features", name, names) for name in features]
+    if answer in chosen or len(set(chosen)) < len(chosen) or not chosen:
+        raise ScenarioError("features", features, "not different columns beside the label", _listed(names))
+    values = np.array([_numbers(file, row, chosen, names, first + k) for k, row in enumerate(rows)])
+    answers = np.array([row[answer].strip() for row in rows])
+    return _dataset(file, values, answers, kind, classes, records, seed)
+
+
+def _file(path: str | Path) -> Path:
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise ScenarioError("path", str(path), "no such file", "a file, from the working directory")
+    return file
+
+
+def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], list[list[str]], int]:
+    """The columns' names (their positions, without a header), the rows, and the line of the first of them."""
+    if len(delimiter) != 1:
+        raise ScenarioError("delimiter", delimiter, "not one character", "one character, such as , or ;")
+    try:
+        with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as stream:
+            rows = [row for row in csv.reader(stream, delimiter=delimiter, skipinitialspace=True) if row]
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
+        raise ScenarioError("path", str(path), f"not readable as CSV ({error})", "a CSV file") from error
+    if len(rows) <= header:
+        raise ScenarioError("path", str(path), "has no record", "one row or more")
+    width = len(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if len(row) != width:
+            raise ScenarioError("path", str(path), f"row {number} has {len(row)} fields, not {width}", "equal rows")
+    names = [name.strip() for name in rows[0]] if header else [str(k) for k in range(width)]
+    return names, rows[header:], 1 + header
+
+
+def _column(field: str, column: Column, names: list[str]) -> int:
+    if isinstance(column, str):
+        if column not in names:
+            raise unknown(field, column, names)
+        return names.index(column)
+    return whole(column, field, -len(names), len(names) - 1) % len(names)
+
+
+def _listed(names: list[str]) -> str:
+    return "columns of " + ", ".join(names)
+
+
+def _numbers(path: Path, row: list[str], chosen: list[int], names: list[str], number: int) -> list[float]:
+    values: list[float] = []
+    for k in chosen:
+        try:
+            values.append(float(row[k]))
+        except ValueError as error:
+            problem = f"row {number}, column {names[k]!r}: {row[k]!r} is no number"
+            raise ScenarioError("path", str(path), problem, "numbers, or other features") from error
+    return values
+
+
+def _dataset(
+    path: Path,
+    features: Array,
+    answers: Array | NDArray[np.str_],
+    kind: Kind,
+    classes: Sequence[Class] | None,
+    records: int | None,
+    seed: int,
+) -> Dataset:
+    if kind not in ("classification", "regression"):
+        raise unknown("kind", kind, ["classification", "regression"])
+    if kind == "regression":
+        if classes is not None:
+            raise ScenarioError("classes", classes, "a regression has none", "kind: classification")
+        labels, kept = _targets(path, answers), np.arange(len(features))
+    else:
+        labels, kept = _two_classes(answers, classes)
+    chosen = some(kept, records, seed)
+    return Dataset(path.name, features[chosen], labels[chosen])
+
+
+def _targets(path: Path, answers: Array | NDArray[np.str_]) -> Array:
+    try:
+        return answers.astype(np.float64)
+    except ValueError as error:
+        raise ScenarioError("path", str(path), f"a label is no number ({error})", "kind: classification") from error
+
+
+def _two_classes(
+    answers: Array | NDArray[np.str_], classes: Sequence[Class] | None
+) -> tuple[Array, NDArray[np.int64]]:
+    """±1 for every record, and which records are of the two classes; without `classes` there are just two."""
+    values = _comparable(answers)
+    if classes is None:
+        found = np.unique(values)
+        if len(found) != 2:
+            shown = ", ".join(str(value) for value in found[:8])
+            raise ScenarioError("classes", classes, f"the labels are {shown}", "two of them: [the −1, the +1]")
+        negative, positive = found
+    else:
+        if len(classes) != 2 or classes[0] == classes[1]:
+            raise ScenarioError("classes", classes, "not two different labels", "[the −1, the +1]")
+        negative, positive = (_like(value, values) for value in classes)
+    kept = np.flatnonzero((values == negative) | (values == positive))
+    if len(np.unique(values[kept])) < 2:
+        shown = ", ".join(str(value) for value in np.unique(values)[:8])
+        raise ScenarioError("classes", classes, "not both among the labels", shown)
+    return np.where(values == positive, 1.0, -1.0), kept
+
+
+def _comparable(answers: Array | NDArray[np.str_]) -> Array | NDArray[np.str_]:
+    """Numbers where all are numbers, so that 1 is 1.0; else the texts."""
+    try:
+        return answers.astype(np.float64)
+    except ValueError:
+        return answers
+
+
+def _like(value: Class, values: Array | NDArray[np.str_]) -> Class:
+    if values.dtype.kind != "f":
+        return str(value)
+    try:
+        return float(value)
+    except ValueError:
+        raise ScenarioError("classes", value, "the labels are numbers", "[the −1, the +1]") from None

@@ -1,0 +1,106 @@
+"""From what a scenario says of its problem to data, each agent's part of them, and the problem itself."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from netsim.arrays import Array
+from netsim.errors import ScenarioError
+from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, scale_for
+from scenarios.schema import Scenario
+
+LOGISTIC = ("logistic", "nonconvex_logistic")
+"""Kinds whose gradient one record moves by no more than its norm."""
+AnyLogistic = LogisticLoss | NonconvexLogistic
+MOST_PAIRS = 2**26
+"""Pairs of records compared at most: 512 MB of distances."""
+
+
+def loaded(scenario: Scenario) -> Dataset:
+    """The data set, as it is loaded."""
+    try:
+        return scenario.problem.data.load()
+    except ScenarioError as error:
+        raise error.under("problem.data") from None
+
+
+def reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
+    """What the agents hold, and what nobody does."""
+    if not scenario.problem.held_out:
+        return dataset, None
+    try:
+        return dataset.reserve(scenario.problem.held_out, scenario.seed)
+    except ScenarioError as error:
+        raise replace(error, field="problem.held_out") from None
+
+
+def dealt(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[float, Problem]:
+    """The factor on all features, 1 where no smoothness is asked for, and the problem of every agent's part."""
+    parts = _parts(scenario, dataset, agents)
+    problem = problem_of(scenario, parts)
+    if (smoothness := scenario.problem.smoothness) is None:
+        return 1.0, problem
+    if scenario.problem.data.norm_bound is not None:
+        why = "scaling the features would undo problem.data.norm_bound"
+        raise ScenarioError("problem.smoothness", smoothness, why, "one of the two")
+    try:
+        factor = scale_for(problem, smoothness)
+    except ScenarioError as error:
+        raise error.under("problem") from None
+    return factor, problem_of(scenario, [part.scaled(factor) for part in parts])
+
+
+def _parts(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[Dataset, ...]:
+    try:
+        return scenario.problem.split.deal(dataset, agents, scenario.seed)
+    except ScenarioError as error:
+        if error.field == "by":
+            raise ScenarioError("problem.split.kind", error.value, error.problem, error.allowed) from None
+        raise error.under("problem.split") from None
+
+
+def problem_of(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
+    """The problem of these parts."""
+    try:
+        return scenario.problem.build(parts)
+    except ScenarioError as error:
+        raise error.under("problem") from None
+
+
+def record_bound(scenario: Scenario, dataset: Dataset) -> float:
+    """sup ‖∇ℓ‖₂ of one record's logistic loss: a public bound on ‖a‖₂; infinite where there is none."""
+    if scenario.problem.kind not in LOGISTIC:
+        return float("inf")
+    if scenario.problem.data.norm_bound is not None:
+        return scenario.problem.data.norm_bound
+    if dataset.value_range is not None:
+        return float(np.sqrt(dataset.dimension) * max(map(abs, dataset.value_range)))
+    return float("inf")
+
+
+def gradient_change(own: AnyLogistic, other: AnyLogistic) -> float:
+    """sup_x ‖∇f − ∇f'‖₂ of two losses of one kind; infinite for two kinds."""
+    if isinstance(own, LogisticLoss) and isinstance(other, LogisticLoss):
+        return own.gradient_difference_bound(other)
+    if isinstance(own, NonconvexLogistic) and isinstance(other, NonconvexLogistic):
+        return own.gradient_difference_bound(other)
+    return float("inf")
+
+
+def farthest(own: Array, others: Array, most: int = MOST_PAIRS) -> tuple[int, int, int]:
+    """The row of each that are farthest apart, the first such pair, and among how many pairs it was sought.
+
+    Beyond `most` pairs only the longest rows of both are compared.
+    """
+    a, b = np.arange(len(own)), np.arange(len(others))
+    if len(a) * len(b) > most:
+        a = _longest(own, min(len(a), max(int(most**0.5), most // len(b))))
+        b = _longest(others, min(len(b), most // len(a)))
+    distance = cdist(own[a], others[b])
+    row, column = np.unravel_index(np.argmax(distance), distance.shape)
+    return int(a[row]), int(b[column]), distance.size
+
+
+def _longest(rows: Array, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.sort(np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")[:count])

@@ -1,0 +1,113 @@
+"""Anybody's own files."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from netsim.errors import ScenarioError
+from netsim.problems import load
+
+TABLE = """height, weight, name, species
+1.5, 20, ann, cat
+2.5, 40, bob, dog
+0.5, 10, cid, cat
+3.0, 90, dan, cow
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "animals.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_columns_go_by_name_or_by_place(table: Path) -> None:
+    data = load("csv", path=table, label="species", features=["weight", "height"], classes=["dog", "cat"])
+    assert np.array_equal(data.features, [[20, 1.5], [40, 2.5], [10, 0.5]])
+    assert np.array_equal(data.labels, [1, -1, 1])
+    assert data.name == "animals.csv"
+    same = load("csv", path=str(table), features=[1, -4], classes=["dog", "cat"])
+    assert np.array_equal(same.features, data.features)
+
+
+def test_a_regression_keeps_its_targets(table: Path) -> None:
+    data = load("csv", path=table, label="weight", features=["height"], kind="regression")
+    assert np.array_equal(data.labels, [20, 40, 10, 90])
+    assert np.array_equal(data.features[:, 0], [1.5, 2.5, 0.5, 3.0])
+
+
+def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None:
+    path = tmp_path / "plain.csv.gz"
+    path.write_bytes(gzip.compress(b"2;0.5;7\n1;1.5;8\n2;2.5;9\n"))
+    data = load("csv", path=path, label=0, header=False, delimiter=";")
+    assert np.array_equal(data.features, [[0.5, 7], [1.5, 8], [2.5, 9]])
+    assert np.array_equal(data.labels, [1, -1, 1])  # of 1 and 2 the smaller is −1
+    swapped = load("csv", path=path, label=0, header=False, delimiter=";", classes=[2, 1])
+    assert np.array_equal(swapped.labels, -data.labels)
+    assert load("csv", path=path, label=0, header=False, delimiter=";", records=2).records == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "said"),
+    [
+        ({"label": "specie"}, "label", "species, "),
+        ({"label": 4}, "label", "<= 3"),
+        ({"label": "species", "classes": ["cat", "dog"]}, "path", "row 2, column 'name': 'ann' is no number"),
+        ({"features": ["height"]}, "classes", "the labels are cat, cow, dog"),
+        ({"features": ["height"], "classes": ["cat", "bird"]}, "classes", "not both among the labels"),
+        ({"features": ["height"], "classes": ["cat", "cat"]}, "classes", "not two different"),
+        ({"features": ["species"], "classes": ["cat", "dog"]}, "features", "not different columns"),
+        ({"features": ["height", 0]}, "features", "not different columns"),
+        ({"features": ["height"], "kind": "regression"}, "path", "a label is no number"),
+        ({"features": [0], "kind": "regression", "classes": ["cat", "dog"]}, "classes", "a regression has none"),
+        ({"features": [0], "label": 1, "classes": ["a", "b"]}, "classes", "the labels are numbers"),
+        ({"delimiter": ",,"}, "delimiter", "one character"),
+        ({"kind": "clustering"}, "kind", "classification"),
+    ],
+)
+def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said: str) -> None:
+    options = {"features": ["height"]} | options if "kind" in options else options
+    with pytest.raises(ScenarioError) as caught:
+        load("csv", path=table, **options)
+    assert caught.value.field == field
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("a,b\n", "no record"), ("a,b\n1,2\n1\n", "row 3 has 1 fields"), ("", "no record")]
+)
+def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text(content)
+    with pytest.raises(ScenarioError, match=said):
+        load("csv", path=path)
+
+
+def test_a_libsvm_file_is_what_scikit_learn_writes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(9, 4)), np.arange(9) % 3
+    features[:, 3] = 0
+    path = tmp_path / "mine.txt"
+    dump_svmlight_file(features[:, :3], labels, str(path), zero_based=False)
+    data = load("libsvm", path=path, classes=[2, 0], dimension=4)
+    np.testing.assert_allclose(data.features, features[labels != 1], rtol=1e-14)
+    assert np.array_equal(data.labels, np.where(labels[labels != 1] == 0, 1, -1))
+    assert load("libsvm", path=path, classes=[2, 0]).dimension == 3
+    targets = load("libsvm", path=path, kind="regression")
+    assert np.array_equal(targets.labels, labels)
+
+
+@pytest.mark.parametrize("name", ["libsvm", "csv"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ScenarioError, match="no such file") as caught:
+        load(name, path=tmp_path / "nowhere")
+    assert caught.value.field == "path"
+
+
+def test_text_is_no_libsvm_file(table: Path) -> None:
+    with pytest.raises(ScenarioError, match="not readable as LIBSVM"):
+        load("libsvm", path=table)

@@ -1,0 +1,135 @@
+"""Laws of the three ways to deal records out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import ScenarioError
+from netsim.problems import Dataset, load
+
+ways = st.one_of(
+    st.just({"by": "equal"}),
+    st.just({"by": "label"}),
+    st.floats(1e-3, 1e6).map(lambda c: {"by": "dirichlet", "concentration": c}),
+)
+
+
+def numbered(negative: int, positive: int) -> Dataset:
+    labels = np.repeat([-1.0, 1.0], [negative, positive])
+    return Dataset("numbered", np.arange(float(negative + positive))[:, None], labels)
+
+
+@given(
+    way=ways,
+    negative=st.integers(0, 40),
+    positive=st.integers(0, 40),
+    agents=st.integers(1, 20),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=200, deadline=None)
+def test_every_split_is_a_partition_and_nobody_goes_empty_handed(way, negative, positive, agents, seed) -> None:
+    if agents > negative + positive:
+        return
+    data = numbered(negative, positive)
+    parts, again = data.split(agents, seed, **way), data.split(agents, seed, **way)
+    assert len(parts) == agents
+    assert min(part.records for part in parts) >= 1
+    assert sorted(np.concatenate([part.features[:, 0] for part in parts])) == list(range(negative + positive))
+    for part, same in zip(parts, again, strict=True):
+        assert np.array_equal(part.features, same.features)
+        assert (np.diff(part.features[:, 0]) > 0).all()
+        assert np.array_equal(part.labels, data.labels[part.features[:, 0].astype(int)])
+
+
+@given(negative=st.integers(1, 40), positive=st.integers(1, 40), agents=st.integers(2, 20), seed=st.integers(0, 9))
+@settings(max_examples=100, deadline=None)
+def test_by_label_every_agent_holds_one_class(negative, positive, agents, seed) -> None:
+    if agents > negative + positive:
+        return
+    parts = numbered(negative, positive).split(agents, seed, by="label")
+    held = [set(part.labels) for part in parts]
+    assert all(len(classes) == 1 for classes in held)
+    assert {-1.0} in held
+    assert {1.0} in held
+    for label in (-1.0, 1.0):
+        sizes = [part.records for part in parts if part.labels[0] == label]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_by_label_agents_are_shared_out_by_the_size_of_a_class() -> None:
+    parts = numbered(75, 25).split(8, by="label")
+    assert sum(part.labels[0] == -1 for part in parts) == 6
+    orders = {tuple(part.labels[0] for part in numbered(50, 50).split(8, seed, by="label")) for seed in range(5)}
+    assert len(orders) > 1  # the seed draws who holds which
+
+
+def test_one_class_or_one_agent_is_dealt_by_label_as_equally_as_can_be() -> None:
+    assert [part.records for part in numbered(0, 10).split(4, by="label")] == [3, 3, 2, 2]
+    (whole,) = numbered(4, 4).split(1, by="label")
+    assert whole.records == 8
+
+
+def skew(concentration: float) -> tuple[float, float]:
+    """The largest agent's part of all records, and the mean over agents of the larger class's part, over seeds."""
+    largest, purity = [], []
+    for seed in range(20):
+        parts = numbered(200, 200).split(8, seed, by="dirichlet", concentration=concentration)
+        largest.append(max(part.records for part in parts) / 400)
+        purity.append(np.mean([max((part.labels == 1).mean(), (part.labels == -1).mean()) for part in parts]))
+    return float(np.mean(largest)), float(np.mean(purity))
+
+
+def test_a_small_concentration_is_skewed_and_a_large_one_equal() -> None:
+    skews = [skew(concentration) for concentration in (0.05, 1.0, 100.0, 1e8)]
+    assert skews == sorted(skews, reverse=True)
+    assert sorted((p for _, p in skews), reverse=True) == [p for _, p in skews]
+    assert skews[0][0] > 0.4
+    assert skews[0][1] > 0.9
+    assert skews[-1] == pytest.approx((1 / 8, 1 / 2), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_endless_concentration_gives_equal_shares_of_each_class(seed: int) -> None:
+    parts = numbered(101, 57).split(6, seed, by="dirichlet", concentration=1e12)
+    for label in (-1.0, 1.0):
+        counts = [int((part.labels == label).sum()) for part in parts]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_the_shares_are_those_of_the_dirichlet_law() -> None:
+    """A share of Dir(c, …, c) over n agents has mean 1/n and variance (1/n)(1 − 1/n)/(nc + 1)."""
+    n, c = 4, 0.7
+    shares = np.array(
+        [
+            [part.records / 2000 for part in numbered(0, 2000).split(n, seed, by="dirichlet", concentration=c)]
+            for seed in range(1500)
+        ]
+    )
+    np.testing.assert_allclose(shares.mean(axis=0), 1 / n, atol=0.02)
+    np.testing.assert_allclose(shares.var(axis=0), (1 / n) * (1 - 1 / n) / (n * c + 1), rtol=0.12)
+
+
+def test_real_targets_are_one_class_to_dirichlet_and_none_by_label() -> None:
+    data = load("synthetic", records=60, dimension=2, kind="regression")
+    parts = data.split(5, by="dirichlet", concentration=0.3)
+    assert sum(part.records for part in parts) == 60
+    assert len({part.records for part in parts}) > 2
+    with pytest.raises(ScenarioError, match="real targets have no classes"):
+        data.split(5, by="label")
+
+
+@pytest.mark.parametrize(
+    ("way", "field"),
+    [
+        ({"by": "dirichlet"}, "concentration"),
+        ({"by": "dirichlet", "concentration": 0.0}, "concentration"),
+        ({"by": "dirichlet", "concentration": np.inf}, "concentration"),
+        ({"by": "equal", "concentration": 1.0}, "concentration"),
+        ({"by": "labels"}, "by"),
+    ],
+)
+def test_what_does_not_fit_is_named(way: dict, field: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        numbered(5, 5).split(2, **way)
+    assert caught.value.field == field

@@ -1,0 +1,132 @@
+"""The proximal map of an objective and a regularizer together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from netsim.arrays import Array
+from netsim.errors import ProtocolError
+from netsim.problems import (
+    L1,
+    LeastSquares,
+    LogisticLoss,
+    NonconvexLogistic,
+    Objective,
+    Regularizer,
+    Zero,
+    regularized_proximal,
+)
+
+
+def objective(kind: type, seed: int = 0, records: int = 9, dimension: int = 5) -> Objective:
+    rng = np.random.default_rng(seed)
+    features, labels = rng.normal(size=(records, dimension)), rng.choice([-1.0, 1.0], size=records)
+    return kind(features, labels)
+
+
+kinds = pytest.mark.parametrize("kind", [LogisticLoss, LeastSquares, NonconvexLogistic])
+
+
+@dataclass(frozen=True)
+class Box:
+    """The indicator of [−size, size]^d."""
+
+    size: float
+
+    def value(self, x: Array) -> Array:
+        return np.where((np.abs(x) <= self.size).all(axis=1), 0.0, np.inf)
+
+    def proximal(self, v: Array, step: float) -> Array:
+        return np.clip(v, -self.size, self.size)
+
+
+def residual(f: Objective, v: Array, step: float, r: Regularizer, x: Array) -> Array:
+    return np.abs(x - r.proximal(v - step * f.gradient(x), step)).max(axis=1)
+
+
+@kinds
+def test_without_a_regularizer_it_is_the_objective_s_own_map(kind: type) -> None:
+    f, v = objective(kind), np.random.default_rng(1).normal(size=(4, 5))
+    assert np.array_equal(regularized_proximal(f, v, 0.7, Zero()), f.proximal(v, 0.7))
+
+
+@kinds
+@given(
+    seed=st.integers(0, 10_000),
+    log_step=st.floats(-4, 3),
+    log_size=st.floats(-4, 4),
+    log_weight=st.floats(-3, 1),
+    dimension=st.sampled_from([1, 5, 14]),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_point_is_optimal(kind, seed, log_step, log_size, log_weight, dimension) -> None:
+    f, step, r = objective(kind, seed, 9, dimension), 10**log_step, L1(10**log_weight)
+    v = 10**log_size * np.random.default_rng(seed).normal(size=(2, dimension))
+    x = regularized_proximal(f, v, step, r)
+    start = np.abs(f.gradient(np.zeros((1, dimension)))).max()
+    scale = (1 + step * f.smoothness) * np.abs(v).max(axis=1) + step * start
+    assert (residual(f, v, step, r, x) <= 1.1e-12 * scale).all()
+
+
+def test_a_quadratic_on_the_line_has_a_closed_formula() -> None:
+    """f = (x − 3)²/2, r = w|x|: x = S(v + step·3, step·w) / (1 + step)."""
+    f, step, w = LeastSquares([[1.0]], [3.0]), 0.8, 0.6
+    v = np.linspace(-8, 8, 33)[:, None]
+    inner = v + step * 3
+    expected = np.sign(inner) * np.maximum(np.abs(inner) - step * w, 0) / (1 + step)
+    np.testing.assert_allclose(regularized_proximal(f, v, step, L1(w)), expected, atol=1e-12)
+
+
+@kinds
+def test_another_solver_finds_the_same(kind: type) -> None:
+    f, v, step, w = objective(kind), np.random.default_rng(2).normal(size=5), 1.5, 0.1
+
+    def value(halves: np.ndarray) -> float:
+        x = (halves[:5] - halves[5:])[None]
+        smooth = float(f.value(x)[0]) + float(((x[0] - v) ** 2).sum()) / (2 * step)
+        return smooth + w * float(halves.sum())
+
+    found = minimize(value, np.full(10, 0.1), bounds=[(0, None)] * 10, options={"ftol": 1e-16, "gtol": 1e-10})
+    x = regularized_proximal(f, v[None], step, L1(w))[0]
+    np.testing.assert_allclose(x, found.x[:5] - found.x[5:], atol=1e-5)
+
+
+def test_any_regularizer_will_do() -> None:
+    f, step, r = objective(LogisticLoss), 2.0, Box(0.2)
+    v = np.random.default_rng(3).normal(size=(4, 5))
+    x = regularized_proximal(f, v, step, r)
+    assert np.abs(x).max() == pytest.approx(0.2, abs=1e-15)
+    assert (residual(f, v, step, r, x) <= 1e-11).all()
+
+
+@kinds
+@pytest.mark.parametrize("regularizer", [L1(0.2), Box(0.3)])
+def test_no_replica_feels_another(kind: type, regularizer: Regularizer) -> None:
+    f, v = objective(kind, 4), np.random.default_rng(4).normal(size=(6, 5))
+    together = regularized_proximal(f, v, 0.9, regularizer)
+    for r in range(6):
+        assert np.array_equal(together[r : r + 1], regularized_proximal(f, v[r : r + 1], 0.9, regularizer))
+    assert np.array_equal(together, regularized_proximal(f, np.asfortranarray(v), 0.9, regularizer))
+    v[2] = [np.nan, 0, 0, 0, np.inf]
+    spoilt = regularized_proximal(f, v, 0.9, regularizer)
+    assert np.isnan(spoilt[2]).all()
+    assert np.array_equal(np.delete(spoilt, 2, 0), np.delete(together, 2, 0))
+
+
+def test_nothing_at_all_stays_nothing() -> None:
+    f = LeastSquares([[1.0, 2.0]], [0.0])
+    assert not regularized_proximal(f, np.zeros((2, 2)), 1.0, L1(0.5)).any()
+    assert regularized_proximal(f, np.zeros((0, 2)), 1.0, L1(0.5)).shape == (0, 2)
+
+
+def test_a_step_with_several_minimizers_is_refused() -> None:
+    f = NonconvexLogistic([[1.0], [2.0]], [1.0, -1.0], 0.5, 2.0)
+    regularized_proximal(f, np.ones((1, 1)), 1.9, L1(0.1))
+    with pytest.raises(ProtocolError, match="steps < 2"):
+        regularized_proximal(f, np.ones((1, 1)), 2.0, L1(0.1))
+    with pytest.raises(ProtocolError, match="step"):
+        regularized_proximal(f, np.ones((1, 1)), 0.0, L1(0.1))

@@ -1,0 +1,119 @@
+"""Problems by kind: sensors, nonconvex losses, a given smoothness, and a degenerate one."""
+
+import numpy as np
+import pytest
+
+from netsim.errors import ScenarioError
+from netsim.problems import (
+    L1,
+    Dataset,
+    LeastSquares,
+    NonconvexLogistic,
+    build,
+    load,
+    nonconvex_logistic,
+    scale_for,
+    sensors,
+)
+
+
+def test_sensors_are_gaussian_and_measure_one_point() -> None:
+    exact = sensors(noise=0.0, seed=3)
+    assert (exact.agents, exact.dimension, exact.name, exact.ridge) == (6, 10, "sensors", 0.0)
+    assert {(f.records, f.divisor) for f in exact.objectives} == {(6, 36.0)}
+    optimum = exact.optimum()
+    assert optimum.value < 1e-24
+    for f in exact.objectives:
+        assert f.strong_convexity == 0  # 6 rows, 10 coordinates
+        np.testing.assert_allclose(f.features @ optimum.point, f.targets, atol=1e-10)
+    many = np.concatenate([f.features for f in sensors(agents=50, rows=20).objectives]).ravel()
+    assert (many.mean(), many.std()) == pytest.approx((0, 1), abs=0.03)
+
+
+def test_sensors_have_the_value_of_the_paper_s_formula() -> None:
+    problem, x = sensors(noise=0.5), np.random.default_rng(0).normal(size=(3, 10))
+    squared = sum(((x @ f.features.T - f.targets) ** 2).sum(axis=1) for f in problem.objectives)
+    np.testing.assert_allclose(problem.value(x), squared / 36, rtol=1e-13)
+    stacked = np.concatenate([f.features for f in problem.objectives])
+    targets = np.concatenate([f.targets for f in problem.objectives])
+    np.testing.assert_allclose(problem.optimum().point, np.linalg.lstsq(stacked, targets, rcond=None)[0], atol=1e-11)
+
+
+def test_sensors_are_drawn_by_their_seed() -> None:
+    first, again, other = (sensors(seed=seed).objectives[0].features for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    with pytest.raises(ScenarioError, match="rows"):
+        sensors(rows=0)
+    with pytest.raises(ScenarioError, match="divisor"):
+        sensors(divisor=0.0)
+
+
+def test_build_knows_the_new_kinds_and_their_parameters() -> None:
+    parts = load("digits").split(3)
+    bent = build("nonconvex_logistic", parts, 0.1, 0.2, nonconvex_weight=0.5, nonconvex_shape=3.0)
+    first = bent.objectives[0]
+    assert isinstance(first, NonconvexLogistic)
+    assert (first.weight, first.shape, first.ridge, bent.ridge, bent.regularizer) == (0.5, 3.0, 0.1, 0.1, L1(0.2))
+    squares = build("sensors", load("sensors").split(6), divisor=9.0).objectives[0]
+    assert isinstance(squares, LeastSquares)
+    assert squares.divisor == 9.0
+    with pytest.raises(ScenarioError) as caught:
+        build("nonconvex_logistic", parts, nonconvex_shape=-1.0)
+    assert caught.value.field == "nonconvex_shape"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("logistic", {"ridge": 0.5}),
+        ("nonconvex_logistic", {"nonconvex_weight": 0.4, "nonconvex_shape": 2.0, "ridge": 0.1}),
+        ("ridge", {"ridge": 0.2}),
+        ("sensors", {"divisor": 36.0}),
+    ],
+)
+@pytest.mark.parametrize("smoothness", [2.0, 5.03, 400.0])
+def test_features_are_scaled_to_a_smoothness(kind: str, options: dict, smoothness: float) -> None:
+    data = load("digits")
+    factor = scale_for(build(kind, data.split(5), **options), smoothness)
+    scaled = build(kind, [part.scaled(factor) for part in data.split(5)], **options)
+    assert scaled.smoothness == pytest.approx(smoothness, rel=1e-12)
+
+
+def test_a_smoothness_below_that_of_the_public_parts_is_refused() -> None:
+    parts = load("digits").split(5)
+    with pytest.raises(ScenarioError, match=r"a number > 1\.7"):
+        scale_for(nonconvex_logistic(parts, 0.4, 2.0, 0.1), 1.7)
+    with pytest.raises(ScenarioError, match="features are 0"):
+        scale_for(build("logistic", [Dataset("blank", np.zeros((2, 2)), [1.0, -1.0])]), 1.0)
+
+
+def test_scaled_data_keep_what_is_known_of_them() -> None:
+    data = load("digits").scaled(3.0)
+    assert data.value_range == (0.0, 3.0)
+    assert np.array_equal(data.features, 3 * load("digits").features)
+    for factor in (0.0, -1.0, np.inf):
+        with pytest.raises(ScenarioError, match="factor"):
+            data.scaled(factor)
+
+
+# ℓ1 weight ½ on features in [0, 1] --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (3, 8), (4, 9)])
+def test_with_an_l1_weight_of_one_half_the_logistic_optimum_is_zero_whatever_the_data(classes) -> None:
+    """At 0 the gradient is −(1/2m) Σ b_s a_s: no coordinate exceeds ½ if features lie in [0, 1]."""
+    problem = build("logistic", load("digits", classes=classes).split(8), ridge=1.0, l1=0.5)
+    assert np.abs(problem.mean_gradient(np.zeros((1, 64)))).max() <= 0.5
+    assert problem.optimum().is_zero
+    lighter = build("logistic", load("digits", classes=classes).split(8), ridge=1.0, l1=0.05)
+    assert not lighter.optimum().is_zero
+
+
+def test_with_an_l1_weight_of_one_half_balanced_regression_has_the_optimum_zero_too() -> None:
+    """At 0 the gradient is −(1/m) Σ b_s a_s: of labels ±1 with as many of each, none exceeds ½."""
+    data = load("digits")
+    pairs = min((data.labels == -1).sum(), (data.labels == 1).sum())
+    balanced = data.take(np.concatenate([np.flatnonzero(data.labels == label)[:pairs] for label in (-1, 1)]))
+    assert build("lasso", balanced.split(2), ridge=1.0, l1=0.5).optimum().is_zero
+    assert not build("lasso", balanced.split(2), ridge=1.0, l1=0.05).optimum().is_zero

@@ -1,0 +1,186 @@
+"""What a scenario says of its problem and data reaches the run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netsim.errors import ScenarioError
+from netsim.problems import LeastSquares, NonconvexLogistic, build, load
+from scenarios import problem as problems
+from scenarios.describe import header
+from scenarios.experiment import Experiment
+from scenarios.loader import parse
+from scenarios.problem import farthest
+from scenarios.report.tables import problem_facts
+from scenarios.runner import run_scenario
+from tests.problems.data import written
+
+HEAD = """\
+name: small
+seed: 5
+topology: {kind: ring, agents: 6}
+algorithms:
+  - {kind: recal, name: plain, activations: 30}
+problem:
+"""
+
+
+def experiment(lines: str, head: str = HEAD) -> Experiment:
+    indented = "".join(f"  {line}\n" for line in lines.strip().splitlines())
+    return Experiment.of(parse(head + indented, "small.yaml").scenario)
+
+
+def refused(lines: str, head: str = HEAD) -> ScenarioError:
+    with pytest.raises(ScenarioError) as caught:
+        experiment(lines, head)
+    return caught.value
+
+
+def test_the_sensors_need_no_more_than_their_name() -> None:
+    built = experiment("kind: sensors")
+    assert (built.dataset.name, built.problem.dimension, built.problem.ridge) == ("sensors", 10, 0.0)
+    for f in built.problem.objectives:
+        assert isinstance(f, LeastSquares)
+        assert (f.records, f.divisor) == (6, 36.0)
+    assert built.problem.optimum().residual <= 1e-12
+
+
+def test_a_nonconvex_loss_has_no_ridge_unless_it_is_given() -> None:
+    built = experiment("kind: nonconvex_logistic\ndata: {name: synthetic, records: 300}")
+    first = built.problem.objectives[0]
+    assert isinstance(first, NonconvexLogistic)
+    assert (first.weight, first.shape, first.ridge) == (0.001, 1.0, 0.0)
+    other = experiment("kind: nonconvex_logistic\nridge: 0.2\nnonconvex_weight: 0.3\nnonconvex_shape: 2.0")
+    first = other.problem.objectives[0]
+    assert isinstance(first, NonconvexLogistic)
+    assert (first.weight, first.shape, first.ridge) == (0.3, 2.0, 0.2)
+    assert experiment("kind: logistic").problem.ridge == 1.0
+
+
+def test_the_problem_of_dpp2_in_one_file() -> None:
+    head = HEAD.replace("agents: 6", "agents: 50")
+    built = experiment("kind: nonconvex_logistic\ndata: {name: synthetic, records: 10000}\nsmoothness: 5.03", head)
+    assert {f.records for f in built.problem.objectives} == {200}
+    assert built.problem.smoothness == pytest.approx(5.03, rel=1e-12)
+    facts = facts_of(built)
+    assert facts["optimum_is_stationary_only"]
+    assert "Residual at a stationary point" in [term for term, _ in problem_facts(facts)]
+
+
+def facts_of(built: Experiment) -> dict:
+    return header(built, "netsim run small.yaml")["problem"]
+
+
+def test_an_audit_of_a_nonconvex_loss_replaces_a_record_of_it(tmp_path: Path) -> None:
+    head = HEAD.replace(
+        "  - {kind: recal, name: plain, activations: 30}",
+        "  - {kind: dp_recal, name: told, reading: told_state, per_agent: 4, ratio: 1.05}",
+    ).replace("problem:", "audit: {agent: 1, trials: 200, chunk: 100}\nproblem:")
+    lines = "kind: nonconvex_logistic\ndata: {name: digits, norm_bound: 4.0}\nnonconvex_weight: 0.1"
+    built = experiment(lines, head)
+    assert built.pair is not None
+    own, other = built.pair.hypotheses
+    assert isinstance(own, NonconvexLogistic)
+    assert isinstance(other, NonconvexLogistic)
+    assert (other.weight, other.shape) == (0.1, 1.0)
+    assert 0 < own.gradient_difference_bound(other) <= built.adjacency.gradient_change
+    text = head + "".join(f"  {line}\n" for line in lines.splitlines())
+    results = run_scenario(parse(text, "small.yaml"), tmp_path, command="netsim run small.yaml")
+    assert results["algorithms"][0]["audit_status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("split", "check"),
+    [
+        ("{kind: equal}", lambda parts: max(map(len, parts)) - min(map(len, parts)) <= 1),
+        ("{kind: dirichlet, concentration: 0.1}", lambda parts: max(map(len, parts)) > 2 * min(map(len, parts))),
+        ("{kind: label}", lambda parts: all(len(set(labels)) == 1 for labels in parts)),
+    ],
+)
+def test_a_split_is_named_in_the_file(split: str, check) -> None:
+    built = experiment(f"data: {{name: digits}}\nsplit: {split}")
+    parts = [f.labels for f in built.problem.objectives]
+    assert check(parts)
+    assert sum(map(len, parts)) == 360
+    assert facts_of(built)["records_per_agent"] == [len(part) for part in parts]
+
+
+def test_without_a_split_nothing_has_changed() -> None:
+    expected = build("logistic", load("digits").split(6, seed=5), 1.0)
+    for found, wanted in zip(experiment("kind: logistic").problem.objectives, expected.objectives, strict=True):
+        assert np.array_equal(found.features, wanted.features)
+
+
+def test_a_smoothness_scales_data_range_and_adjacency_alike() -> None:
+    plain, scaled = experiment("ridge: 0.5"), experiment("ridge: 0.5\nsmoothness: 2.5")
+    factor = scaled.dataset.value_range[1]
+    assert scaled.problem.smoothness == pytest.approx(2.5, rel=1e-12)
+    assert np.array_equal(scaled.dataset.features, plain.dataset.features * factor)
+    assert scaled.adjacency.gradient_change == pytest.approx(plain.adjacency.gradient_change * factor, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lines", "field", "said"),
+    [
+        ("data: {name: digits, norm_bound: 4.0}\nsmoothness: 5.0", "problem.smoothness", "norm_bound"),
+        ("ridge: 3.0\nsmoothness: 2.0", "problem.smoothness", "a number > 3"),
+        ("split: {kind: dirichlet}", "problem.split.concentration", "missing"),
+        ("split: {kind: by_label}", "problem.split.kind", "label"),
+        ("kind: sensors\nsplit: {kind: label}", "problem.split.kind", "real targets have no classes"),
+        ("data: {name: csv, path: nowhere.csv}", "problem.data.path", "no such file"),
+        ("kind: sensors\ndivisor: 0.0", "problem.divisor", "> 0"),
+    ],
+)
+def test_what_does_not_fit_is_named(lines: str, field: str, said: str) -> None:
+    error = refused(lines)
+    assert error.field == field
+    assert said in str(error)
+
+
+def test_a_set_that_is_not_there_says_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETSIM_DATA", str(tmp_path))
+    error = refused("data: {name: mnist}")
+    assert error.field == "problem.data.name"
+    assert str(tmp_path) in str(error)
+    assert "download: true" in str(error)
+
+
+def test_a_set_of_the_data_folder_runs_and_its_note_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETSIM_DATA", str(tmp_path))
+    files = {"adult.data": written.ADULT.encode(), "adult.test": written.ADULT_TEST.encode()}
+    written.write(tmp_path / "adult", files)
+    built = experiment("data: {name: adult, part: test}", HEAD.replace("ring, agents: 6", "path, agents: 2"))
+    facts = dict(problem_facts(facts_of(built)))
+    assert "dropped" in facts["Note on the data"]
+    assert "2 records, the test part" in facts["Data"]
+    assert "Note on the data" not in dict(problem_facts(facts_of(experiment("kind: logistic"))))
+
+
+def test_a_csv_file_runs(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{a:.3f},{b:.3f},{'yes' if a + b > 0 else 'no'}" for a, b in rng.normal(size=(30, 2))]
+    path.write_text("a,b,answer\n" + "\n".join(rows) + "\n")
+    built = experiment(f"data: {{name: csv, path: {path}, label: answer, classes: ['no', 'yes']}}")
+    assert (built.dataset.name, built.dataset.records, built.dataset.dimension) == ("mine.csv", 30, 2)
+    assert (built.problem.optimum().point > 0).all()
+
+
+def test_the_farthest_pair_is_found_among_the_longest_rows_where_there_are_too_many() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(60, 3)), rng.normal(size=(90, 3))
+    a[17], b[44] = [9.0, 0, 0], [-9.0, 0, 0]
+    assert farthest(a, b) == (17, 44, 5400)
+    assert farthest(a, b, most=100)[:2] == (17, 44)
+    assert farthest(a, b, most=100)[2] <= 100
+    assert farthest(a[:1], b, most=10)[:2] == (0, int(np.argmax(np.linalg.norm(b - a[0], axis=1))))
+
+
+def test_gradient_changes_of_two_kinds_are_not_compared() -> None:
+    parts = load("digits").split(2)
+    plain, bent = (build(kind, parts).objectives[0] for kind in ("logistic", "nonconvex_logistic"))
+    assert problems.gradient_change(plain, bent) == np.inf
+    assert problems.gradient_change(bent, bent) == 0
