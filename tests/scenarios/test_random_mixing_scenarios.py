@@ -14,7 +14,7 @@ KINDS = {
     "neighbor_range": "rounds: 60",
     "secret_sharing": "rounds: 60",
 }
-TARGETS = {kind: "epsilon: 2.0" for kind in KINDS} | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
+TARGETS = dict.fromkeys(KINDS, "epsilon: 2.0") | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
 
 
 def text(kind, fields, topology="complete", problem="logistic"):
