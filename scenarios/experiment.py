@@ -149,11 +149,12 @@ def _record_bound(scenario: Scenario, dataset: Dataset) -> float:
 
 
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
-    bound = 2 * _record_bound(scenario, dataset)
+    largest = _record_bound(scenario, dataset)
+    bound, curvature = 2 * largest, largest**2 / 4  # a record's Hessian σ(1 − σ)aaᵀ has trace ‖a‖²/4 at most
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
-        return Adjacency(bound, "all data of one agent replaced")
+        return Adjacency(bound, "all data of one agent replaced", curvature)
     fewest = min(_records(f) for f in problem.objectives)
-    return Adjacency(bound / fewest, "one record of one agent replaced")
+    return Adjacency(bound / fewest, "one record of one agent replaced", curvature / fewest)
 
 
 def _records(objective: Objective) -> int:
