@@ -11,13 +11,13 @@ The gradient and the proximal center are at the noisy w̃_i. Σ γ_i = 0 at all 
 and the hub needs no γ of others. It minimizes Σ f_i + n r; what an agent answers is w.
 
 Source: Huang, Hu, Guo, Chan-Tin, Gong, DP-ADMM: ADMM-based distributed learning with differential privacy, IEEE TIFS
-2020. How sure: lines 1–4 fair; inferred: that the paper's server is one of the agents, and r by a prox (the paper takes
-a subgradient of f_i + r). Without noise a constant η ≤ 1/L is exact; under noise the paper's η_k decays.
+2020. How sure: lines 1–4 fair; inferred: that the paper's server is one of the agents, and r by a prox (the paper
+takes a subgradient of f_i + r). Without noise a constant η ≤ 1/L is exact; under noise the paper's η_k decays.
 
-Claim: all of line 1 but the gradient is in the transcript, so a release moves by G/c_k, G = sup‖∇f_i − ∇f_i'‖₂. That is
-the paper's 2c₁/(m(ρ + 1/η)) for record gradients bounded by c₁. The paper accounts its Gaussian noise by (ε, δ) a round
-and the moments accountant; the number here is their composition in zCDP. Releases that are not on the wire
-(the hub's own w̃) follow from those that are: w̃_0 = nw − Σ w̃_i over the leaves.
+Claim: all of line 1 but the gradient is in the transcript, so a release moves by G/c_k, G = sup‖∇f_i − ∇f_i'‖₂. That
+is the paper's 2c₁/(m(ρ + 1/η)) for record gradients bounded by c₁. The paper accounts its Gaussian noise by (ε, δ) a
+round and the moments accountant; the number here is the composition of the rounds in zCDP. The hub's own w̃ is not on
+the wire, but follows from what is: w̃_0 = nw − Σ w̃_i over the leaves. Σ γ_i = 0 makes that hold.
 """
 
 from dataclasses import dataclass, field

@@ -8,8 +8,8 @@ x_i = p_i = 0 and x̃_i = 0 are public at first. In a round agent i, with d_i ne
 
 The gradient and b x_i are at the exact x_i. It minimizes Σ f_i + n r; Σ p_i = 0 under any noise.
 
-Source: Chang, Hong, Wang, Multi-agent distributed optimization via inexact consensus ADMM, IEEE TSP 2015. How sure:
-the algorithm high; where noise enters fair, the paper has none. b ≥ max L_i is sufficient for convergence.
+Source: Chang, Hong, Wang, Multi-agent distributed optimization via inexact consensus ADMM, IEEE TSP 2015. How
+sure: the algorithm high; where noise enters fair, the paper has none. b ≥ max L_i is sufficient for convergence.
 
 Claim (composition of the mechanism; the algorithm's paper has no privacy claim). Given the transcript, p_i and the sum
 in line 1 are the same in both worlds and the exact x_i is not: with G bounding ‖∇f_i − ∇f_i'‖₂ it moves by
@@ -75,7 +75,7 @@ class IcAdmm(Perturbed, InRounds):
         return claimed(
             self, adjacency, setting, delta,
             releases=self.rounds,
-            source=f"composition of the {self.noise.capitalize()} mechanism over the rounds (IC-ADMM's paper claims none)",
+            source=f"composition of the {self.noise.capitalize()} mechanism of the rounds; IC-ADMM's paper has none",
             epsilon=lambda s, i, b: composed(self.noise, self.moves(change, s, i), b, s.dimension, delta),
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """R-ADMM, whose every other round reuses what was sent before, and MR-ADMM, whose penalties grow and differ.
 
-x_i = λ_i = 0 are public at first. Rounds come in pairs t = 0, 1, …; agent i has d_i neighbors and the penalty η = η_i(t)
-(R-ADMM: constant), and draws noise b once a pair. With S_i = Σ_j (x_i + x_j) and Δ_i = Σ_j (x_i − x_j),
+x_i = λ_i = 0 are public at first. Rounds come in pairs t = 0, 1, …; agent i has d_i neighbors and the penalty
+η = η_i(t) (R-ADMM: constant), and draws noise b once a pair. With S_i = Σ_j (x_i + x_j) and Δ_i = Σ_j (x_i − x_j),
 
     round 2t       x_i⁺ = argmin f_i(x) + ⟨b, x⟩ + 2⟨λ_i, x⟩ + η Σ_j ‖x − (x_i + x_j)/2‖²    1
                    g_i  = −2λ_i − 2ηd_i x_i⁺ + ηS_i    ( = ∇f_i(x_i⁺) + b )                  2
@@ -9,8 +9,8 @@ x_i = λ_i = 0 are public at first. Rounds come in pairs t = 0, 1, …; agent i 
     round 2t + 1   x_i⁺ = x_i − [g_i + 2λ_i + ηΔ_i] / (2ηd_i + γ)                            4
                    sends x_i⁺; λ_i ← λ_i + (θ/2) Δ_i(x⁺)                                     5
 
-λ and x on the right are those at the round's beginning. Line 4 touches no data: g_i is made of what was sent. θ = η in
-R-ADMM; in MR-ADMM θ is fixed and θ ≤ η_i(t). r = 0 only; Σ λ_i = 0 under any noise.
+λ and x on the right are those at the round's beginning. Line 4 touches no data: g_i is made of what was sent. θ = η
+in R-ADMM; in MR-ADMM θ is fixed and θ ≤ η_i(t). r = 0 only; Σ λ_i = 0 under any noise.
 
 Source: Zhang, Khalili, Liu 2018: Recycled ADMM (R-ADMM), and Improving the privacy and accuracy of ADMM-based
 distributed algorithms (its penalties η_i(t)). How sure: R-ADMM fair (inferred: λ moves in both rounds of a pair);
@@ -21,7 +21,7 @@ theorem is not at hand): only rounds 2t release something, so K rounds cost ⌈K
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import claimed, degree, perturbed_objective
@@ -131,10 +131,11 @@ class MrAdmm(_Recycled):
     penalty: Schedule
     dual_step: float
     factors: tuple[float, ...] = ()
-    most: float = field(default=math.inf)
+    most: float | None = None
 
     def eta(self, agent: int, t: int) -> float:
-        return min(self.most, (self.factors[agent] if self.factors else 1.0) * self.penalty(t))
+        eta = (self.factors[agent] if self.factors else 1.0) * self.penalty(t)
+        return eta if self.most is None else min(self.most, eta)
 
     @property
     def theta(self) -> float:

@@ -7,7 +7,7 @@ x_i = λ_i = 0 and x̃_i = 0 are public at first. An active agent i, with d_i ne
     λ_i ← λ_i + (η/2) Σ_j (x̃_i − x̃_j), and each neighbor j: λ_j ← λ_j + (η/2)(x̃_j − x̃_i)   3
 
 ``walk``: one agent is active at a time; neighbors confirm x̃_i with an empty message, and then a baton (an empty
-message too) goes to a neighbor drawn uniformly. The confirmations keep activations apart whatever the network does, so
+message too) goes to a neighbor drawn uniformly. Confirmations keep activations apart whatever the network does, so
 that both ends of an edge move their duals by the same numbers. ``everybody``: all are active in every round, and each
 edge moves its duals once: D-ADMM with noise on the primal. Σ λ_i = 0 under any noise, once all have heard all.
 

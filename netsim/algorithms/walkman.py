@@ -15,8 +15,8 @@ Source: Mao, Yuan, Hu, Gu, Sayed, Yin, Walkman: a communication-efficient random
 optimization, IEEE TSP 2020. How sure: high; the noise is a decision, the paper has none. β > 2 max L_i is the paper's
 condition for the gradient version, β > max L_i is asked of the proximal one.
 
-Claim (composition of the mechanism; the paper claims none). Given the transcript all x are the same in both worlds, and
-(y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's own activations τ = 1, 2, …:
+Claim (composition of the mechanism; the paper claims none). Given the transcript all x are the same in both worlds,
+and (y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's own activations τ = 1, 2, …:
 
     gradient version: ‖Δz_τ‖ ≤ D_τ, D_τ = G + (L_i/β)(D_{τ−1} + D_{τ−2}), for ‖Δy_τ‖ ≤ (D_{τ−1} + D_τ)/β; D_τ = 0 for
     τ ≤ 0, but D_2 = G + (L_i/β)D_1. With y_τ − z_τ/β = x + (z_{τ−1} − 2z_τ)/β a release moves by at most
@@ -43,7 +43,7 @@ from netsim.node import Node, choose
 
 @dataclass(frozen=True)
 class Walkman(Perturbed):
-    """Walkman: `penalty` is β; the token starts at `first` and is stopped after `activations`, or `per_agent` of one."""
+    """Walkman: `penalty` is β; the token starts at `first` and stops after `activations`, or `per_agent` of one."""
 
     penalty: float
     version: Literal["gradient", "prox"] = "gradient"
