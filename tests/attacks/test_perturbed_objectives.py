@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_in_one_dimension_the_density_is_that_of_quadrature(mechanism):
             inside = (grid[:, 0] > low - 1e-6) & (grid[:, 0] < high + 1e-6)
             share = integrate.trapezoid(density[inside], grid[inside, 0])
             points = sorted({float(x) for x in (low, high, *np.linspace(max(low, -3), min(high, 3), 9))})
-            pieces = [integrate.quad(exact, a, b)[0] for a, b in zip(points[:-1], points[1:], strict=True)]
+            pieces = [integrate.quad(exact, a, b)[0] for a, b in pairwise(points)]
             assert share == pytest.approx(sum(pieces), abs=2e-5)
 
 
