@@ -11,8 +11,8 @@ The gradient and b x_i are at the exact x_i. It minimizes Σ f_i + n r; Σ p_i =
 Source: Chang, Hong, Wang, Multi-agent distributed optimization via inexact consensus ADMM, IEEE TSP 2015. How
 sure: the algorithm high; where noise enters fair, the paper has none. b ≥ max L_i is sufficient for convergence.
 
-Claim (composition of the mechanism; the paper has none for privacy). Given the transcript, p_i and the sum over neighbors
-in line 1 are the same in both worlds and the exact x_i is not: with G bounding ‖∇f_i − ∇f_i'‖₂ it moves by
+Claim (composition of the mechanism; the paper has none for privacy). Given the transcript, p_i and the sum over
+neighbors are the same in both worlds and the exact x_i is not: with G bounding ‖∇f_i − ∇f_i'‖₂ it moves by
 Δ⁺ = (qΔ + G)/γ_i, Δ⁰ = 0, q = max(b − μ_i, L_i − b), because prox does not expand. Release k moves by Δ^{k+1}.
 Conditions: noise in every round, finite G.
 """

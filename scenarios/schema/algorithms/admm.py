@@ -136,7 +136,7 @@ class MrAdmmSpec(NoisyModel):
         first = balanced("auto", ground)
         penalty = Geometric(first, 1.01) if self.penalty == "auto" else schedule(self.penalty)
         most = 4 * first if self.most is None and self.penalty == "auto" else self.most
-        least = penalty(0) * min([*self.factors, *([] if self.factors else [1.0])])
+        least = penalty(0) * min(self.factors, default=1.0)
         theta = min(least, least if most is None else most) if self.dual_step == "auto" else self.dual_step
         algorithm = MrAdmm(
             self.rounds,
