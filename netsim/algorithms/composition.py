@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from scipy import stats
 
 from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.perturbed import Noise, Perturbed
+from netsim.algorithms.noisy import Noise, Noisy
 from netsim.claims import Adjacency, Claim
 
 NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
@@ -66,7 +66,7 @@ def perturbed_objective(
 
 
 def claimed(
-    algorithm: Perturbed,
+    algorithm: Noisy,
     adjacency: Adjacency,
     setting: Setting,
     delta: float,

@@ -20,9 +20,9 @@ Claims. G bounds ‖∇f_i − ∇f_i'‖₂.
 
 - primal: given the transcript, v is the same in both worlds, so x_i moves by G/(2ηd_i + μ_i), strong convexity μ_i.
   Composition of the mechanism; the paper's own theorem for PVP is not at hand.
-- dual: as Theorem 1 of the paper, a term for the noise and one for the Jacobian of b ↦ x, summed over the rounds; but
-  Theorem 1's noise needs no √d, and its determinant term 2·ln(1 + c₄C/(B_i(ρ + 2ηN_i))) counts the ridge ρ. Here both
-  terms are those of `netsim.algorithms.composition`, with κ = 2ηd_i and b = 2w.
+- dual: as in Theorem 1 of the paper, a term for the noise and one for the Jacobian of b ↦ x, summed over the rounds.
+  Both are those of `netsim.algorithms.composition`, with κ = 2ηd_i and b = 2w, not the paper's: noise of density
+  ∝ exp(−ζ‖ε‖₂) needs no √d, and the paper counts the ridge in κ too, which a `Setting` does not name.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from typing import Literal
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import claimed, composed, convexity, degree, perturbed_objective
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.perturbed import Perturbed
+from netsim.algorithms.noisy import Noisy
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -39,7 +39,7 @@ from netsim.node import Node
 
 
 @dataclass(frozen=True)
-class DAdmm(Perturbed, InRounds):
+class DAdmm(Noisy, InRounds):
     """D-ADMM: `penalty` is η > 0; `scale` is that of w."""
 
     penalty: float
@@ -93,14 +93,14 @@ class DAdmm(Perturbed, InRounds):
         return claimed(
             self, adjacency, setting, delta,
             releases=self.rounds,
-            source="composition of objective perturbation; after Zhang and Zhu 2017, Theorem 1",
+            source="composition of objective perturbation; in the manner of Zhang and Zhu 2017, Theorem 1",
             epsilon=epsilon,
             curved=True,
         )  # fmt: skip
 
 
 def claim_of_primal(
-    algorithm: Perturbed, penalty: float, adjacency: Adjacency, setting: Setting, delta: float, releases: int
+    algorithm: Noisy, penalty: float, adjacency: Adjacency, setting: Setting, delta: float, releases: int
 ) -> Claim:
     """Composition of releases of exact minimizers, each of which moves by G/(2ηd_i + μ_i)."""
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import claimed, composed
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.perturbed import Noise, Perturbed
+from netsim.algorithms.noisy import Noise, Noisy
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -36,7 +36,7 @@ HUB = 0
 
 
 @dataclass(frozen=True)
-class DpAdmm(Perturbed, InRounds):
+class DpAdmm(Noisy, InRounds):
     """DP-ADMM on a star with agent 0 in the middle: `penalty` is ρ > 0, `step` η_k in (0, 1/max L_i]."""
 
     penalty: float
@@ -68,7 +68,7 @@ class DpAdmm(Perturbed, InRounds):
         bound = 1 / max(setting.smoothness)
         for k in (0, self.rounds - 1):
             if not 0 < self.step(k) <= bound * (1 + 1e-12):
-                why = f"η_{k} is outside the convergence condition"
+                why = f"η_{k} is outside what is known to suffice for convergence"
                 raise ScenarioError("step", self.step(k), why, f"0 < η_k <= 1/L = {bound:.6g}")
         if setting.topology is not None:
             star = {HUB: tuple(range(1, setting.agents))}

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import claimed, composed, convexity, degree
-from netsim.algorithms.perturbed import Perturbed
+from netsim.algorithms.noisy import Noisy
 from netsim.checks import nonnegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -29,7 +29,7 @@ from netsim.node import Node
 
 
 @dataclass(frozen=True)
-class IcAdmm(Perturbed, InRounds):
+class IcAdmm(Noisy, InRounds):
     """IC-ADMM: `penalty` is c > 0, `proximal` b ≥ max L_i."""
 
     penalty: float
@@ -59,7 +59,12 @@ class IcAdmm(Perturbed, InRounds):
         check_penalty(self.penalty)
         bound = max(setting.smoothness)
         if not nonnegative(self.proximal, "proximal") >= bound * (1 - 1e-12):
-            raise ScenarioError("proximal", self.proximal, "too small for convergence", f"b >= max L_i = {bound:.6g}")
+            raise ScenarioError(
+                "proximal",
+                self.proximal,
+                "below what is known to suffice for convergence",
+                f"b >= max L_i = {bound:.6g}",
+            )
 
     def moves(self, change: float, setting: Setting, agent: int) -> list[float]:
         """Δ of each release of one agent."""

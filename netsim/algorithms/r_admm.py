@@ -27,7 +27,7 @@ from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import claimed, degree, perturbed_objective
 from netsim.algorithms.d_admm import refuse_regularizer
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.perturbed import Perturbed
+from netsim.algorithms.noisy import Noisy
 from netsim.checks import nonnegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -36,7 +36,7 @@ from netsim.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class _Recycled(Perturbed, InRounds):
+class _Recycled(Noisy, InRounds):
     """`linearization` is γ ≥ max L_i; `scale` is that of b, by pairs of rounds."""
 
     linearization: float
@@ -80,7 +80,7 @@ class _Recycled(Perturbed, InRounds):
         self.check_noise(self.pairs)
         bound = max(setting.smoothness)
         if not nonnegative(self.linearization, "linearization") >= bound * (1 - 1e-12):
-            why = "too small for convergence"
+            why = "below what is known to suffice for convergence"
             raise ScenarioError("linearization", self.linearization, why, f"γ >= max L_i = {bound:.6g}")
         refuse_regularizer(setting, "kind", type(self).__name__)
 

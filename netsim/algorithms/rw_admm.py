@@ -24,7 +24,7 @@ from typing import Literal
 from netsim.algorithms.algorithm import Setting, Stopping
 from netsim.algorithms.d_admm import claim_of_primal
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.perturbed import Perturbed
+from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
 from netsim.arrays import Array
 from netsim.checks import whole
@@ -53,7 +53,7 @@ class _State:
 
 
 @dataclass(frozen=True)
-class RwAdmm(Perturbed):
+class RwAdmm(Noisy):
     """RW-ADMM: `penalty` is η > 0.
 
     A walk starts at `first` and is stopped after `activations` in all or `per_agent` of one agent; where everybody is
@@ -76,9 +76,8 @@ class RwAdmm(Perturbed):
     async def _in_rounds(self, node: Node, own: _State) -> None:
         for k in range(self.per_agent or 0):
             x = await own.solved()  # 1
-            own.told = node.privatize(x, self.mechanism(k))
-            heard = await node.exchange(x=own.told)  # 2
-            own.heard = heard["x"]
+            heard = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
+            own.told, own.heard = heard.told("x"), heard["x"]
             for j in node.neighbors:
                 own.moved(j)  # 3
             node.estimate(x)

@@ -35,7 +35,7 @@ from typing import Literal
 from netsim.algorithms.algorithm import Setting, Stopping
 from netsim.algorithms.composition import claimed, composed, convexity
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.perturbed import Perturbed
+from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -43,7 +43,7 @@ from netsim.node import Node, choose
 
 
 @dataclass(frozen=True)
-class Walkman(Perturbed):
+class Walkman(Noisy):
     """Walkman: `penalty` is β; the token starts at `first` and stops after `activations`, or `per_agent` of one."""
 
     penalty: float

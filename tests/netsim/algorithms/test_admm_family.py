@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from attacks.replay import replay
-from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
+from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman, rw_admm
 from netsim.errors import ScenarioError
+from netsim.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
@@ -227,6 +228,36 @@ class TestDuals:
         center = np.concatenate([np.zeros((1, DIMENSION)), in_rounds(run)[:, 0]])[: self.rounds - 1, None]
         c, step = 0.5 + problem.smoothness, 1 / problem.smoothness
         self.judge(c * w - told[:-1] / step - 0.5 * center + gradient[:-1])
+
+    @pytest.mark.parametrize("links", [LinkLaw(), ROUGH], ids=["ideal", "rough"])
+    @pytest.mark.parametrize("graph", ["ring", "geometric"])
+    def test_of_a_walk(self, graph, links, monkeypatch):
+        """Read where they are kept, after the last agent was confirmed."""
+        states = []
+
+        class Seen(rw_admm._State):
+            def __init__(self, *args):
+                super().__init__(*args)
+                states.append(self)
+
+        monkeypatch.setattr(rw_admm, "_State", Seen)
+        algorithm = noisy(RwAdmm(PENALTY, activations=101), 1.0, 1.0)
+        run = tapped(problem_of("logistic"), GRAPHS[graph], algorithm, links=links)
+        assert sum(run.activations) == 101
+        self.judge(np.array([[state.dual[0] for state in states]]))
+
+
+def test_walkmans_token_is_the_mean_of_what_agents_hold_and_all_noise():
+    """u⁺ = mean_i(y_i − z_i/β) + Σ w of the activations before; a proximal step tells y⁺ and z⁺ = ∇f_i(y⁺)."""
+    problem = problem_of("logistic")
+    member = MEMBERS["walkman_prox"]
+    run = tapped(problem, GRAPHS["geometric"], noisy(member.make(problem, 60), 0.3, 1.0))
+    noise, beta = drawn_noise(run, member), run.simulation.algorithm.penalty
+    held, asked = np.zeros((AGENTS, DIMENSION)), [iter(own) for own in run.truth.queries]
+    for k, (i, told) in enumerate(sent_by(run)):
+        query = next(asked[i])
+        held[i] = query.point[0] - query.gradient[0] / beta
+        np.testing.assert_allclose(told, held.mean(axis=0) + noise[: k + 1].sum(axis=0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["pvp", "rw_admm"])

@@ -13,7 +13,7 @@ Noise = Literal["laplace", "gaussian"]
 
 
 @dataclass(frozen=True)
-class Perturbed(Algorithm):
+class Noisy(Algorithm):
     """`scale` is Laplace's b or Gaussian's σ per coordinate, by the index of an agent's own release: 0, 1, …"""
 
     noise: Noise = field(default="laplace", kw_only=True)
