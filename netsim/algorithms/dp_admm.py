@@ -12,7 +12,8 @@ and the hub needs no γ of others. It minimizes Σ f_i + n r; what an agent answ
 
 Source: Huang, Hu, Guo, Chan-Tin, Gong, DP-ADMM: ADMM-based distributed learning with differential privacy, IEEE TIFS
 2020. How sure: lines 1–4 fair; inferred: that the paper's server is one of the agents, and r by a prox (the paper
-takes a subgradient of f_i + r). Without noise a constant η ≤ 1/L is exact; under noise the paper's η_k decays.
+takes a subgradient of f_i + r). Without noise a constant η ≤ 1/L is exact, and η = 2.1/L diverges; under noise the
+paper's η_k decays.
 
 Claim: all of line 1 but the gradient is in the transcript, so a release moves by G/c_k, G = sup‖∇f_i − ∇f_i'‖₂. That
 is the paper's 2c₁/(m(ρ + 1/η)) for record gradients bounded by c₁. The paper accounts its Gaussian noise by (ε, δ) a

@@ -9,7 +9,8 @@ x_i = p_i = 0 and x̃_i = 0 are public at first. In a round agent i, with d_i ne
 The gradient and b x_i are at the exact x_i. It minimizes Σ f_i + n r; Σ p_i = 0 under any noise.
 
 Source: Chang, Hong, Wang, Multi-agent distributed optimization via inexact consensus ADMM, IEEE TSP 2015. How
-sure: the algorithm high; where noise enters fair, the paper has none. b ≥ max L_i is sufficient for convergence.
+sure: the algorithm high; where noise enters fair, the paper has none. b ≥ max L_i suffices for convergence; with
+little coupling b = 0.4 L diverges.
 
 Claim (composition of the mechanism; the paper has none for privacy). Given the transcript, p_i and the sum over
 neighbors are the same in both worlds and the exact x_i is not: with G bounding ‖∇f_i − ∇f_i'‖₂ it moves by

@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from netsim.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams
-from netsim.schedules import Constant, Geometric
+from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from tests.netsim.algorithms.admm_family import (
@@ -313,6 +313,30 @@ def test_replicas_are_worlds_of_their_own(name):
         assert replay(view, 1, problem.objectives[1], coins(run, 1)).identical
 
 
+@pytest.mark.parametrize(
+    ("make", "graph", "converges"),
+    [
+        (lambda s: IcAdmm(300, 0.02, 0.4 * s), "ring", False),
+        (lambda s: IcAdmm(600, 0.1, s), "ring", True),
+        (lambda s: DpAdmm(600, 0.05, Constant(2.1 / s)), "star", False),
+        (lambda s: DpAdmm(600, 0.3, Constant(1 / s)), "star", True),
+        (lambda s: DpAdmm(600, 0.5, Polynomial(1 / s, 0.5)), "star", True),
+        (lambda s: Walkman(s, activations=1000), "ring", False),
+        (lambda s: Walkman(0.2 * s, "prox", activations=3000), "ring", True),
+        (lambda s: MrAdmm(600, s, Geometric(0.3, 1.01), 0.3), "ring", True),  # grows twentyfold
+    ],
+)
+def test_what_is_said_of_conditions(make, graph, converges, monkeypatch):
+    problem = problem_of("ridge")
+    algorithm = make(problem.smoothness)
+    if not converges:
+        with pytest.raises(ScenarioError):
+            Simulation(problem, GRAPHS[graph], algorithm)
+        monkeypatch.setattr(type(algorithm), "check", lambda self, setting: None)
+    errors = Simulation(problem, GRAPHS[graph], algorithm, record="nothing", seed=2).run().metrics.relative_errors()
+    assert errors[-AGENTS:].max() < 1e-8 if converges else errors[-AGENTS:].max() > 100
+
+
 S = problem_of("logistic").smoothness
 
 
@@ -340,7 +364,7 @@ S = problem_of("logistic").smoothness
         (RwAdmm(0.3, "some", activations=3), "activation", "ring"),
         (RwAdmm(0.3, activations=3, first=9), "first", "ring"),
         (Walkman(1.9 * S, activations=3), "penalty", "ring"),
-        (Walkman(0.9 * S, "prox", activations=3), "penalty", "ring"),
+        (Walkman(0.0, "prox", activations=3), "penalty", "ring"),
         (Walkman(3 * S, "newton", activations=3), "version", "ring"),
         (Walkman(3 * S), "activations", "ring"),
     ],
