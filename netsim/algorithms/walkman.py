@@ -12,9 +12,9 @@ and ũ⁺ = u⁺ + noise goes to a neighbor drawn uniformly, who has only ũ⁺:
 (1/n) Σ f_i + r, whose minimizer is that of Σ f_i + n r. Without noise u = mean_i(y_i − z_i/β) at all times.
 
 Source: Mao, Yuan, Hu, Gu, Sayed, Yin, Walkman: a communication-efficient random-walk algorithm for decentralized
-optimization, IEEE TSP 2020. How sure: high; the noise is a decision, the paper has none. β > 2 max L_i is the paper's
-condition for the gradient version, which diverges at β = L. The proximal version takes any β > 0, f_i being convex: it
-converges at 0.2 L.
+optimization, IEEE TSP 2020. How sure: high; the noise is a decision, the paper has none. β > 2 max L_i is the
+paper's condition for the gradient version, which diverges at β = L. The proximal version takes any β > 0, f_i being
+convex: it converges at 0.2 L.
 
 Claim (composition of the mechanism; the paper claims none). Given the transcript all x are the same in both worlds,
 and (y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's own activations τ = 1, 2, …:
