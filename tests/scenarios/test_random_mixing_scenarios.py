@@ -14,7 +14,6 @@ KINDS = {
     "neighbor_range": "rounds: 60",
     "secret_sharing": "rounds: 60",
 }
-<<<<<<< HEAD
 REACHED = {
     "dpp2": 1e-6,
     "dmsp": 0.05,
@@ -24,8 +23,6 @@ REACHED = {
     "secret_sharing": 0.05,
 }
 """Relative errors: only the first is exact by then, the others stop short or take longer."""
-=======
->>>>>>> main
 TARGETS = dict.fromkeys(KINDS, "epsilon: 2.0") | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
 
 
