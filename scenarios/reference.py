@@ -47,11 +47,12 @@ UNITS = {
     "first": "an agent, or the value at k = 0",
 }
 ROOMS = {
+    "scenarios.schema.algorithms": {"low": "the least value drawn", "high": "where draws end, itself never drawn"},
     "scenarios.schema.meddlers": {
         "probability": "of the packets, each on its own",
         "copies": "packets",
         **dict.fromkeys(("after", "start", "end"), "seconds"),
-    }
+    },
 }
 """Fields whose unit is another one in this file of the schema."""
 BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
