@@ -59,7 +59,7 @@ def test_every_kind_runs_from_file_to_verdict(algorithms, graph, tmp_path):
 
 @pytest.mark.parametrize(("algorithms", "graph"), [(RING, "ring"), (STAR, "star")], ids=["ring", "star"])
 def test_auto_leaves_room_for_the_adjacent_world(algorithms, graph):
-    """What is made for one problem passes its checks where one agent's objective is a third rougher."""
+    """What is made for one problem passes its checks where one agent's is rougher by a twentieth."""
     experiment = Experiment.of(scenario(algorithms, graph).scenario)
     own = experiment.problem.objectives[1]
     features = own.features * (1.2 * max(f.smoothness for f in experiment.problem.objectives) / own.smoothness)
