@@ -21,6 +21,7 @@ from netsim.node import Node
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
+from netsim.wiretaps import Around
 from tests.worlds import ROUGH, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
@@ -183,6 +184,15 @@ class TestLinear:
         assert found.rank == 3
         assert found.estimate[:2].sum() == pytest.approx(5.0)
         assert found.covariance[0, 0] == pytest.approx(4.0)
+
+
+def test_agents_that_were_half_heard_do_not_spoil_the_others():
+    """Taps around agent 1 hear what its neighbors tell, and of what they take only agent 1's part."""
+    run = ran(Mixed(), Adversary(links=Around((1,))))
+    estimates = infer(run.views[0])
+    assert {e.agent for e in estimates} == {1}
+    assert score_gradients(estimates, run.truth).worst < 1e-10
+    assert len(probed(run.views[0], 2).gradients) <= 1
 
 
 class TestTokens:
