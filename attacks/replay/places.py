@@ -29,6 +29,8 @@ def find_releases(recording: Recording) -> dict[int, Slot]:
 class _Tracer(Recorded):
     """The pass on empty values."""
 
+    knows_coins = False
+
     def __init__(self, recording: Recording) -> None:
         super().__init__(recording)
         self.slots: dict[int, Slot] = {}

@@ -81,9 +81,9 @@ class PrivateGradientDescent(InRounds):
 
     @property
     def summary(self) -> str:
-        drawn = "" if self.batch is None else f"Stochastic, {self.batch} records a batch. "
+        name = "Gradient descent" if self.batch is None else f"Stochastic gradient descent ({self.batch} records a batch)"
         where = "on what is sent" if self.state == "exact" else "in the state"
-        return f"{drawn}Gradient descent in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
+        return f"{name} in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
 
     def scaled(self, factor: float) -> Self:
         return replace(self, scale=scaled(self.scale, factor))
