@@ -56,10 +56,10 @@ class Example:
 
 
 @cache
-def problem(l1: float = 0.0) -> Problem:
+def problem() -> Problem:
     """Ridge regression of six agents with eight records each."""
     data = load("synthetic", kind="regression", records=8 * AGENTS, dimension=DIMENSION, seed=3)
-    return build("lasso" if l1 else "ridge", data.split(AGENTS), ridge=0.5, l1=l1)
+    return build("ridge", data.split(AGENTS), ridge=0.5)
 
 
 FALLING = {"kind": "geometric", "first": 0.3, "ratio": 0.97}
