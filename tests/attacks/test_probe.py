@@ -107,6 +107,15 @@ class Shares(Algorithm):
 
 
 @dataclass(frozen=True)
+class Unseeded(Algorithm):
+    """Breaks a rule: its randomness is its own."""
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        await node.exchange(x=gradient + np.random.default_rng().standard_normal(gradient.shape))
+
+
+@dataclass(frozen=True)
 class Tossed(Algorithm):
     """Private coins choose the batch and the neighbor who is told."""
 
@@ -216,6 +225,10 @@ class TestRefusals:
     def test_what_is_not_affine_is_named(self):
         with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its message 1 is no affine"):
             probed(ran(Mixed(spoiled=True)).views[0], 1)
+
+    def test_randomness_that_did_not_come_through_the_node(self):
+        with pytest.raises(AttackError, match="agent 1 sends as 'x' in its message 0 is not the same twice"):
+            probed(ran(Unseeded()).views[0], 1)
 
     def test_a_lossy_codec(self):
         with pytest.raises(AttackError, match="changes what is sent"):
