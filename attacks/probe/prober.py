@@ -52,10 +52,9 @@ class Prober(Recorded):
     You get an `AttackError` for shares modulo p: they are no sum of a value and noise.
     """
 
-    knows_coins = False
-
     def __init__(self, recording: Recording, slots: dict[int, Slot], gradients: Given, noises: Given) -> None:
         super().__init__(recording)
+        self.blind_to_receivers = True
         self._slots, self._gradients, self._noises = slots, gradients, noises
         self.equations: list[Equation] = []
         self.points: list[Array] = []
@@ -86,7 +85,9 @@ class Prober(Recorded):
         if x is None:
             raise EndOfRecord
         gradient = self._answer(x)
-        self.equations.append(Equation(self.sent, "perturbed minimizer", gradient + _mean(mechanism), (v - x) / step, release))
+        self.equations.append(
+            Equation(self.sent, "perturbed minimizer", gradient + _mean(mechanism), (v - x) / step, release)
+        )
         return x
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:

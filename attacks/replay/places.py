@@ -29,10 +29,9 @@ def find_releases(recording: Recording) -> dict[int, Slot]:
 class _Tracer(Recorded):
     """The pass on empty values."""
 
-    knows_coins = False
-
     def __init__(self, recording: Recording) -> None:
         super().__init__(recording)
+        self.blind_to_receivers = True  # a tracer follows arrays, whoever gets them
         self.slots: dict[int, Slot] = {}
         self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
         self._index: dict[int, int] = {}

@@ -18,7 +18,8 @@ and for what is wrong with it). Source: the CPGT paper (the form is sure). Its c
 `TopK` and `Quantizer`. A compressor has to contract, E‖C(v) − v‖² < ‖v‖², or the copies run away from what they copy:
 `RandomK` with its factor d/k does so only for 2k > d, and is refused otherwise.
 
-Neither x^a nor y^a is on the wire: a replay has to be granted the releases, and its loss is an upper bound.
+What is privatized is x − x^c, with the copy that everybody knows: the same noise, and with a compressor that keeps
+what it gets the release is on the wire. With a lossy one a replay has to be granted it: the loss is an upper bound.
 """
 
 from dataclasses import dataclass
@@ -49,9 +50,10 @@ class Cpgt(DecayingNoise):
         gradient = y = await node.gradient(x)
         copy_x = copy_y = apart_x = apart_y = node.zeros()
         for k in range(self.rounds):
-            noisy_x = node.privatize(x, self.noise_x(k))  # 1
-            noisy_y = node.privatize(y, self.noise_y(k))
-            heard = await node.exchange(x=noisy_x - copy_x, y=noisy_y - copy_y)  # 2
+            ahead_x = node.privatize(x - copy_x, self.noise_x(k))  # 1, 2: x^a − x^c
+            ahead_y = node.privatize(y - copy_y, self.noise_y(k))
+            noisy_x, noisy_y = copy_x + ahead_x, copy_y + ahead_y
+            heard = await node.exchange(x=ahead_x, y=ahead_y)
             copy_x = copy_x + heard.told("x")  # 3
             copy_y = copy_y + heard.told("y")
             apart_x = apart_x + (heard.mix("x") - heard.told("x"))

@@ -81,7 +81,11 @@ class PrivateGradientDescent(InRounds):
 
     @property
     def summary(self) -> str:
-        name = "Gradient descent" if self.batch is None else f"Stochastic gradient descent ({self.batch} records a batch)"
+        name = (
+            "Gradient descent"
+            if self.batch is None
+            else f"Stochastic gradient descent ({self.batch} records a batch)"
+        )
         where = "on what is sent" if self.state == "exact" else "in the state"
         return f"{name} in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
 

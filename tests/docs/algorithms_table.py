@@ -28,7 +28,9 @@ def table() -> str:
         algorithm, facts = type(example.algorithm()).__name__, facts_of(example)
         if (kind, *facts) not in told:
             told.add((kind, *facts))
-            rows.append(f"| {' | '.join((f'`{algorithm}`', f'`{kind}`' + (f', {choice}' if choice else ''), *facts))} |")
+            rows.append(
+                f"| {' | '.join((f'`{algorithm}`', f'`{kind}`' + (f', {choice}' if choice else ''), *facts))} |"
+            )
     return "\n".join(rows) + "\n"
 
 

@@ -29,7 +29,7 @@ Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec 
 Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
 Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | AdmmSpec | Random,
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec,
     Field(discriminator="kind"),
 ]
 

@@ -120,7 +120,8 @@ SAID: dict[str, Example] = {
     "secret_sharing": Example(ROUNDS, {"stddev": FALLING}, rounds(250), False, "complete", True, MODULO),
 }
 EXAMPLES = {
-    name: replace(example, fields={"kind": name.partition(",")[0], **example.fields}) for name, example in SAID.items()
+    name: replace(example, fields={"kind": name.partition(",")[0], **example.fields})
+    for name, example in SAID.items()
 }
 """By the `kind` in a scenario, and after a comma what is chosen of it."""
 
@@ -128,7 +129,9 @@ EXAMPLES = {
 def exported() -> set[type[Algorithm]]:
     """Every algorithm that `netsim.algorithms` exports."""
     found = (getattr(netsim.algorithms, name) for name in netsim.algorithms.__all__)
-    return {one for one in found if inspect.isclass(one) and issubclass(one, Algorithm) and not inspect.isabstract(one)}
+    return {
+        one for one in found if inspect.isclass(one) and issubclass(one, Algorithm) and not inspect.isabstract(one)
+    }
 
 
 def kinds() -> set[str]:
