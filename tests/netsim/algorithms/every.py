@@ -14,7 +14,6 @@ from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.problems import Problem, build, load
 from netsim.simulation import Simulation
-from netsim.topology import Topology
 from scenarios.schema.algorithms import AlgorithmSpec, Ground
 from tests.worlds import READINGS
 
@@ -29,8 +28,8 @@ MODULO, LOSSY = "UniformModulo", "changes what is sent"
 class Example:
     """What a scenario says: `fields` without noise (or with scale 0), `noise` what else says it.
 
-    `exact`: without noise its "auto" steps take it to 1e-6 of the optimum, if it goes on for as long as `enough` says;
-    where not, that is when it was looked at. `hidden`: not all that it releases is on the wire as it was released.
+    `exact`: without noise its "auto" steps take it to 1e-6 of the optimum, if it goes on as long as `enough` says; where
+    not, that is when it was looked at. `hidden`: not all that it releases is on the wire as it was released.
     `refused`: what an `AttackError` of the probe says of the noiseless run; "" where the probe inverts it.
     """
 
@@ -98,7 +97,7 @@ SAID: dict[str, Example] = {
     "gradient_tracking": Example(ROUNDS, PAIR, rounds(350)),
     "gradient_tracking, variant: atc": Example(ROUNDS | {"variant": "atc"}, PAIR, rounds(350)),
     "diadsp": Example(DECAYING, DECAYS, rounds(350)),
-    "cpgt": Example(DECAYING, DECAYS, rounds(350), hidden=True),
+    "cpgt": Example(DECAYING, DECAYS, rounds(350)),
     "cpgt, with a quantizer": Example(COMPRESSED, DECAYS, rounds(600), hidden=True, refused=LOSSY),
     "ppdc": Example(ROUNDS, {"scale_x": FALLING, "scale_v": FALLING}, rounds(250), hidden=True),
     "dpp2": Example(ROUNDS, {"scale_w": FALLING, "scale_e": FALLING}, rounds(350)),

@@ -131,7 +131,7 @@ class TestEvery:
 
 
 def test_own_inversions_find_what_a_probe_finds():
-    """On runs without noise, of the algorithms that have one: as exact, and no gradient that a probe does not find."""
+    """On runs without noise, of the algorithms that have one: exact, and no gradient that a probe does not find."""
     for name, example in EXAMPLES.items():
         if inversion_of(example.algorithm()) is through_probe:
             continue
