@@ -28,7 +28,7 @@ MODULO, LOSSY = "UniformModulo", "changes what is sent"
 class Example:
     """What a scenario says: `fields` without noise (or with scale 0), `noise` what else says it.
 
-    `exact`: without noise its "auto" steps take it to 1e-6 of the optimum, if it goes on as long as `enough` says; where
+    `exact`: without noise its "auto" steps take it to 1e-6 of the optimum if it goes on as long as `enough` says; if
     not, that is when it was looked at. `hidden`: not all that it releases is on the wire as it was released.
     `refused`: what an `AttackError` of the probe says of the noiseless run; "" where the probe inverts it.
     """
