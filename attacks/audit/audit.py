@@ -98,7 +98,7 @@ class Audit:
 def audit(
     simulate: Simulate,
     pair: Pair,
-    claim: Claim,
+    claim: Claim | None,
     *,
     trials: int,
     chunk: int,
@@ -112,8 +112,14 @@ def audit(
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
-    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict.
+    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict; and without a
+    claim, which is what `Algorithm.claim` gives where nothing is claimed.
     """
+    if claim is None:
+        raise PrivacyError(
+            "nothing is claimed, so there is nothing to audit: hand in a claim of your own, "
+            "netsim.claims.Claim(epsilon, delta, source, adjacency, norm)"
+        )
     for name, value in (("trials", trials), ("chunk", chunk)):
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")

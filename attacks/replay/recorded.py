@@ -84,9 +84,16 @@ class Recorded(ABC):
             if self._unsent and self.departure is None:
                 self._depart(f"does not send {self._unsent} of the messages that were sent")
             return
+        except RuntimeError as error:
+            if str(error) == "no running event loop":
+                raise self._unheard_of() from error
+            raise
         finally:
             coroutine.close()
-        raise ProtocolError(
+        raise self._unheard_of()
+
+    def _unheard_of(self) -> ProtocolError:
+        return ProtocolError(
             f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
             "its node only, or it cannot be replayed"
         )

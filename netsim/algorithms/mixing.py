@@ -49,7 +49,9 @@ def check_below(field: str, value: float, bound: float, condition: str) -> None:
 
 
 def check_scale(field: str, scale: Schedule, rounds: int) -> None:
-    """Finite and not negative, in every round."""
+    """A schedule, finite and not negative in every round."""
+    if not callable(scale):
+        raise ScenarioError(field, scale, "not a schedule", "netsim.schedules.Constant, or any function of the round")
     for k in range(rounds):
         if not 0 <= scale(k) < math.inf:
             raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")

@@ -1,5 +1,8 @@
 """Private gradient descent: x_i ← Σ_j w_ij x̃_j − η_k g_i, where x̃ = x + Lap(b_k) and g_i = clip(∇f_i(x_i), C).
 
+With an r ≠ 0 a proximal step follows, x ← prox_{η_k r}(·). It moves no coordinate more than it is moved itself, so
+that all that is said of differences holds.
+
 The sum runs over the neighbors and the agent itself, and its own term is the noisy x̃_i too: then everything in
 x_i^{k+1} but −η_k g_i is known to whoever sees the wire, and release k + 1 depends on the data through one
 clipped gradient only.
@@ -66,7 +69,9 @@ class PrivateGradientDescent(InRounds):
             heard = await node.exchange(x=told)
             point = heard.told("x") if self.state == "released" else x
             gradient = await node.gradient(point, self._drawn(node))
-            x = heard.mix("x") - self.step(k) * (self.clip(gradient) if self.clip else gradient)
+            eta = self.step(k)
+            x = heard.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)
+            x = node.regularizer.proximal(x, eta)
             node.estimate(x)
 
     def _drawn(self, node: Node) -> list[int] | None:
@@ -81,9 +86,13 @@ class PrivateGradientDescent(InRounds):
 
     @property
     def summary(self) -> str:
-        drawn = "" if self.batch is None else f"Stochastic, {self.batch} records a batch. "
+        name = (
+            "Gradient descent"
+            if self.batch is None
+            else f"Stochastic gradient descent ({self.batch} records a batch)"
+        )
         where = "on what is sent" if self.state == "exact" else "in the state"
-        return f"{drawn}Gradient descent in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
+        return f"{name} in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
 
     def scaled(self, factor: float) -> Self:
         return replace(self, scale=scaled(self.scale, factor))

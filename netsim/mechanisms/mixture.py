@@ -78,6 +78,10 @@ class UniformLaplace:
             plain = np.where(size > 0, np.clip(below / size, 0.0, 1.0), np.where(below >= 0, 1.0, 0.0))
         return np.where(silent, plain, noisy)
 
+    def mean(self) -> Scale:
+        """Of width·U: half the width."""
+        return self.width / 2
+
     def variance(self) -> Scale:
         return self.width**2 / 12 + 2 * self.scale**2
 

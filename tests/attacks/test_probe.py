@@ -16,8 +16,8 @@ from netsim.arrays import Array
 from netsim.clipping import Clip
 from netsim.codecs import Float32
 from netsim.errors import AttackError
-from netsim.mechanisms import Gaussian
-from netsim.node import Node
+from netsim.mechanisms import Gaussian, UniformLaplace, UniformModulo
+from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
@@ -78,6 +78,56 @@ class Proximal(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class Shifted(Algorithm):
+    """Noise whose mean is half its width, on the wire or inside a sum; the width may be private."""
+
+    width: float = 3.0
+    hidden: bool = False
+    private_width: bool = False
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(4):
+            gradient = await node.gradient(x)
+            law = UniformLaplace(gradient if self.private_width else self.width, 0.1)
+            told = node.privatize(gradient, law)
+            heard = await node.exchange(x=0.1 * told if self.hidden else told)
+            x = heard.mix("x")
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class Shares(Algorithm):
+    """Sends a share modulo 97 and nothing else, in its second message."""
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        await node.exchange(x=gradient)
+        await node.exchange(share=node.privatize(np.rint(gradient), UniformModulo(97)))
+
+
+@dataclass(frozen=True)
+class Unseeded(Algorithm):
+    """Breaks a rule: its randomness is its own."""
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        await node.exchange(x=gradient + np.random.default_rng().standard_normal(gradient.shape))
+
+
+@dataclass(frozen=True)
+class Tossed(Algorithm):
+    """Private coins choose the batch and the neighbor who is told."""
+
+    async def run(self, node: Node) -> None:
+        for _ in range(6):
+            batch = sorted(int(k) for k in node.coins.choice(node.records, 2, replace=False))
+            gradient = await node.gradient(node.zeros(), batch)
+            node.send(choose(node.coins, node.neighbors), g=2 * gradient + 1)
+            node.estimate(gradient)
+
+
 class TestWithoutNoise:
     @pytest.mark.parametrize("links", [{}, {"links": ROUGH}])
     @pytest.mark.parametrize("adversary", [DOOR, Adversary()])
@@ -102,6 +152,15 @@ class TestWithoutNoise:
         found = probed(run.views[0], 1)
         assert found.identifiable.tolist() == [True] * 4 + [False]
         assert np.abs(errors(found, run)[:4]).max() < 1e-9
+
+    def test_private_coins_are_not_needed(self):
+        """Whom it told was seen, and of what batch the gradient is does not matter."""
+        run = ran(Tossed())
+        receivers = {row.receiver for row in run.views[0].at_node(1) if row.event == "sent"}
+        assert receivers == {0, 2}
+        found = probed(run.views[0], 1)
+        assert found.identifiable.all()
+        assert np.abs(errors(found, run)).max() < 1e-12
 
     def test_an_active_l1_is_no_affine_map(self):
         problem = replace(synthetic_problem(), regularizer=L1(0.05))
@@ -140,11 +199,36 @@ class TestWithNoise:
         run = ran(PrivateGradientDescent(4, Constant(0.5), Constant(0.2), Clip(50.0)))
         assert probed(run.views[0], 1).stddev[0, 0] == pytest.approx(2**0.5 * 0.2 / 0.5)
 
+    @pytest.mark.parametrize("hidden", [False, True])
+    def test_the_mean_of_noise_is_taken_out(self, hidden):
+        run = ran(Shifted(hidden=hidden), replicas=600)
+        found = probed(run.views[0], 1)
+        assert found.identifiable.all()
+        sigma = (3.0**2 / 12 + 2 * 0.1**2) ** 0.5
+        assert found.stddev == pytest.approx(sigma, rel=1e-9)
+        error = errors(found, run)
+        assert abs(np.mean(error)) < 5 * sigma / error.size**0.5  # uncorrected it would be 1.5
+        assert np.std(error) == pytest.approx(sigma, rel=0.02)
+
 
 class TestRefusals:
+    def test_shares_modulo_p_are_named(self):
+        with pytest.raises(AttackError, match=r"agent 1 releases a share modulo 97 \(UniformModulo\) .* message 1"):
+            probed(ran(Shares()).views[0], 1)
+
+    def test_noise_whose_amount_is_private(self):
+        with pytest.raises(
+            AttackError, match="how much noise agent 1 puts on its release 0 depends on its gradients"
+        ):
+            probed(ran(Shifted(private_width=True), replicas=1).views[0], 1)
+
     def test_what_is_not_affine_is_named(self):
         with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its message 1 is no affine"):
             probed(ran(Mixed(spoiled=True)).views[0], 1)
+
+    def test_randomness_that_did_not_come_through_the_node(self):
+        with pytest.raises(AttackError, match="agent 1 sends as 'x' in its message 0 is not the same twice"):
+            probed(ran(Unseeded()).views[0], 1)
 
     def test_a_lossy_codec(self):
         with pytest.raises(AttackError, match="changes what is sent"):

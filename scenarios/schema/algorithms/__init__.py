@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.schema.algorithms.admm import AdmmSpec
-from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
+from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, ScheduleSpec, Target, schedule
 from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
 from scenarios.schema.algorithms.mixing import (
@@ -54,6 +54,7 @@ __all__ = [
     "PureTarget",
     "RandomPenaltyAdmmSpec",
     "RecalSpec",
+    "ScheduleSpec",
     "SecretSharingSpec",
     "Stddev",
     "Target",
