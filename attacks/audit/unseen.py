@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.replay import Release, Replayed
+from attacks.replay import Comparison, Release, Replayed
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
 
@@ -50,17 +50,29 @@ def inexplicable(foil: Replayed, releases: list[Array], again: Again) -> Inexpli
         return None
     if effects is None:
         return None
-    missing = np.array([c.observed - c.predicted for c in foil.comparisons])
+    missing = np.array([_missing(c) for c in foil.comparisons])
     observed = float(np.max(np.abs(np.array([c.observed for c in foil.comparisons])), initial=0.0))
-    last = len(foil.comparisons)
-    if not np.any(_left(missing, effects, last, observed)):
+
+    def left(messages: int) -> Mask:
+        return _left(missing, effects, messages, observed) & foil.comparisons[messages - 1].judged
+
+    last = sum(bool(np.any(c.judged)) for c in foil.comparisons)  # what is not judged any more stays so
+    if not last or not np.any(left(last)):
         return None
     low, high = 0, last  # the fewest messages that cannot be explained together
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if np.any(_left(missing, effects, middle, observed)) else (middle, high)
+        low, high = (low, middle) if np.any(left(middle)) else (middle, high)
     first = foil.comparisons[high - 1]
-    return Inexplicable(first.message, first.name, first.receiver, _left(missing, effects, high, observed))
+    return Inexplicable(first.message, first.name, first.receiver, left(high))
+
+
+def _missing(c: Comparison) -> Array:
+    """What was observed beyond what was predicted; nothing where that may be rounding."""
+    if c.possible is None:
+        return np.zeros_like(c.observed)
+    with np.errstate(invalid="ignore"):
+        return np.where(c.possible, 0.0, c.observed - c.predicted)
 
 
 def _noisy(release: Release) -> list[int]:
