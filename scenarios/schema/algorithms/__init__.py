@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from scenarios.schema.algorithms.admm import AdmmSpec
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
 from scenarios.schema.algorithms.mixing import (
@@ -18,9 +19,12 @@ from scenarios.schema.algorithms.mixing import (
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
 Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec | CpgtSpec | PpdcSpec
-AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing, Field(discriminator="kind")]
+AlgorithmSpec = Annotated[
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | AdmmSpec, Field(discriminator="kind")
+]
 
 __all__ = [
+    "AdmmSpec",
     "AlgorithmModel",
     "AlgorithmSpec",
     "CpgtSpec",
