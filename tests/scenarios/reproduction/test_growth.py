@@ -1,4 +1,4 @@
-"""Power laws fitted over a field that variants set: exponents that are known, intervals that cover, names that fit."""
+"""Power laws over a field that variants set: known exponents, intervals that cover, names that fit."""
 
 import math
 
