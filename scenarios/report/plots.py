@@ -75,7 +75,7 @@ def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
 def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
     with canvas(WIDTH, HEIGHT) as (drawing, axes):
         plot: Any = axes
-        place = _places(plot, [curve for curve, _ in shown], bool(figure.get("points")))
+        place = _places(plot, figure, [curve for curve, _ in shown])
         shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else _as_it_is
         for curve, look in shown:
             (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
@@ -110,14 +110,16 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) ->
         plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
 
 
-def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
+def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
     """Where an x goes: at its number, or in a row with others where it is a word.
 
-    Few numbers have a tick each. A `logarithmic` axis is one only where it goes over more than a decade and a half.
+    Few numbers have a tick each. The axis of a field is logarithmic where the figure says so (`log_x`), or where it
+    goes over more than a decade and a half.
     """
     values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
     if all(isinstance(x, int | float) for x in values):
-        if logarithmic and min(values) > 0 and max(values) >= 30 * min(values):
+        wide = figure.get("log_x") or max(values) >= 30 * min(values)
+        if figure.get("points") and min(values) > 0 and wide:
             plot.set_xscale("log")
             plot.set_xticks([], minor=True)
         if len(values) <= 8:

@@ -29,6 +29,11 @@ class Found:
     def known(self) -> bool:
         return self.low == self.high
 
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a number at most."""
+        return math.isfinite(self.high)
+
     def __str__(self) -> str:
         if self.known:
             return show(self.low)
