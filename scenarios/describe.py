@@ -254,6 +254,11 @@ def audit(found: Audit) -> Results:
             "by_formula": all(e.by_formula for e in found.exact),
             "upper_bound_only": any(math.isfinite(e.granted_from) for e in found.exact),
         },
+        "average_loss": {
+            "lower": found.average_loss.lower,
+            "estimate": found.average_loss.estimate,
+            "upper": found.average_loss.upper,
+        },
         "epsilon_audited": found.epsilon_audited,
         "white_box": _game(found.white_box),
         "black_box": None if found.black_box is None else _game(found.black_box),
