@@ -66,12 +66,14 @@ class Audit:
         return max(direction.epsilon.estimate for direction in self.exact)
 
     @property
-    def average_loss(self) -> Interval:
+    def average_loss(self) -> Interval | None:
         """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
 
         The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
-        infinite. Where something had to be granted, it is of what was sent before that.
+        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
         """
+        if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
+            return None
         return normal_mean(np.abs(np.concatenate([e.losses for e in self.exact])), self.confidence)
 
     @property
