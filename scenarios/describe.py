@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.audit import Audit
-from attacks.audit.intervals import Interval
 from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
+from attacks.audit.intervals import Interval
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run
