@@ -14,7 +14,7 @@ import numpy as np
 from attacks.audit.exact import ExactLoss, combine, granted_from
 from attacks.audit.explain import Explained, Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
-from attacks.audit.intervals import error_rate
+from attacks.audit.intervals import Interval, error_rate, normal_mean
 from attacks.audit.parallel import spread
 from attacks.audit.verdict import ROUNDING, Judgement, decide
 from attacks.gradients.baton import GradientEstimate
@@ -64,6 +64,17 @@ class Audit:
     def epsilon_exact(self) -> float:
         """The larger direction's estimate of ε(δ) for this pair."""
         return max(direction.epsilon.estimate for direction in self.exact)
+
+    @property
+    def average_loss(self) -> Interval | None:
+        """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
+
+        The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
+        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
+        """
+        if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
+            return None
+        return normal_mean(np.abs(np.concatenate([e.losses for e in self.exact])), self.confidence)
 
     @property
     def epsilon_audited(self) -> float:

@@ -22,6 +22,7 @@ NAMES = {
     "gradient_error": "median error of inferred gradients",
     "epsilon_exact": "exact ε",
     "epsilon_audited": "audited ε",
+    "loss_ratio": "mean |loss| over the claimed ε",
 }
 """Numbers at the end of a run, in words."""
 COSTS = {"plf": "PLF", "message_bytes": "bytes of messages", "time": "virtual seconds"}

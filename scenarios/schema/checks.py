@@ -78,9 +78,10 @@ class Final(Quantity):
 
 
 class AtEnd(Quantity):
-    """The median error of inferred gradients; ε by the audit."""
+    """The median error of inferred gradients; ε by the audit; `loss_ratio`: the mean of |loss| over the audit's
+    transcripts, over the ε that is claimed."""
 
-    measure: Literal["gradient_error", "epsilon_exact", "epsilon_audited"]
+    measure: Literal["gradient_error", "epsilon_exact", "epsilon_audited", "loss_ratio"]
 
 
 class ErrorAfter(Quantity):

@@ -14,8 +14,9 @@ AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", 
 
 
 Number = Literal[
-    "epsilon_claimed", "gradient_error", "epsilon_exact", "epsilon_audited", "vacuous_from", "slope", "rounds_to",
-    "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to", "queries_to", "time_to",
+    "epsilon_claimed", "gradient_error", "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope",
+    "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
+    "queries_to", "time_to",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from netsim.errors import ScenarioError
+from netsim.errors import AbsentDataError, ScenarioError
 from scenarios.experiment import Experiment
 from scenarios.loader import library, load_scenario, parse
 from scenarios.schema import Scenario, json_schema
@@ -169,7 +169,10 @@ def test_shipped_scenarios_are_valid_and_described(name):
     assert scenario.name == name
     assert scenario.title
     assert scenario.description
-    Experiment.of(scenario)
+    try:
+        Experiment.of(scenario)
+    except AbsentDataError as error:
+        pytest.skip(f"data set not present: {error}")
 
 
 @pytest.mark.parametrize("text", [GOOD, *library().values()])
