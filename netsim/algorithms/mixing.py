@@ -49,8 +49,8 @@ def check_below(field: str, value: float, bound: float, condition: str) -> None:
 
 
 def check_scale(field: str, scale: Schedule, rounds: int) -> None:
-    """Finite and not negative, in the first round and in the last one."""
-    for k in (0, rounds - 1):
+    """Finite and not negative, in every round."""
+    for k in range(rounds):
         if not 0 <= scale(k) < math.inf:
             raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
 

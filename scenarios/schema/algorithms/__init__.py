@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
+from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
 from scenarios.schema.algorithms.mixing import (
     CpgtSpec,
@@ -15,10 +16,20 @@ from scenarios.schema.algorithms.mixing import (
     PgExtraSpec,
     PpdcSpec,
 )
+from scenarios.schema.algorithms.random_mixing import (
+    GroupedDescentSpec,
+    NeighborRangeSpec,
+    RandomPenaltyAdmmSpec,
+    SecretSharingSpec,
+)
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
 Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec | CpgtSpec | PpdcSpec
-AlgorithmSpec = Annotated[RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing, Field(discriminator="kind")]
+Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
+Decaying = Dpp2Spec | DmspSpec
+AlgorithmSpec = Annotated[
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random, Field(discriminator="kind")
+]
 
 __all__ = [
     "AlgorithmModel",
@@ -26,15 +37,21 @@ __all__ = [
     "CpgtSpec",
     "DPRecalSpec",
     "DiaDSPSpec",
+    "DmspSpec",
+    "Dpp2Spec",
     "ExtraSpec",
     "GradientTrackingSpec",
     "Ground",
+    "GroupedDescentSpec",
+    "NeighborRangeSpec",
     "NidsSpec",
     "PgExtraSpec",
     "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
+    "RandomPenaltyAdmmSpec",
     "RecalSpec",
+    "SecretSharingSpec",
     "Stddev",
     "Target",
     "schedule",
