@@ -8,11 +8,13 @@ class Adjacency:
     """Which pairs of private objectives count as adjacent.
 
     `gradient_change` bounds sup_x ‖∇f(x) − ∇f'(x)‖₂ over adjacent pairs f, f' of one agent; `relation` says in
-    words what was changed ("one record of one agent replaced", "all data of one agent replaced").
+    words what was changed ("one record of one agent replaced", "all data of one agent replaced"). `constant`: the
+    difference of the gradients is the same at every x.
     """
 
     gradient_change: float
     relation: str
+    constant: bool = False
 
 
 @dataclass(frozen=True)

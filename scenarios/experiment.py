@@ -151,7 +151,7 @@ def _prior(dataset: Dataset, held: list[int]) -> Prior:
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
         relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
-        return Adjacency(scenario.audit.adjacency.change, relation)
+        return Adjacency(scenario.audit.adjacency.change, relation, constant=True)
     bound = 2 * record_bound(scenario, dataset)
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced")
