@@ -11,7 +11,7 @@ from matplotlib.patches import Circle
 
 from scenarios.report.formats import items, number, numbers, show
 from scenarios.report.legend import Marks
-from scenarios.report.scale import Scale
+from scenarios.report.scale import Scale, power
 from scenarios.report.series import Series
 from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
 
@@ -180,9 +180,9 @@ def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 3.0) / 2 * 1.08
     scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
-    plot.set_ylim(10**scale.low, 10**scale.high)
+    plot.set_ylim(power(scale.low), power(scale.high))
     ticks = scale.ticks()
-    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_yticks([power(place) for place, _ in ticks], [label for _, label in ticks])
     plot.set_yticks([], minor=True)
     plot.grid(axis="y")
 
@@ -201,9 +201,9 @@ def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
         return
     plot.set_xscale("log")
     scale = Scale(0.0, math.log10(max(ends)) * 1.02, False, False)
-    plot.set_xlim(1, 10**scale.high)
+    plot.set_xlim(1, power(scale.high))
     ticks = scale.ticks()
-    plot.set_xticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_xticks([power(place) for place, _ in ticks], [label for _, label in ticks])
     plot.set_xticks([], minor=True)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
 from scenarios.report.formats import items, number, numbers, show
-from scenarios.report.scale import Scale
+from scenarios.report.scale import Scale, power
 from scenarios.report.series import Series, looks
 from scenarios.report.svg import INK, canvas, inline
 
@@ -141,13 +141,13 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     half = max(high - low, 1.0) / 2 * 1.1
     scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
     plot.set_yscale("log")
-    plot.set_ylim(10**scale.low, 10**scale.high)
+    plot.set_ylim(power(scale.low), power(scale.high))
     ticks = scale.ticks()
-    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_yticks([power(place) for place, _ in ticks], [label for _, label in ticks])
     plot.set_yticks([], minor=True)
 
     def shift(y: float) -> float:
-        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
+        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, power(scale.low))
 
     return shift
 

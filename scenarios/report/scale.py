@@ -7,6 +7,14 @@ from typing import Any
 
 from scenarios.report.formats import show, ten_to
 
+HIGHEST = 307.0
+"""The last decade that ends of an axis reach: beyond it a number is soon ∞."""
+
+
+def power(place: float) -> float:
+    """10^place, for the ends of an axis: one that would go beyond the numbers there are ends at 10^307."""
+    return 10.0 ** min(place, HIGHEST)
+
 
 @dataclass(frozen=True)
 class Scale:
