@@ -50,6 +50,10 @@ UNITS = {
 }
 ROOMS = {
     "scenarios.schema.data": {"header": ""},
+    "scenarios.schema.algorithms.base": {
+        "low": "the least value drawn",
+        "high": "where draws end, itself never drawn",
+    },
     "scenarios.schema.meddlers": {
         "probability": "of the packets, each on its own",
         "copies": "packets",

@@ -74,7 +74,7 @@ class _Probe:
         base = self._pass(self.recording, lambda _: zeros, lambda _: zeros)
         queries = len(base.points)
         if not queries:
-            raise AttackError(f"agent {self.recording.agent} was heard to ask for no gradient")
+            return _nothing(self.recording.agent, self.shape)
         unseen = [k for k, seen in enumerate(base.seen) if not seen]
         design, mixing, moving = self._maps(base, queries, unseen)
         self._check_affine(base, design, mixing, unseen)
@@ -163,6 +163,13 @@ class _Probe:
         column = observed[..., c].reshape(len(observed), -1)
         first = 0 if c.start is None else c.start
         return solve(design[..., first], noise[..., first], column)
+
+
+def _nothing(agent: int, shape: tuple[int, int]) -> Probed:
+    """Of an agent that, as far as it was heard, has asked for no gradient."""
+    none = np.zeros((0, *shape))
+    covariance, identifiable = np.zeros((0, 0, shape[1])), np.zeros(0, dtype=bool)
+    return Probed(agent, none, none, covariance, identifiable, 0, float("inf"), False, 0.0)
 
 
 def _of_all(variance: Array) -> Array:

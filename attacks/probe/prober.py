@@ -46,6 +46,7 @@ class Prober(Recorded):
 
     def __init__(self, recording: Recording, slots: dict[int, Slot], gradients: Given, noises: Given) -> None:
         super().__init__(recording)
+        self.blind_to_receivers = True
         self._slots, self._gradients, self._noises = slots, gradients, noises
         self.equations: list[Equation] = []
         self.points: list[Array] = []

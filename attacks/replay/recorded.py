@@ -34,7 +34,12 @@ class Recording(NamedTuple):
 
 
 class Recorded(ABC):
-    """One agent's port, fed with a recording. Subclasses say what is private."""
+    """One agent's port, fed with a recording. Subclasses say what is private.
+
+    `blind_to_receivers`: the coins that choose them are unknown, so whom a message goes to is not compared.
+    """
+
+    blind_to_receivers = False
 
     def __init__(self, recording: Recording) -> None:
         public, agent, rows, replicas, coins = recording
@@ -145,7 +150,7 @@ class Recorded(ABC):
         if row is None:
             self.overran = not self._unsent
             raise EndOfRecord
-        if to != row.receiver:
+        if to != row.receiver and not self.blind_to_receivers:
             self._depart(f"sends {kind} message {number} to {_whom(to)}, not to {_whom(row.receiver)}")
             raise EndOfRecord
         if values.keys() != row.values.keys():

@@ -19,7 +19,7 @@ and for what is wrong with it). Source: the CPGT paper (the form is sure). Its c
 `RandomK` with its factor d/k does so only for 2k > d, and is refused otherwise.
 
 What is privatized is x − x^c, with the copy that everybody knows: the same noise, and with a compressor that keeps
-what it gets the release is on the wire. With a lossy one a replay has to be granted it, and the loss is an upper bound.
+what it gets the release is on the wire. With a lossy one a replay has to be granted it: the loss is an upper bound.
 """
 
 from dataclasses import dataclass

@@ -89,14 +89,15 @@ class GroupedDescent(RandomAggregates):
         references = node.zeros() + self.low, node.zeros() + self.high
         for k in range(self.rounds):
             active = groups[2 * k], groups[2 * k + 1]
+            speakers = {*active[0], *active[1]}
             a, b = references
-            if node.id in active[0] or node.id in active[1]:
+            if node.id in speakers:
                 center = b - self.step(k) * await node.gradient((a + b) / 2)
                 heard[node.id] = node.privatize(center, UniformLaplace(a - b, self.scale(k)))
                 node.broadcast(x=heard[node.id])
-            while not all(
-                i in heard for group in active for i in group
-            ):  # each agent speaks once: its number is enough
+            while (
+                not speakers <= heard.keys()
+            ):  # each agent speaks once in its life, so its number says in which round
                 message = await node.receive()
                 heard[message.sender] = message.values["x"]
             a, b = (sum((heard[i] for i in group), node.zeros()) / len(group) for group in active)

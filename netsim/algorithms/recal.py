@@ -53,13 +53,7 @@ class Walk(Algorithm):
             raise ScenarioError(
                 "step", self.step, "outside the convergence condition", f"0 < step < 2/(L+1) = {bound:.6g}"
             )
-        if not 0 <= self.first < setting.agents:
-            raise ScenarioError("first", self.first, "no such agent", f"0 … {setting.agents - 1}")
-        if self.activations is None and self.per_agent is None:
-            raise ScenarioError("activations", None, "a walk needs an end", "activations or per_agent, >= 1")
-        for name, value in (("activations", self.activations), ("per_agent", self.per_agent)):
-            if value is not None and value < 1:
-                raise ScenarioError(name, value, "a number of activations", ">= 1")
+        check_walk(self.first, self.activations, self.per_agent, setting.agents)
 
     def stopping(self) -> Stopping:
         return Stopping(self.activations, self.per_agent)
@@ -67,6 +61,17 @@ class Walk(Algorithm):
     def begin(self, node: Node) -> Own:
         """λ = y = 0."""
         return Own(node.zeros(), node.zeros())
+
+
+def check_walk(first: int, activations: int | None, per_agent: int | None, agents: int) -> None:
+    """A first holder that exists, and an end."""
+    if not 0 <= first < agents:
+        raise ScenarioError("first", first, "no such agent", f"0 … {agents - 1}")
+    if activations is None and per_agent is None:
+        raise ScenarioError("activations", None, "a walk needs an end", "activations or per_agent, >= 1")
+    for name, value in (("activations", activations), ("per_agent", per_agent)):
+        if value is not None and value < 1:
+            raise ScenarioError(name, value, "a number of activations", ">= 1")
 
 
 async def update(node: Node, step: float, own: Own, x: Array, half: Array, x_new: Array) -> Own:

@@ -1,6 +1,6 @@
 """The probe: an algorithm's own code inverts it. Laws, exact recovery, and a covariance that is the errors'."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from attacks.probe.linear import solve
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.algorithms import Algorithm, PrivateGradientDescent, Walkman
 from netsim.arrays import Array
 from netsim.clipping import Clip
 from netsim.codecs import Float32
@@ -21,6 +21,7 @@ from netsim.node import Node
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
+from netsim.wiretaps import Around
 from tests.worlds import ROUGH, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
@@ -103,8 +104,6 @@ class TestWithoutNoise:
         assert np.abs(errors(found, run)[:4]).max() < 1e-9
 
     def test_an_active_l1_is_no_affine_map(self):
-        from dataclasses import replace
-
         problem = replace(synthetic_problem(), regularizer=L1(0.05))
         run = ran(Proximal(regularized=True), problem=problem)
         with pytest.raises(AttackError, match="no affine function"):
@@ -185,3 +184,35 @@ class TestLinear:
         assert found.rank == 3
         assert found.estimate[:2].sum() == pytest.approx(5.0)
         assert found.covariance[0, 0] == pytest.approx(4.0)
+
+
+def test_agents_that_were_half_heard_do_not_spoil_the_others():
+    """Taps around agent 1 hear what its neighbors tell, and of what they take only agent 1's part."""
+    run = ran(Mixed(), Adversary(links=Around((1,))))
+    estimates = infer(run.views[0])
+    assert [e.query for e in estimates if e.agent == 1] == list(range(6))
+    assert {(e.agent, e.query) for e in estimates if e.agent != 1} == {(0, 0), (2, 0)}  # told before they hear
+    assert score_gradients(estimates, run.truth).worst < 1e-10
+
+
+class TestTokens:
+    """Walkman's token is read where it comes and goes; nobody's coins are known."""
+
+    WALK = Walkman(penalty=4.0, activations=80)
+
+    @pytest.mark.parametrize("version", ["gradient", "prox"])
+    @pytest.mark.parametrize("adversary", [Adversary(), Adversary("doors", links=(), nodes=(0, 1, 2, 3, 4))])
+    def test_a_token_in_the_clear_tells_all_gradients_but_the_first_of_each_agent(self, version, adversary):
+        run = ran(replace(self.WALK, version=version), adversary, 1)
+        estimates = through_probe(run.views[0])
+        score = score_gradients(estimates, run.truth)
+        assert score.worst < 1e-10
+        assert score.estimated >= 75
+        assert max(score.hidden) <= 1
+
+    def test_a_tap_on_some_links_ends_where_a_token_was_missed(self):
+        run = ran(self.WALK, Adversary(links=((0, 1), (1, 2))), 1)
+        estimates = through_probe(run.views[0])
+        assert estimates
+        assert {e.agent for e in estimates} <= {0, 1, 2}
+        assert score_gradients(estimates, run.truth).worst < 1e-10

@@ -14,7 +14,16 @@ KINDS = {
     "neighbor_range": "rounds: 60",
     "secret_sharing": "rounds: 60",
 }
-TARGETS = {kind: "epsilon: 2.0" for kind in KINDS} | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
+REACHED = {
+    "dpp2": 1e-6,
+    "dmsp": 0.05,
+    "random_penalty_admm": 0.01,
+    "grouped_descent": 0.5,
+    "neighbor_range": 0.1,
+    "secret_sharing": 0.05,
+}
+"""Relative errors: only the first is exact by then, the others stop short or take longer."""
+TARGETS = dict.fromkeys(KINDS, "epsilon: 2.0") | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
 
 
 def text(kind, fields, topology="complete", problem="logistic"):
@@ -43,7 +52,7 @@ def built(*arguments, **options):
 def test_defaults_are_stable(kind):
     run = built(kind, KINDS[kind]).subjects[0].simulation.run()
     errors = run.metrics.worst_by_round(6)[:, 0]
-    assert errors[-1] < 1 if kind != "dpp2" else errors[-1] < 1e-6
+    assert errors[-1] < REACHED[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from scenarios.schema.algorithms.admm import AdmmSpec
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
 from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
@@ -28,10 +29,12 @@ Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec 
 Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
 Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random, Field(discriminator="kind")
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
+    "AdmmSpec",
     "AlgorithmModel",
     "AlgorithmSpec",
     "CpgtSpec",

@@ -103,6 +103,16 @@ def test_replay_reproduces_every_message():
     assert not found.comparisons
 
 
+def test_relabelled_agents_give_the_permuted_result():
+    order = [3, 0, 5, 1, 4, 2]
+    graph, algorithm = GRAPHS[1], Dmsp(30, Geometric(0.5, 0.95), Ball(0.3))
+    edges = [(order.index(i), order.index(j)) for i, j in graph.edges]
+    other = replace(SIX, objectives=tuple(SIX.objectives[i] for i in order))
+    ours = sent(tapped(algorithm, graph))
+    theirs = sent(tapped(algorithm, topology.from_edges(6, edges), other))
+    np.testing.assert_allclose(ours[:, order], theirs, atol=1e-14)
+
+
 class TestClaim:
     setting = setting_of(SIX, None, 0)
     paper = Dmsp(9, Geometric(0.3, 0.8), Ball(1.0), Geometric(2.0, 0.9))

@@ -13,7 +13,7 @@ from netsim.algorithms.dpp2 import largest_eigenvalue
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.links import LinkLaw
-from netsim.problems import build
+from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
@@ -106,6 +106,26 @@ def test_without_noise_it_reaches_the_optimum(graph, kind):
     assert errors(problem, graph, noisy, record="nothing")[-1] < 1e-10
 
 
+def test_on_the_papers_nonconvex_loss_it_reaches_a_stationary_point():
+    """λ = .001, ω = 1, M̄ = 5.03 and the paper's α, β, ρ, on a smaller graph: ‖∇F/n‖ and disagreement below 1e-8."""
+    rng = np.random.default_rng(0)
+    graph, hidden = topology.random_geometric(12, 0.5, seed=2), 0.3 * rng.normal(size=4)
+
+    def losses(scale):
+        return tuple(NonconvexLogistic(scale * f, b, 0.001, 1.0) for f, b in data)
+
+    features = rng.normal(size=(12, 100, 4))
+    data = [(f, np.where(f @ hidden + rng.logistic(size=100) > 0, 1.0, -1.0)) for f in features]
+    convex = max(f.smoothness for f in losses(1.0)) - 0.002
+    problem = Problem(losses(math.sqrt((5.03 - 0.002) / convex)))
+    assert problem.smoothness == pytest.approx(5.03)
+    paper = Dpp2(500, 0.1, 0.05, 10.0, scale_w=DECAY, scale_e=DECAY)
+    run = Simulation(problem, graph, paper, measure=False).run()
+    x = np.array([queries[-1].point for queries in run.truth.queries])
+    assert np.abs(x - x.mean(axis=0)).max() < 1e-8
+    assert np.linalg.norm(problem.mean_gradient(x.mean(axis=0))) < 1e-8
+
+
 def test_the_gap_at_round_500_is_that_of_rounding_at_ratio_0_9_and_larger_at_0_95():
     gaps = [
         errors(SIX, GRAPHS[0], well_tuned(SIX, GRAPHS[0], 501, scale_w=Geometric(1, r), scale_e=Geometric(1, r)))[500]
@@ -193,8 +213,6 @@ class TestConditions:
         assert not np.abs(x[-1]).max() < 1e50
 
     def test_the_bound_on_rho_is_sharp_where_all_objectives_are_alike(self):
-        from netsim.problems import LeastSquares, Problem
-
         problem = Problem((LeastSquares(np.eye(3), np.ones(3), 0.0),) * 6)
         alpha = 0.5 / problem.smoothness
         with pytest.raises(ScenarioError) as caught:

@@ -1,0 +1,108 @@
+"""What the composition of noisy releases costs, from bounds on how far one adjacent pair moves each of them.
+
+Given the same transcript so far, let the value of release k differ by at most Δ_k in ℓ2 between the two worlds.
+Then, adaptively,
+
+- Laplace noise of scale b_k per coordinate: ε = Σ √d Δ_k / b_k, for ‖Δ‖₁ ≤ √d‖Δ‖₂ (Dwork et al. 2006);
+- Gaussian noise of deviation σ_k: ρ = Σ Δ_k² / (2σ_k²) in zCDP, ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016).
+
+Objective perturbation releases x = argmin f + ⟨b, ·⟩ + ‖· − v‖²/(2s) with noise b. With G ≥ ‖∇f − ∇f'‖₂,
+C ≥ the sum of the positive eigenvalues of ∇²f − ∇²f' or ∇²f' − ∇²f, and κ = 1/s, the density of x under f is
+p(b)·det(κI + ∇²f(x)) at b = κ(v − x) − ∇f(x). Its logarithm moves by
+
+- at most d·ln(1 + C/(dκ)) through the determinant: det(κI + H)/det(κI + H') ≤ det(I + M^{−½}(H − H')₊M^{−½}) with
+  M = κI + H' ⪰ κI, and d numbers of sum C/κ have the largest product of 1 + each when they are equal;
+- at most √d·G/b through Laplace noise, always;
+- at most (G² + 2G‖b‖₂)/(2σ²) through Gaussian noise. The gradient's change depends on b, so the Gaussian mechanism's
+  own accounting does not apply; ‖b‖₂/σ follows the χ law with d degrees of freedom. T releases stay below the sum of
+  these bounds with probability 1 − δ if each ‖b‖₂ stays below the χ quantile of 1 − δ/T: (ε, δ) with room to spare.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from scipy import stats
+
+from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.noisy import Noise, Noisy
+from netsim.claims import Adjacency, Claim
+
+NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """ρ + 2√(ρ ln 1/δ)."""
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
+def composed(noise: Noise, moves: Sequence[float], scales: Sequence[float], dimension: int, delta: float) -> float:
+    """ε of releases that move by at most `moves` in ℓ2, under noise of these `scales`."""
+    if noise == "laplace":
+        return math.fsum(math.sqrt(dimension) * m / b for m, b in zip(moves, scales, strict=True))
+    return zcdp_epsilon(math.fsum((m / s) ** 2 / 2 for m, s in zip(moves, scales, strict=True)), delta)
+
+
+def determinant_loss(curvature_change: float, curvature: float, dimension: int) -> float:
+    """d·ln(1 + C/(dκ))."""
+    return dimension * math.log1p(curvature_change / (dimension * curvature))
+
+
+def perturbed_objective(
+    noise: Noise,
+    adjacency: Adjacency,
+    curvatures: Sequence[float],
+    scales: Sequence[float],
+    dimension: int,
+    delta: float,
+) -> float:
+    """ε of releases by objective perturbation: κ and the scale of b of each."""
+    change, releases = adjacency.gradient_change, len(scales)
+    determinants = [determinant_loss(adjacency.curvature_change, kappa, dimension) for kappa in curvatures]
+    if noise == "laplace":
+        return math.fsum([*determinants, *(math.sqrt(dimension) * change / b for b in scales)])
+    longest = float(stats.chi(dimension).isf(delta / releases))
+    ratios = [change / s for s in scales]
+    return math.fsum([*determinants, *(t**2 / 2 + t * longest for t in ratios)])
+
+
+def claimed(
+    algorithm: Noisy,
+    adjacency: Adjacency,
+    setting: Setting,
+    delta: float,
+    *,
+    releases: int,
+    source: str,
+    epsilon: Callable[[Setting, int, list[float]], float],
+    failed: Sequence[str] = (),
+    curved: bool = False,
+) -> Claim:
+    """The claim of the agent that pays most: `epsilon(setting, agent, scales)` where every condition holds.
+
+    `curved`: the formula needs a bound on the change of the Hessian too.
+    """
+    pure = algorithm.noise == "laplace"
+    scales = [algorithm.scale(k) for k in range(releases)]
+    conditions = [*failed]
+    conditions += [f"scale 0: release {k} has no noise" for k, b in enumerate(scales) if not b > 0][:1]
+    if not pure and not 0 < delta < 1:
+        conditions.append(f"δ = {delta:g} is not in (0, 1)")
+    if not math.isfinite(adjacency.gradient_change):
+        conditions.append("the change of a gradient has no finite bound")
+    if curved and not math.isfinite(adjacency.curvature_change):
+        conditions.append("the change of the Hessian has no finite bound, and the density of a minimizer needs one")
+    if setting.topology is None:
+        conditions.append("no topology: degrees are not known")
+    value = None if conditions else max(epsilon(setting, i, scales) for i in range(setting.agents))
+    return Claim(value, 0.0 if pure else delta, source, adjacency, NORMS[algorithm.noise], tuple(conditions))
+
+
+def degree(setting: Setting, agent: int) -> int:
+    """d_i; the setting has a topology."""
+    assert setting.topology is not None
+    return len(setting.topology.neighbors(agent))
+
+
+def convexity(setting: Setting, agent: int) -> float:
+    """μ_i, 0 if nothing is known."""
+    return setting.strong_convexity[agent] if setting.strong_convexity else 0.0

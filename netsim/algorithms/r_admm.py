@@ -1,0 +1,162 @@
+"""R-ADMM, whose every other round reuses what was sent before, and MR-ADMM, whose penalties grow and differ.
+
+x_i = λ_i = 0 are public at first. Rounds come in pairs t = 0, 1, …; agent i has d_i neighbors and the penalty
+η = η_i(t) (R-ADMM: constant), and draws noise b once a pair. With S_i = Σ_j (x_i + x_j) and Δ_i = Σ_j (x_i − x_j),
+
+    round 2t       x_i⁺ = argmin f_i(x) + ⟨b, x⟩ + 2⟨λ_i, x⟩ + η Σ_j ‖x − (x_i + x_j)/2‖²    1
+                   g_i  = −2λ_i − 2ηd_i x_i⁺ + ηS_i    ( = ∇f_i(x_i⁺) + b )                  2
+                   sends x_i⁺; λ_i ← λ_i + (θ/2) Δ_i(x⁺)                                     3
+    round 2t + 1   x_i⁺ = x_i − [g_i + 2λ_i + ηΔ_i] / (2ηd_i + γ)                            4
+                   sends x_i⁺; λ_i ← λ_i + (θ/2) Δ_i(x⁺)                                     5
+
+λ and x on the right are those at the round's beginning. Line 4 touches no data: g_i is made of what was sent. θ = η
+in R-ADMM; in MR-ADMM θ is fixed and θ ≤ η_i(t). r = 0 only; Σ λ_i = 0 under any noise.
+
+Source: Zhang, Khalili, Liu 2018: Recycled ADMM (R-ADMM), and Improving the privacy and accuracy of ADMM-based
+distributed algorithms (its penalties η_i(t)). How sure: R-ADMM fair (inferred: λ moves in both rounds of a pair);
+MR-ADMM inferred: the combination of growing penalties with recycling. γ ≥ max L_i is safe; γ > max L_i / 2 is asked
+for, so that a γ that fits one objective fits adjacent ones (it converged at L/4 too).
+
+Claim (composition of objective perturbation, `netsim.algorithms.composition`, with κ = 2η_i(t)d_i; the paper's own
+theorem is not at hand): only rounds 2t release something, so K rounds cost ⌈K/2⌉ releases.
+"""
+
+import math
+from dataclasses import dataclass
+
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.composition import claimed, degree, perturbed_objective
+from netsim.algorithms.d_admm import refuse_regularizer
+from netsim.algorithms.ic_admm import check_penalty
+from netsim.algorithms.noisy import Noisy
+from netsim.checks import nonnegative
+from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
+from netsim.node import Node
+from netsim.schedules import Schedule
+
+
+@dataclass(frozen=True)
+class _Recycled(Noisy, InRounds):
+    """`linearization` is γ > max L_i / 2; `scale` is that of b, by pairs of rounds."""
+
+    linearization: float
+
+    def eta(self, agent: int, t: int) -> float:
+        """η_i(t)."""
+        raise NotImplementedError
+
+    @property
+    def theta(self) -> float:
+        """θ."""
+        raise NotImplementedError
+
+    @property
+    def pairs(self) -> int:
+        """How many rounds touch the data: every other one, from the first on."""
+        return (self.rounds + 1) // 2
+
+    async def run(self, node: Node) -> None:
+        d, theta, gamma = len(node.neighbors), self.theta, self.linearization
+        x = dual = sums = apart = g = node.zeros()
+        for k in range(self.rounds):
+            t, recycled = divmod(k, 2)
+            eta = self.eta(node.id, t)
+            if recycled:
+                x = x - (g + 2 * dual + eta * apart) / (2 * eta * d + gamma)  # 4
+            else:
+                v = sums / (2 * d) - dual / (eta * d)
+                x = await node.perturbed_proximal(v, 1 / (2 * eta * d), self.mechanism(t))  # 1
+            heard = await node.exchange(x=x)
+            x, apart = heard.told("x"), heard.apart("x")
+            if not recycled:
+                g = eta * sums - 2 * dual - 2 * eta * d * x  # 2
+            dual = dual + theta / 2 * apart  # 3, 5
+            sums = d * heard.told("x") + heard.sum("x")
+            node.estimate(x)
+
+    def check(self, setting: Setting) -> None:
+        """r = 0, γ > max L_i / 2."""
+        super().check(setting)
+        self.check_noise(self.pairs)
+        bound = max(setting.smoothness) / 2
+        if not nonnegative(self.linearization, "linearization") > bound:
+            why = "outside the convergence condition"
+            raise ScenarioError("linearization", self.linearization, why, f"γ > max L_i / 2 = {bound:.6g}")
+        refuse_regularizer(setting, "kind", type(self).__name__)
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        def epsilon(s: Setting, i: int, scales: list[float]) -> float:
+            curvatures = [2 * self.eta(i, t) * degree(s, i) for t in range(self.pairs)]
+            return perturbed_objective(self.noise, adjacency, curvatures, scales, s.dimension, delta)
+
+        return claimed(
+            self, adjacency, setting, delta,
+            releases=self.pairs,
+            source="composition of objective perturbation over every other round",
+            epsilon=epsilon,
+            curved=True,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RAdmm(_Recycled):
+    """R-ADMM: `penalty` is η > 0."""
+
+    penalty: float
+
+    def eta(self, agent: int, t: int) -> float:  # noqa: ARG002
+        return self.penalty
+
+    @property
+    def theta(self) -> float:
+        return self.penalty
+
+    @property
+    def summary(self) -> str:
+        return f"R-ADMM, every other round recycled; {self.noise_in_words} in the objective."
+
+    def check(self, setting: Setting) -> None:
+        """η > 0, and what every form needs."""
+        super().check(setting)
+        check_penalty(self.penalty)
+
+
+@dataclass(frozen=True)
+class MrAdmm(_Recycled):
+    """MR-ADMM: η_i(t) = min(`most`, factor_i · `penalty`(t)), nondecreasing, at least `dual_step` = θ > 0.
+
+    `factors` has one number for each agent, or none: 1 for all.
+    """
+
+    penalty: Schedule
+    dual_step: float
+    factors: tuple[float, ...] = ()
+    most: float | None = None
+
+    def eta(self, agent: int, t: int) -> float:
+        eta = (self.factors[agent] if self.factors else 1.0) * self.penalty(t)
+        return eta if self.most is None else min(self.most, eta)
+
+    @property
+    def theta(self) -> float:
+        return self.dual_step
+
+    @property
+    def summary(self) -> str:
+        return f"MR-ADMM, every other round recycled, growing penalties; {self.noise_in_words} in the objective."
+
+    def check(self, setting: Setting) -> None:
+        """0 < θ ≤ η_i(t) ≤ η_i(t + 1), and what every form needs."""
+        super().check(setting)
+        check_penalty(self.dual_step, "dual_step")
+        if self.factors and len(self.factors) != setting.agents:
+            why = "not one factor for each agent"
+            raise ScenarioError("factors", len(self.factors), why, f"none, or {setting.agents} factors")
+        for i in range(setting.agents):
+            least = self.dual_step
+            for t in range(self.pairs):
+                if not least * (1 - 1e-12) <= self.eta(i, t) < math.inf:
+                    why = f"η_{i}({t}) is below θ or the penalty before it"
+                    raise ScenarioError("penalty", self.eta(i, t), why, f"finite and >= {least:.6g}")
+                least = self.eta(i, t)

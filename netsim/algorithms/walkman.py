@@ -1,0 +1,124 @@
+"""Walkman: a token u walks the graph; its holder takes one proximal or one gradient step on its own f_i.
+
+y_i = z_i = 0, hence u = mean_i(y_i − z_i/β) = 0, at first. The holder i of the token, which carries ũ,
+
+    x   = prox_{r/β}(ũ)                                                                1
+    y_i⁺ = argmin f_i(y) + (β/2)‖y − x − z_i/β‖²                    proximal version    2
+    y_i⁺ = x + (z_i − ∇f_i(y_i))/β, the gradient at the old y_i     gradient version
+    z_i⁺ = z_i + β(x − y_i⁺)    ( = ∇f_i(y_i⁺), or ∇f_i(y_i) )                        3
+    u⁺  = ũ + [(y_i⁺ − z_i⁺/β) − (y_i − z_i/β)]/n                                      4
+
+and ũ⁺ = u⁺ + noise goes to a neighbor drawn uniformly, who has only ũ⁺: noise accumulates in the token. It minimizes
+(1/n) Σ f_i + r, whose minimizer is that of Σ f_i + n r. Without noise u = mean_i(y_i − z_i/β) at all times.
+
+Source: Mao, Yuan, Hu, Gu, Sayed, Yin, Walkman: a communication-efficient random-walk algorithm for decentralized
+optimization, IEEE TSP 2020. How sure: high; the noise is a decision, the paper has none. β > 2 max L_i is the
+paper's condition for the gradient version, which diverges at β = L. The proximal version takes any β > 0, f_i being
+convex: it converges at 0.2 L.
+
+Claim (composition of the mechanism; the paper claims none). Given the transcript all x are the same in both worlds,
+and (y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's own activations τ = 1, 2, …:
+
+    gradient version: ‖Δz_τ‖ ≤ D_τ, D_τ = G + (L_i/β)(D_{τ−1} + D_{τ−2}), for ‖Δy_τ‖ ≤ (D_{τ−1} + D_τ)/β; D_τ = 0 for
+    τ ≤ 0, but D_2 = G + (L_i/β)D_1. With y_τ − z_τ/β = x + (z_{τ−1} − 2z_τ)/β a release moves by at most
+    (2D_τ + 3D_{τ−1} + D_{τ−2})/(nβ).
+    proximal version: ‖Δz_τ‖ ≤ Z_τ, Z_τ = L_i/(L_i + β)·Z_{τ−1} + Gβ/(β + μ_i), and y_τ − z_τ/β = 2y_τ − v with
+    v = x + z_{τ−1}/β moves by S_τ ≤ Z_{τ−1}/β + 2G/(β + μ_i), a reflection being nonexpansive: a release by
+    (S_τ + S_{τ−1})/n.
+
+`setting.releases` is the largest number of activations of one agent. The first release attains its bound. Later ones
+stay far below (a tenth and less on smooth problems): the bound lets ∇f_i − ∇f_i' turn about between activations.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from netsim.algorithms.algorithm import Setting, Stopping
+from netsim.algorithms.composition import claimed, composed, convexity
+from netsim.algorithms.ic_admm import check_penalty
+from netsim.algorithms.noisy import Noisy
+from netsim.algorithms.recal import check_walk
+from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
+from netsim.node import Node, choose
+
+
+@dataclass(frozen=True)
+class Walkman(Noisy):
+    """Walkman: `penalty` is β; the token starts at `first` and stops after `activations`, or `per_agent` of one."""
+
+    penalty: float
+    version: Literal["gradient", "prox"] = "gradient"
+    activations: int | None = None
+    per_agent: int | None = None
+    first: int = 0
+
+    async def run(self, node: Node) -> None:
+        beta, n = self.penalty, node.agents
+        y = z = u = node.zeros()
+        holding, k = node.id == self.first, 0
+        while True:
+            if not holding:
+                u = (await node.receive()).values["u"]
+            x = node.regularizer.proximal(u, 1 / beta)  # 1
+            if self.version == "prox":
+                y_new = await node.proximal(x + z / beta, 1 / beta)  # 2
+            else:
+                y_new = x + (z - await node.gradient(y)) / beta  # 2
+            z_new = z + beta * (x - y_new)  # 3
+            u_new = u + ((y_new - z_new / beta) - (y - z / beta)) / n  # 4
+            node.send(choose(node.coins, node.neighbors), u=node.privatize(u_new, self.mechanism(k)))
+            node.estimate(x)
+            y, z, holding, k = y_new, z_new, False, k + 1
+
+    def stopping(self) -> Stopping:
+        return Stopping(self.activations, self.per_agent)
+
+    @property
+    def summary(self) -> str:
+        step = "gradient" if self.version == "gradient" else "proximal step"
+        return f"Walkman, a token walks, one {step} an activation; {self.noise_in_words} on the token."
+
+    def check(self, setting: Setting) -> None:
+        """β > 2 max L_i (gradient) or 0 (prox), a walk that ends."""
+        self.check_noise(1)
+        check_penalty(self.penalty)
+        if self.version not in ("gradient", "prox"):
+            raise ScenarioError("version", self.version, "no such version", "gradient, prox")
+        bound = 2 * max(setting.smoothness)
+        if self.version == "gradient" and not self.penalty > bound:
+            why = "outside the convergence condition"
+            raise ScenarioError("penalty", self.penalty, why, f"β > 2 max L_i = {bound:.6g}")
+        check_walk(self.first, self.activations, self.per_agent, setting.agents)
+
+    def moves(self, change: float, setting: Setting, agent: int) -> list[float]:
+        """How far each release of one agent moves at most."""
+        moves = self._gradient_moves if self.version == "gradient" else self._proximal_moves
+        return moves(change, setting, agent)
+
+    def _gradient_moves(self, change: float, setting: Setting, agent: int) -> list[float]:
+        ratio = setting.smoothness[agent] / self.penalty
+        past, last, found = 0.0, 0.0, list[float]()
+        for _ in range(setting.releases):
+            now = change + ratio * (last + past)
+            found.append((2 * now + 3 * last + past) / (setting.agents * self.penalty))
+            past, last = last, now
+        return found
+
+    def _proximal_moves(self, change: float, setting: Setting, agent: int) -> list[float]:
+        beta, mu, smoothness = self.penalty, convexity(setting, agent), setting.smoothness[agent]
+        z, before, found = 0.0, 0.0, list[float]()
+        for _ in range(setting.releases):
+            reflected = z / beta + 2 * change / (beta + mu)
+            found.append((reflected + before) / setting.agents)
+            z, before = smoothness / (smoothness + beta) * z + change * beta / (beta + mu), reflected
+        return found
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        change = adjacency.gradient_change
+        return claimed(
+            self, adjacency, setting, delta,
+            releases=setting.releases,
+            source=f"composition of the {self.noise.capitalize()} mechanism over an agent's activations",
+            epsilon=lambda s, i, b: composed(self.noise, self.moves(change, s, i), b, s.dimension, delta),
+        )  # fmt: skip

@@ -1,0 +1,254 @@
+"""What the ADMM family claims: golden numbers by hand, conditions, calibration, and bounds no pair may exceed."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from attacks.replay import replay
+from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
+from netsim.algorithms.composition import determinant_loss, perturbed_objective
+from netsim.claims import Adjacency
+from netsim.errors import PrivacyError
+from netsim.problems import LeastSquares, LogisticLoss
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import setting_of
+from netsim.topology import grid, ring, star
+from tests.netsim.algorithms.admm_family import GRAPHS, MEMBERS, noisy, problem_of, tapped
+from tests.worlds import coins, synthetic_problem
+
+G, C, DELTA = 0.25, 1 / 32, 1e-3
+RECORD = Adjacency(G, "one record of one agent replaced", C)
+PROBLEM = problem_of("logistic")  # six agents, d = 4, ridge 1/2: every μ_i is 1/2
+L = PROBLEM.smoothness
+SCALES = [0.5 * 0.9**k for k in range(3)]
+NOISE = Geometric(0.5, 0.9)
+
+
+def setting(topology=None, releases=3):
+    return setting_of(PROBLEM, topology or ring(6), releases)
+
+
+def laplace(moves):
+    """d = 4, so √d = 2."""
+    return sum(2 * m / b for m, b in zip(moves, SCALES, strict=True))
+
+
+def gaussian(moves):
+    rho = sum(m**2 / (2 * s**2) for m, s in zip(moves, SCALES, strict=True))
+    return rho + 2 * math.sqrt(rho * math.log(1e3))
+
+
+def ic_moves():
+    """Δ¹ = G/γ, Δ^{k+1} = (qΔ^k + G)/γ, γ = L + 4c on a ring, q = L − ½."""
+    gamma, q = L + 4 * 0.3, L - 0.5
+    first = G / gamma
+    second = (q * first + G) / gamma
+    return [first, second, (q * second + G) / gamma]
+
+
+def walkman_moves():
+    """β = 3, ‖Δg_1‖ ≤ G, ‖Δg_2‖ ≤ G + (L/β)‖Δg_1‖, …, for the agent of largest L_i."""
+    one = G
+    two = G + L / 3 * one
+    three = G + L / 3 * (two + one)
+    return [2 * one / 18, (2 * two + 3 * one) / 18, (2 * three + 3 * two + one) / 18]
+
+
+def proximal_walkman_moves():
+    """β = 3, μ = ½: z_1 = 3G/3.5, reflections 2G/3.5, z_1/3 + 2G/3.5, …"""
+    z1 = 3 * G / 3.5
+    z2 = L / (L + 3) * z1 + z1
+    s1, s2, s3 = (2 * G / 3.5 + z / 3 for z in (0.0, z1, z2))
+    return [s1 / 6, (s2 + s1) / 6, (s3 + s2) / 6]
+
+
+STAR_STEP = Polynomial(1 / L, 0.5)
+ADDITIVE = [
+    (IcAdmm(3, 0.3, L), ring(6), ic_moves()),
+    (DAdmm(3, 0.3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
+    (DAdmm(3, 0.3), grid(2, 3), [G / (4 * 0.3 + 0.5)] * 3),  # its corners have two neighbors
+    (DpAdmm(3, 0.7, STAR_STEP), star(6), [G / (0.7 + L * math.sqrt(k + 1)) for k in range(3)]),
+    (RwAdmm(0.3, activations=50), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
+    (RwAdmm(0.3, "everybody", per_agent=3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
+    (Walkman(3.0, activations=50), ring(6), walkman_moves()),
+    (Walkman(3.0, "prox", activations=50), ring(6), proximal_walkman_moves()),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "topology", "moves"), ADDITIVE)
+def test_noise_on_what_is_sent_by_hand(algorithm, topology, moves):
+    pure = replace(algorithm, scale=NOISE, noise="laplace").claim(RECORD, setting(topology), DELTA)
+    rho = replace(algorithm, scale=NOISE, noise="gaussian").claim(RECORD, setting(topology), DELTA)
+    assert pure.epsilon == pytest.approx(laplace(moves), rel=1e-12)
+    assert (pure.delta, pure.norm) == (0.0, "ℓ1")
+    assert rho.epsilon == pytest.approx(gaussian(moves), rel=1e-12)
+    assert (rho.delta, rho.norm) == (DELTA, "ℓ2")
+
+
+PERTURBED = [
+    (DAdmm(3, 0.3, "dual"), [1.2] * 3, 2.0),
+    (RAdmm(5, penalty=0.3, linearization=L), [1.2] * 3, 1.0),
+    (RAdmm(6, penalty=0.3, linearization=L), [1.2] * 3, 1.0),
+    (MrAdmm(6, L, Geometric(0.3, 1.5), 0.3, most=0.6), [1.2, 1.8, 2.4], 1.0),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "curvatures", "factor"), PERTURBED)
+def test_objective_perturbation_by_hand(algorithm, curvatures, factor):
+    """Every other round of R-ADMM costs nothing: 5 and 6 rounds are 3 releases."""
+    determinants = sum(4 * math.log(1 + C / (4 * kappa)) for kappa in curvatures)
+    pure = replace(algorithm, scale=NOISE, noise="laplace").claim(RECORD, setting(), DELTA)
+    assert pure.epsilon == pytest.approx(determinants + sum(2 * G / (factor * b) for b in SCALES), rel=1e-12)
+    assert pure.delta == 0.0
+    found = replace(algorithm, scale=NOISE, noise="gaussian").claim(RECORD, setting(), DELTA)
+
+    def tail(t):  # P(‖b‖ > t) of four standard normal numbers
+        return integrate.quad(lambda r: r**3 * math.exp(-(r**2) / 2) / 2, t, np.inf)[0]
+
+    longest = 1.0
+    for _ in range(60):  # Newton on log P = log(δ/3)
+        slope = -(longest**3) * math.exp(-(longest**2) / 2) / 2
+        longest -= (tail(longest) - DELTA / 3) / slope if longest > 2 else -0.5
+    ratios = [G / (factor * s) for s in SCALES]
+    expected = determinants + sum(t**2 / 2 + t * longest for t in ratios)
+    assert found.epsilon == pytest.approx(expected, rel=1e-6)
+    assert found.delta == DELTA
+
+
+ALL = [a for a, _, _ in ADDITIVE] + [a for a, _, _ in PERTURBED]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("epsilon", [1.0, 9.0])
+def test_calibration_is_the_claim_backwards(algorithm, noise, epsilon):
+    shape = replace(algorithm, scale=NOISE, noise=noise)
+    where = setting(star(6) if isinstance(algorithm, DpAdmm) else None)
+    found = shape.calibrated(epsilon, DELTA, RECORD, where)
+    assert found.claim(RECORD, where, DELTA).epsilon == pytest.approx(epsilon, rel=1e-9)
+    assert found.scale(2) / found.scale(0) == pytest.approx(0.81, rel=1e-12)
+    assert found.noise == noise
+
+
+def test_no_noise_buys_less_than_the_determinants():
+    algorithm = RAdmm(6, penalty=0.3, linearization=L, scale=Constant(1.0))
+    with pytest.raises(PrivacyError, match="no noise up to"):
+        algorithm.calibrated(0.99 * 3 * 4 * math.log(1 + C / 4.8), 0.0, RECORD, setting())
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize(
+    ("change", "adjacency", "where", "delta", "reason"),
+    [
+        ({"scale": Constant(0.0)}, RECORD, setting(), DELTA, "release 0 has no noise"),
+        ({"noise": "gaussian"}, RECORD, setting(), 0.0, "δ = 0"),
+        ({}, Adjacency(math.inf, "any", C), setting(), DELTA, "no finite bound"),
+        ({}, RECORD, replace(setting(), topology=None), DELTA, "no topology"),
+    ],
+)
+def test_a_condition_that_fails_leaves_no_number(algorithm, change, adjacency, where, delta, reason):
+    claim = replace(algorithm, **({"scale": NOISE} | change)).claim(adjacency, where, delta)
+    assert claim.epsilon is None
+    assert any(reason in condition for condition in claim.failed_conditions)
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_only_objective_perturbation_asks_for_the_hessian(algorithm):
+    claim = replace(algorithm, scale=NOISE).claim(Adjacency(G, "a record"), setting(), DELTA)
+    asked = any("Hessian" in condition for condition in claim.failed_conditions)
+    assert asked == (algorithm in [a for a, _, _ in PERTURBED]) == (claim.epsilon is None)
+
+
+# ── bounds against numbers ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_determinant_moves_more_than_its_bound():
+    """1,000 random logistic pairs, one record or all of them replaced, at random points; some come near."""
+    rng, largest = np.random.default_rng(4), 0.0
+    for trial in range(1000):
+        d, m = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+        rows = rng.normal(size=(2, m, d))
+        rows /= np.maximum(1, np.linalg.norm(rows, axis=-1, keepdims=True))
+        signs = rng.choice((-1.0, 1.0), size=(2, m))
+        one = LogisticLoss(rows[0], signs[0], 0.1)
+        all_of_it = trial % 2
+        two = LogisticLoss(rows[1], signs[1], 0.1) if all_of_it else one.with_record(0, rows[1, 0], signs[1, 0])
+        change = 0.25 if all_of_it else 0.25 / m
+        kappa, x = float(10 ** rng.uniform(-2, 1)), rng.normal(size=d) * rng.choice((0.0, 0.3, 3.0))
+        logs = [np.linalg.slogdet(kappa * np.eye(d) + f.hessian(x))[1] for f in (one, two)]
+        bound = determinant_loss(change, kappa, d)
+        largest = max(largest, abs(logs[0] - logs[1]) / bound)
+        assert abs(logs[0] - logs[1]) <= bound
+    assert largest > 0.5
+
+
+def test_the_determinant_bound_is_attained():
+    """Least squares whose Hessian grows by the same in every direction."""
+    d, kappa = 3, 0.4
+    one, two = LeastSquares(np.eye(d), np.zeros(d)), LeastSquares(2 * np.eye(d), np.zeros(d))
+    change = np.trace(two.hessian(np.zeros(d)) - one.hessian(np.zeros(d)))
+    logs = [np.linalg.slogdet(kappa * np.eye(d) + f.hessian(np.zeros(d)))[1] for f in (one, two)]
+    # H grows from I/3 to 4I/3: only the bound with κ + 1/3 in κ's place is tight
+    assert logs[1] - logs[0] == pytest.approx(determinant_loss(change, kappa + 1 / 3, d), rel=1e-12)
+    assert logs[1] - logs[0] < determinant_loss(change, kappa, d)
+
+
+def test_the_gaussian_bound_holds_with_its_probability():
+    """One release in d = 2 with Δ as bad as G allows: a shift along the noise itself. P(loss > ε) = δ then."""
+    rng, move, delta = np.random.default_rng(0), 0.3, 0.02
+    noise = rng.standard_normal((200_000, 2))
+    length = np.linalg.norm(noise, axis=1)
+    losses = (move**2 + 2 * move * length) / 2
+    epsilon = perturbed_objective("gaussian", Adjacency(move, "a shift", 0.0), [1.0], [1.0], 2, delta)
+    assert np.mean(losses > epsilon) == pytest.approx(delta, rel=0.1)
+
+
+MOVING = ["ic_admm", "pvp", "dp_admm", "everybody", "rw_admm", "walkman_gradient", "walkman_prox"]
+
+
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+@pytest.mark.parametrize("scale", [0.05, 1.0])
+@pytest.mark.parametrize("name", MOVING)
+def test_no_release_moves_more_than_its_bound(name, scale, kind):
+    """Both worlds replayed on the same 150 transcripts: ‖Δ_k‖₂ against the bound, G being exact for the pair.
+
+    A label flips, or a target moves along the direction of least curvature (the gradients differ by a constant).
+    """
+    member, problem = MEMBERS[name], problem_of(kind)
+    graph, own = GRAPHS[member.graphs[0]], problem.objectives[1]
+    if kind == "logistic":
+        other = own.with_record(0, own.features[0], -float(own.labels[0]))
+    else:
+        flat = np.linalg.eigh(own.hessian(np.zeros(own.dimension)))[1][:, 0]
+        other = LeastSquares(own.features, own.targets + np.linalg.pinv(own.features.T) @ flat, own.ridge)
+    change = own.gradient_difference_bound(other)
+    algorithm = noisy(member.make(problem, 60 if member.walk else 10), scale, 1.0)
+    run = tapped(problem, graph, algorithm, replicas=150)
+    a, b = (replay(run.views[0], 1, f, coins(run, 1)).releases for f in (own, other))
+    moves = np.array(bounds(algorithm, change, setting_of(problem, graph, len(a))))[: len(a)]
+    seen = [np.linalg.norm(one.value - two.value, axis=1).max() for one, two in zip(a, b, strict=True)]
+    assert len(seen) >= 4
+    assert np.all(seen <= moves * (1 + 1e-9))
+    assert seen[0] / moves[0] > 0.95
+    if not name.startswith("walkman"):  # whose bound lets Δ∇f turn about between activations
+        assert np.min(seen / moves) > 0.95
+
+
+def bounds(algorithm, change, where):
+    """How far each release of agent 1 may move."""
+    if isinstance(algorithm, IcAdmm | Walkman):
+        return algorithm.moves(change, where, 1)
+    degree = len(where.topology.neighbors(1))
+    if isinstance(algorithm, DpAdmm):
+        return [change / (algorithm.penalty + 1 / algorithm.step(k)) for k in range(algorithm.rounds)]
+    return [change / (2 * algorithm.penalty * degree + where.strong_convexity[1])] * where.releases
+
+
+def test_the_agent_that_pays_most_is_the_one_that_counts():
+    """On a path the ends have one neighbor: their minimizers move most."""
+    problem = synthetic_problem(agents=6)
+    claim = DAdmm(1, 0.3, scale=Constant(1.0)).claim(RECORD, setting_of(problem, grid(1, 6)), DELTA)
+    assert claim.epsilon == pytest.approx(math.sqrt(6) * G / (2 * 0.3 + 0.5), rel=1e-12)

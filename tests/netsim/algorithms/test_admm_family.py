@@ -1,0 +1,265 @@
+"""The ADMM family against its oracles, the optimum, rough links, replay, and its conditions."""
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from attacks.replay import replay
+from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
+from netsim.errors import ScenarioError
+from netsim.problems import Problem
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation
+from netsim.topology import Topology
+from tests.netsim.algorithms.admm_family import (
+    AGENTS,
+    DIMENSION,
+    GRAPHS,
+    MEMBERS,
+    PENALTY,
+    SEED,
+    drawn_noise,
+    in_rounds,
+    noisy,
+    problem_of,
+    sent_by,
+    tapped,
+)
+from tests.worlds import ROUGH, coins
+
+
+def everything_sent(run, member):
+    return np.array([value for _, value in sent_by(run)]) if member.walk else in_rounds(run)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.2])
+@pytest.mark.parametrize(("name", "graph"), [(n, g) for n, m in MEMBERS.items() for g in m.graphs])
+def test_iterates_are_the_oracles(name, graph, scale):
+    """50 rounds or activations, relative to the largest value."""
+    member, problem = MEMBERS[name], problem_of("logistic")
+    run = tapped(problem, GRAPHS[graph], noisy(member.make(problem, 50), scale))
+    noise = drawn_noise(run, member, 50 // member.share)
+    expected, ours = member.expected(problem, GRAPHS[graph], noise, run), everything_sent(run, member)
+    assert ours.shape == expected.shape
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", [name for name, member in MEMBERS.items() if member.r])
+def test_iterates_are_the_oracles_with_l1(name):
+    """Both solve their inner problems with r to 1e-12 by the same map; the iterates' map does not expand it much."""
+    member, problem = MEMBERS[name], problem_of("lasso")
+    graph = GRAPHS[member.graphs[0]]
+    run = tapped(problem, graph, noisy(member.make(problem, 20)))
+    expected = member.expected(problem, graph, drawn_noise(run, member, 20), run)
+    np.testing.assert_allclose(everything_sent(run, member), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+CONVERGENT = [
+    (name, graph, kind)
+    for name, member in MEMBERS.items()
+    for graph in (member.graphs if member.graphs == ("star",) else ("ring", "complete", "geometric"))
+    for kind in ("logistic", "ridge")
+]
+
+
+@pytest.mark.parametrize(("name", "graph", "kind"), CONVERGENT)
+def test_without_noise_it_reaches_the_optimum(name, graph, kind):
+    """Within the rounds or activations that the table of members states."""
+    member, problem = MEMBERS[name], problem_of(kind)
+    run = Simulation(problem, GRAPHS[graph], member.make(problem, member.steps), record="nothing", seed=2).run()
+    assert run.metrics.relative_errors()[-AGENTS:].max() < 1e-8
+
+
+@pytest.mark.parametrize("name", [n for n, m in MEMBERS.items() if m.r and n != "everybody"])
+def test_without_noise_it_reaches_the_lasso(name):
+    member, problem = MEMBERS[name], problem_of("lasso")
+    assert not problem.optimum().is_zero
+    graph = GRAPHS["star" if member.graphs == ("star",) else "complete"]
+    steps = {"pvp": 100, "rw_admm": 700}.get(name, member.steps)
+    run = Simulation(problem, graph, member.make(problem, steps), record="nothing", seed=2).run()
+    assert run.metrics.relative_errors()[-AGENTS:].max() < 1e-8
+
+
+@pytest.mark.parametrize("name", [*MEMBERS])
+def test_scale_zero_is_the_run_without_noise_bit_for_bit(name):
+    member, problem = MEMBERS[name], problem_of("logistic")
+    graph, plain = GRAPHS[member.graphs[0]], member.make(problem, 24)
+    assert not plain.noisy
+    silent = replace(plain, scale=Geometric(0.0, 0.9), noise="gaussian")
+    first, second = (everything_sent(tapped(problem, graph, a), member) for a in (plain, silent))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", [*MEMBERS])
+def test_the_network_changes_no_bit(name):
+    """Delays, loss and a queue on reliable links: the same bits, for walks too."""
+    member, problem = MEMBERS[name], problem_of("logistic")
+    algorithm = noisy(member.make(problem, 24))
+    runs = [tapped(problem, GRAPHS[member.graphs[0]], algorithm, **o) for o in ({}, {"links": ROUGH})]
+    assert runs[1].traffic["packets_lost"] > 0
+    np.testing.assert_array_equal(*(everything_sent(run, member) for run in runs))
+
+
+@pytest.mark.parametrize("agent", [0, 1])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("name", [*MEMBERS])
+def test_truth_reproduces_every_value_to_the_last_bit(name, noise, agent):
+    """The hub's own release in DP-ADMM is not on the wire: granted; all others are."""
+    member, problem = MEMBERS[name], problem_of("logistic")
+    algorithm = noisy(member.make(problem, 24), noise=noise)
+    run = tapped(problem, GRAPHS[member.graphs[0]], algorithm, node=agent, replicas=3, links=ROUGH)
+    granted = run.truth.releases[agent] if name == "dp_admm" and agent == 0 else None
+    found = replay(run.views[0], agent, problem.objectives[agent], coins(run, agent), granted)
+    assert found.identical
+    assert not found.overran
+    assert len(found.releases) == len(run.truth.releases[agent]) > 0
+    assert all((release.sent_in is None) == (granted is not None) for release in found.releases)
+    for release, made in zip(found.releases, run.truth.releases[agent], strict=True):
+        np.testing.assert_array_equal(release.observed, made)
+
+
+@pytest.mark.parametrize("name", ["pvp", "rw_admm"])
+def test_replay_with_l1(name):
+    member, problem = MEMBERS[name], problem_of("lasso")
+    run = tapped(problem, GRAPHS["ring"], noisy(member.make(problem, 12)), replicas=2)
+    assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
+
+
+@pytest.mark.parametrize("name", ["r_admm", "mr_admm"])
+def test_rounds_that_recycle_touch_no_data(name):
+    """Under another hypothesis they send the same bits; and the agent asks its data every other round only."""
+    member, problem = MEMBERS[name], problem_of("logistic")
+    run = tapped(problem, GRAPHS["ring"], noisy(member.make(problem, 21)), replicas=2)
+    own = problem.objectives[1]
+    other = own.with_record(0, -own.features[0], float(own.labels[0]))
+    found = replay(run.views[0], 1, other, coins(run, 1))
+    assert found.identical
+    assert len(found.releases) == len(run.truth.queries[1]) == 11
+    assert [r.sent_in for r in found.releases] == list(range(0, 21, 2))
+    assert [c.message for c in found.comparisons] == list(range(1, 21, 2))
+
+
+def test_everybody_active_is_d_admm_with_noise_on_the_primal():
+    problem, graph = problem_of("lasso"), GRAPHS["geometric"]
+    first = in_rounds(tapped(problem, graph, noisy(RwAdmm(PENALTY, "everybody", per_agent=15))))
+    second = in_rounds(tapped(problem, graph, noisy(DAdmm(15, PENALTY))))
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-10 * np.abs(second).max())
+    smooth = problem_of("ridge")
+    first = in_rounds(tapped(smooth, graph, noisy(RwAdmm(PENALTY, "everybody", per_agent=50))))
+    second = in_rounds(tapped(smooth, graph, noisy(DAdmm(50, PENALTY))))
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-12 * np.abs(second).max())
+
+
+def test_equal_penalties_make_mr_admm_r_admm():
+    problem, graph = problem_of("logistic"), GRAPHS["geometric"]
+    smoothness = problem.smoothness
+    first = noisy(MrAdmm(20, smoothness, Constant(PENALTY), PENALTY))
+    second = noisy(RAdmm(20, penalty=PENALTY, linearization=smoothness))
+    np.testing.assert_array_equal(*(in_rounds(tapped(problem, graph, a)) for a in (first, second)))
+
+
+def test_dual_noise_is_twice_as_much_in_the_objective():
+    """2⟨w, x⟩ = ⟨b, x⟩: the b that a replay reads off is 2w of the declared scale, drawn from the agent's stream."""
+    problem = problem_of("logistic")
+    run = tapped(problem, GRAPHS["ring"], replace(DAdmm(10, PENALTY, "dual"), scale=Constant(0.4)))
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    stream = Streams(SEED).generator("agent", 1, "noise", 0)
+    for release in found.releases:
+        b = release.mechanism.pull - release.value
+        np.testing.assert_allclose(b[0], 0.8 * stream.laplace(size=(1, DIMENSION))[0], rtol=0, atol=1e-12)
+        assert release.mechanism.noise.scale == 0.8
+
+
+@pytest.mark.parametrize("name", ["ic_admm", "pvp", "dvp", "r_admm", "everybody"])
+def test_relabelling_agents_permutes_the_result(name):
+    member, problem, graph = MEMBERS[name], problem_of("logistic"), GRAPHS["geometric"]
+    order = [3, 0, 5, 1, 4, 2]  # new agent k is old agent order[k]
+    edges = [(order.index(i), order.index(j)) for i, j in graph.edges]
+    moved = Topology(nx.Graph(edges))
+    other = Problem(tuple(problem.objectives[i] for i in order), problem.regularizer, problem.name, problem.ridge)
+    algorithm = member.make(problem, 30)
+    first, second = in_rounds(tapped(problem, graph, algorithm)), in_rounds(tapped(other, moved, algorithm))
+    np.testing.assert_allclose(second, first[:, order], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ic_admm", "dvp", "rw_admm", "walkman_prox"])
+def test_replicas_are_worlds_of_their_own(name):
+    """Each replica, replayed alone on what was sent in it, comes to the same bits."""
+    member, problem = MEMBERS[name], problem_of("logistic")
+    run = tapped(problem, GRAPHS["ring"], noisy(member.make(problem, 20)), replicas=5)
+    for r in (0, 4):
+        view = replace(run.views[0], transcript=run.views[0].transcript.replica(r))
+        assert replay(view, 1, problem.objectives[1], coins(run, 1)).identical
+
+
+@pytest.mark.parametrize(
+    ("make", "graph", "converges"),
+    [
+        (lambda s: IcAdmm(300, 0.02, 0.4 * s), "ring", False),
+        (lambda s: IcAdmm(600, 0.1, 0.55 * s), "ring", True),
+        (lambda s: RAdmm(600, penalty=0.1, linearization=0.55 * s), "ring", True),
+        (lambda s: DpAdmm(600, 0.05, Constant(2.1 / s)), "star", False),
+        (lambda s: DpAdmm(600, 0.05, Constant(1.9 / s)), "star", True),
+        (lambda s: DpAdmm(600, 0.5, Polynomial(1 / s, 0.5)), "star", True),
+        (lambda s: Walkman(s, activations=1000), "ring", False),
+        (lambda s: Walkman(0.2 * s, "prox", activations=3000), "ring", True),
+        (lambda s: MrAdmm(600, s, Geometric(0.3, 1.01), 0.3), "ring", True),  # grows twentyfold
+    ],
+)
+def test_what_is_said_of_conditions(make, graph, converges, monkeypatch):
+    problem = problem_of("ridge")
+    algorithm = make(problem.smoothness)
+    if not converges:
+        with pytest.raises(ScenarioError):
+            Simulation(problem, GRAPHS[graph], algorithm)
+        monkeypatch.setattr(type(algorithm), "check", lambda self, setting: None)
+    errors = Simulation(problem, GRAPHS[graph], algorithm, record="nothing", seed=2).run().metrics.relative_errors()
+    assert errors[-AGENTS:].max() < 1e-8 if converges else errors[-AGENTS:].max() > 100
+
+
+S = problem_of("logistic").smoothness
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "field", "graph"),
+    [
+        (IcAdmm(0, 0.3, S), "rounds", "ring"),
+        (IcAdmm(5, 0.0, S), "penalty", "ring"),
+        (IcAdmm(5, 0.3, 0.5 * S), "proximal", "ring"),
+        (replace(IcAdmm(5, 0.3, S), scale=Constant(-1.0)), "scale", "ring"),
+        (replace(IcAdmm(5, 0.3, S), noise="uniform"), "noise", "ring"),
+        (DAdmm(5, -0.3), "penalty", "ring"),
+        (DAdmm(5, 0.3, "both"), "perturbation", "ring"),
+        (DpAdmm(5, 0.3, Constant(2.0 / S)), "step", "star"),
+        (DpAdmm(5, 0.0, Constant(1 / S)), "penalty", "star"),
+        (DpAdmm(5, 0.3, Constant(1 / S)), "kind", "ring"),
+        (RAdmm(5, penalty=0.0, linearization=S), "penalty", "ring"),
+        (RAdmm(5, penalty=0.3, linearization=0.5 * S), "linearization", "ring"),
+        (MrAdmm(5, S, Geometric(0.3, 0.9), 0.1), "penalty", "ring"),
+        (MrAdmm(5, S, Constant(0.3), 0.4), "penalty", "ring"),
+        (MrAdmm(5, S, Constant(0.3), 0.0), "dual_step", "ring"),
+        (MrAdmm(5, S, Constant(0.3), 0.1, (1.0, 2.0)), "factors", "ring"),
+        (RwAdmm(0.3), "activations", "ring"),
+        (RwAdmm(0.3, "everybody"), "per_agent", "ring"),
+        (RwAdmm(0.3, "some", activations=3), "activation", "ring"),
+        (RwAdmm(0.3, activations=3, first=9), "first", "ring"),
+        (Walkman(1.9 * S, activations=3), "penalty", "ring"),
+        (Walkman(0.0, "prox", activations=3), "penalty", "ring"),
+        (Walkman(3 * S, "newton", activations=3), "version", "ring"),
+        (Walkman(3 * S), "activations", "ring"),
+    ],
+)
+def test_conditions_are_checked_before_time_0(algorithm, field, graph):
+    with pytest.raises(ScenarioError) as caught:
+        Simulation(problem_of("logistic"), GRAPHS[graph], algorithm)
+    assert caught.value.field == f"algorithm.{field}"
+
+
+@pytest.mark.parametrize("name", ["dvp", "r_admm", "mr_admm"])
+def test_objective_perturbation_refuses_a_regularizer(name):
+    problem = problem_of("lasso")
+    with pytest.raises(ScenarioError, match="needs a smooth one"):
+        Simulation(problem, GRAPHS["ring"], MEMBERS[name].make(problem, 5))
