@@ -6,7 +6,7 @@ from typing import Any
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
 from scenarios.report.formats import items, number, numbers, show
-from scenarios.report.scale import Scale
+from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series, looks
 from scenarios.report.svg import INK, canvas, inline
 
@@ -133,7 +133,7 @@ def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
 
 
 def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
-    """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
+    """A logarithmic axis; what is below the floor is put on it, and ∞, or nearly, is a hole."""
     values = [y for curve in curves for key in ("y", "low", "high") for y in numbers(curve.get(key))]
     values.append(number(figure.get("level")))
     floored = figure.get("level") is None  # an error of 0 is shown, a budget of 0 is not there yet
@@ -141,7 +141,7 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     known = [max(y, lowest) for y in values if math.isfinite(y) and y > 0] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 1.0) / 2 * 1.1
-    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    scale = Scale.around((low + high) / 2, half)
     plot.set_yscale("log")
     plot.set_ylim(10**scale.low, 10**scale.high)
     ticks = scale.ticks()
@@ -149,7 +149,7 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     plot.set_yticks([], minor=True)
 
     def shift(y: float) -> float:
-        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
+        return math.nan if abs(y) > 10**HIGHEST or (y <= 0 and not floored) else max(y, 10**scale.low)
 
     return shift
 
