@@ -176,7 +176,7 @@ class RwAdmmSpec(NoisyModel):
 
 
 class WalkmanSpec(NoisyModel):
-    """Walkman: a token walks; noise on the token. `penalty` β "auto" is 1.05 times what it must exceed: 2L, or L."""
+    """Walkman: a token walks; noise on the token. `penalty` β "auto" is 3 L by gradients, L by proximal steps."""
 
     kind: Literal["walkman"]
     name: str = "Walkman"
@@ -187,8 +187,8 @@ class WalkmanSpec(NoisyModel):
     first: Index = 0
 
     def build(self, ground: Ground) -> Algorithm:
-        least = (2 if self.version == "gradient" else 1) * ground.problem.smoothness
-        beta = 1.05 * least if self.penalty == "auto" else self.penalty
+        factor = 3.0 if self.version == "gradient" else 1.0
+        beta = factor * ground.problem.smoothness if self.penalty == "auto" else self.penalty
         algorithm = Walkman(
             beta, self.version, self.activations, self.per_agent, self.first, noise=self.noise, scale=self.shape()
         )
