@@ -108,11 +108,12 @@ def _points(
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
     found: dict[str, dict[str, Any]] = {}
     absent = [ran.why for ran in runs if ran.error is not None]
+    settings = _settings(spec.x, [fields[ran.variant] for ran in runs if spec.x in fields[ran.variant]])
     for ran in runs:
         own = fields[ran.variant]
         if spec.x not in own:
             continue
-        rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path != spec.x)
+        rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path in settings)
         for name in _names(spec, ran):
             label = f"{name}, {rest}" if rest else name
             try:
@@ -126,6 +127,16 @@ def _points(
             for key, entry in (("x", own[spec.x]), ("y", value.high), ("low", value.low), ("high", value.high)):
                 one[key].append(entry)
     return [_sorted(one) for one in found.values()], absent
+
+
+def _settings(x: str, owns: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The fields that tell lines apart: neither the same in all of these variants nor one-to-one with x."""
+
+    def kinds(*paths: str) -> int:
+        return len({repr([own.get(path) for path in paths]) for own in owns})
+
+    found = {path for own in owns for path in own}
+    return {path for path in found if kinds(path) > 1 and not kinds(path) == kinds(x) == kinds(path, x)}
 
 
 def _sorted(one: dict[str, Any]) -> dict[str, Any]:
