@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from netsim.arrays import Array, Mask
 
@@ -29,20 +30,21 @@ class Solution(NamedTuple):
     residual: Array
 
 
-def solve(design: Array, noise: Array, observed: Array) -> Solution:
-    """C = `design` (rows, unknowns), B = `noise` (rows, noises; standard deviations), `observed` (rows, columns)."""
+def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -> Solution:
+    """C = `design` (rows, unknowns), B = `noise` (rows, noises; standard deviations), `observed` (rows, columns).
+
+    `rounding` is the deviation that rounding adds to a row with noise; rows without any are taken at their word.
+    """
     rotated, design_, observed_ = _whitened(design, noise, observed)
     silent = rotated <= SILENT * max(float(np.max(rotated, initial=0.0)), np.finfo(float).tiny)
     largest = float(np.linalg.norm(design, 2)) if design.size else 0.0
     fixed, free, exact_rank = _solve_exact(design_[silent], observed_[silent], largest)
-    weights = 1 / np.sqrt(rotated[~silent])
-    noisy = weights[:, None] * (design_[~silent] @ free)
-    rest = weights[:, None] * (observed_[~silent] - design_[~silent] @ fixed)
-    left, sizes, right, noisy_rank = _decomposed(noisy)
-    inverse = right.T / sizes
-    estimate = fixed + free @ (inverse @ (left.T @ rest))
-    spread = free @ inverse
-    hidden = free @ _complement(right, free.shape[1])
+    noisy, rest = design_[~silent] @ free, observed_[~silent] - design_[~silent] @ fixed
+    _, _, seen, noisy_rank = _decomposed(noisy, largest)  # whatever the noise, if it is finite
+    spread, found = _weighted(noisy @ seen.T, np.sqrt(rotated[~silent] + rounding**2), rest)
+    spread = free @ seen.T @ spread
+    estimate = fixed + free @ seen.T @ found
+    hidden = free @ _complement(seen, free.shape[1])
     return Solution(
         estimate,
         spread @ spread.T,
@@ -51,6 +53,22 @@ def solve(design: Array, noise: Array, observed: Array) -> Solution:
         _condition(design),
         np.max(np.abs(design_[silent] @ fixed - observed_[silent]), axis=0, initial=0.0),
     )
+
+
+def _weighted(design: Array, stddev: Array, observed: Array) -> tuple[Array, Array]:
+    """A factor S of the covariance S Sᵀ, and the estimate, by weighted least squares of full column rank.
+
+    Deviations may span many orders of magnitude: rows are sorted by weight and columns pivoted, for then the QR of
+    Householder is stable row by row (Powell & Reid 1969; Cox & Higham 1998).
+    """
+    if 0 in design.shape:
+        return np.zeros((design.shape[1], 0)), np.zeros((design.shape[1], observed.shape[1]))
+    order = np.argsort(stddev, kind="stable")
+    weights = 1 / stddev[order]
+    q, r, columns = linalg.qr(weights[:, None] * design[order], mode="economic", pivoting=True)
+    back = np.argsort(columns)
+    found = linalg.solve_triangular(r, q.T @ (weights[:, None] * observed[order]))
+    return linalg.solve_triangular(r, np.eye(len(r)))[back], found[back]
 
 
 def _whitened(design: Array, noise: Array, observed: Array) -> tuple[Array, Array, Array]:

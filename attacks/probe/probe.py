@@ -22,7 +22,13 @@ from netsim.errors import AttackError
 from netsim.transcript import Record
 
 AFFINE = 1e-7
-"""Relative: what an affine map may miss by rounding."""
+"""Relative: what an affine map may miss by rounding, of a value's own size."""
+ROUNDING = 1e-12
+"""And of the largest of all values."""
+DROWNED = 1e-13
+"""Noise below this share of the largest value is lost in rounding, which takes its place."""
+NEAR = 1e-2
+"""Relative: how far around the estimates the map must be affine."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,12 @@ class _Probe:
             return _nothing(self.recording.agent, self.shape)
         unseen = [k for k, seen in enumerate(base.seen) if not seen]
         design, mixing, moving = self._maps(base, queries, unseen)
-        self._check_affine(base, design, mixing, unseen)
-        return self._estimated(base, design, mixing, moving, unseen)
+        around = np.zeros((queries, *self.shape))
+        self._check_affine(base, design, mixing, unseen, around, 1.0)
+        found = self._estimated(base, design, mixing, moving, unseen)
+        self._check_affine(base, design, mixing, unseen, found.gradients, 0.0)
+        self._check_affine(base, design, mixing, unseen, (1 + NEAR) * found.gradients, NEAR)
+        return found
 
     def _pass(self, recording: Recording, gradients: Given, noises: Given) -> Prober:
         prober = Prober(_rewound(recording), self.slots, gradients, noises)
@@ -104,11 +114,18 @@ class _Probe:
             raise AttackError(f"what agent {self.recording.agent} sends is no affine function of its gradients")
         return change[:, :queries], change[:, queries:], moving
 
-    def _check_affine(self, base: Prober, design: Array, mixing: Array, unseen: list[int]) -> None:
-        """Random gradients must move every value as the map says, in every replica."""
+    def _check_affine(
+        self, base: Prober, design: Array, mixing: Array, unseen: list[int], around: Array, spread: float
+    ) -> None:
+        """Gradients drawn `around` some must move every value as the map says, in every replica.
+
+        `spread` is the deviation, in units of the largest gradient there, or of 1 around 0. What clips or projects is
+        affine where it does nothing: so the estimates themselves, and what is a little larger, are looked at too.
+        """
         rng = np.random.default_rng(0)
-        gradients = rng.standard_normal((design.shape[1], *self.shape))
-        noises = rng.standard_normal((len(unseen), *self.shape))
+        size = np.max(np.abs(around), axis=(0, 2), keepdims=True) if np.any(around) else 1.0
+        gradients = around + spread * size * rng.standard_normal((design.shape[1], *self.shape))
+        noises = spread * rng.standard_normal((len(unseen), *self.shape))
         place = {k: j for j, k in enumerate(unseen)}
         told = self._pass(self.recording, lambda t: gradients[min(t, len(gradients) - 1)], lambda k: noises[place[k]])
         if len(told.equations) != len(base.equations) or len(told.variances) != len(base.variances):
@@ -119,10 +136,11 @@ class _Probe:
                     f"how much noise agent {self.recording.agent} puts on its release {k} depends on its gradients: "
                     "a probe cannot invert it"
                 )
+        rounding = ROUNDING * max(1.0, *(float(np.max(np.abs(e.value))) for e in (*told.equations, *base.equations)))
         for e, before, c, b in zip(told.equations, base.equations, design, mixing, strict=True):
             moved = np.einsum("td,trd->rd", c, gradients) + np.einsum("td,trd->rd", b, noises)
-            scale = 1 + np.max(np.abs(e.value)) + np.max(np.abs(before.value)) + np.max(np.abs(moved))
-            if not np.max(np.abs(e.value - before.value - moved)) <= AFFINE * scale:
+            scale = np.max(np.abs(e.value)) + np.max(np.abs(before.value)) + np.max(np.abs(moved))
+            if not np.max(np.abs(e.value - before.value - moved)) <= AFFINE * scale + rounding:
                 self._check_repeats(base)
                 raise AttackError(
                     f"what agent {self.recording.agent} sends as {e.what!r} in its message {e.message} is no affine "
@@ -144,7 +162,9 @@ class _Probe:
         observed = np.array([e.observed - e.value for e in base.equations])
         noise = self._noise(base, mixing, unseen)
         shared = _same(design) and _same(noise) and _same(moving)
-        solutions = [self._solved(design, noise, observed, c) for c in ([slice(None)] if shared else self._columns)]
+        largest = max(float(np.max(np.abs(e.observed))) for e in base.equations) if base.equations else 0.0
+        columns = [slice(None)] if shared else self._columns
+        solutions = [self._solved(design, noise, observed, c, DROWNED * largest) for c in columns]
         queries = design.shape[1]
         gradients = np.concatenate([s.estimate.reshape(queries, self.shape[0], -1) for s in solutions], axis=-1)
         points = np.array(base.points) + np.einsum("tsd,srd->trd", moving, gradients)
@@ -177,10 +197,10 @@ class _Probe:
         stddev = np.array([np.broadcast_to(np.sqrt(_of_all(v)), dimension) for v in base.variances])
         return factors * stddev.reshape(1, -1, dimension)
 
-    def _solved(self, design: Array, noise: Array, observed: Array, c: slice) -> Solution:
+    def _solved(self, design: Array, noise: Array, observed: Array, c: slice, rounding: float) -> Solution:
         column = observed[..., c].reshape(len(observed), -1)
         first = 0 if c.start is None else c.start
-        return solve(design[..., first], noise[..., first], column)
+        return solve(design[..., first], noise[..., first], column, rounding)
 
 
 def _nothing(agent: int, shape: tuple[int, int]) -> Probed:

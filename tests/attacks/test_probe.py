@@ -11,10 +11,11 @@ from attacks.probe.linear import solve
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, PrivateGradientDescent, Walkman
+from netsim.algorithms import Algorithm, DiaDSP, Dmsp, PrivateGradientDescent, Walkman
 from netsim.arrays import Array
 from netsim.clipping import Clip
 from netsim.codecs import Float32
+from netsim.domains import Ball
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, UniformLaplace, UniformModulo
 from netsim.node import Node, choose
@@ -300,3 +301,38 @@ class TestTokens:
         assert estimates
         assert {e.agent for e in estimates} <= {0, 1, 2}
         assert score_gradients(estimates, run.truth).worst < 1e-10
+
+
+class TestWhereTheMapIsAffine:
+    """What clips or projects is affine as long as it does nothing: whether it does, the estimates show."""
+
+    @pytest.mark.parametrize("algorithm", [
+        PrivateGradientDescent(6, Constant(0.05), clip=Clip(0.05, "l2")),
+        Dmsp(6, Geometric(0.5, 0.9), Ball(0.01), Constant(0.0)),
+    ])  # fmt: skip
+    def test_a_clip_or_a_projection_that_acts_is_refused(self, algorithm):
+        """The clipped gradient, put back, would be sent as it was: only a little more would not."""
+        with pytest.raises(AttackError, match="no affine function"):
+            probed(ran(algorithm).views[0], 1)
+
+    @pytest.mark.parametrize("algorithm", [
+        PrivateGradientDescent(6, Constant(0.05), clip=Clip(5.0, "l2")),
+        Dmsp(6, Geometric(0.5, 0.9), Ball(100.0), Constant(0.0)),
+    ])  # fmt: skip
+    def test_one_that_does_not_act_is_inverted(self, algorithm):
+        run = ran(algorithm)
+        found = probed(run.views[0], 1)
+        assert found.identifiable.sum() >= 5
+        assert np.abs(errors(found, run)[found.identifiable]).max() < 1e-12
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("ratio", "rounds"), [(0.5, 45), (0.3, 60)])
+def test_noise_over_thirty_orders_of_magnitude_hides_no_more_than_its_size(ratio, rounds, seed):
+    """Every gradient but the last is identifiable, whatever the noise of the others, and the errors are as stated."""
+    run = ran(DiaDSP(rounds, 0.02, 1.0, 1.0, ratio), replicas=400, seed=seed)
+    found = probed(run.views[0], 1)
+    assert found.identifiable.tolist() == [True] * rounds + [False]
+    known = errors(found, run)[:-1] / found.stddev[:-1, None]
+    assert np.sqrt(np.mean(known**2, axis=(1, 2))).min() > 0.9
+    assert np.sqrt(np.mean(known**2, axis=(1, 2))).max() < 1.1
