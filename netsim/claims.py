@@ -11,12 +11,13 @@ class Adjacency:
     `gradient_change` bounds sup_x ‖∇f(x) − ∇f'(x)‖₂ over adjacent pairs f, f' of one agent; `relation` says in
     words what was changed ("one record of one agent replaced", "all data of one agent replaced"). `curvature_change`
     bounds sup_x of the sum of the positive eigenvalues of ∇²f(x) − ∇²f'(x), and of ∇²f'(x) − ∇²f(x): only objective
-    perturbation asks for it.
+    perturbation asks for it. `constant`: the difference of the gradients is the same at every x.
     """
 
     gradient_change: float
     relation: str
     curvature_change: float = math.inf
+    constant: bool = False
 
 
 @dataclass(frozen=True)

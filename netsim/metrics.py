@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from netsim.arrays import Array
+from netsim.errors import ProtocolError
 
 
 @dataclass
@@ -55,8 +56,13 @@ class Metrics:
         pq.write_table(pa.table(arrays), path, compression="zstd")
 
     def worst_by_round(self, agents: int) -> Array:
-        """The largest error over the agents per round, (rounds, replicas); for algorithms in rounds."""
+        """The largest error over the agents per round, (rounds, replicas); for algorithms in rounds.
+
+        You get a `ProtocolError` where nobody ever called `Node.estimate`.
+        """
         errors = self.relative_errors()
+        if not len(errors):
+            raise ProtocolError("no agent ever called `node.estimate`: there is no round to measure")
         rounds = min(self.agents.count(i) for i in range(agents))
         seen = [0] * agents
         worst = np.zeros((rounds, errors.shape[1]))

@@ -54,16 +54,22 @@ class Heard:
 
     def apart(self, name: str) -> Array:
         """Σ_j (v − v_j) over my neighbors, v being what I told: the graph Laplacian's row; fixed order."""
-        told = self._told.values[name]
+        told = self.told(name)
         return np.sum(_stacked([told - value for value in self.values(name)]), axis=1)
 
     def told(self, name: str) -> Array:
         """What I told under this name, as the others decode it; read-only."""
-        return self._told.values[name]
+        try:
+            return self._told.values[name]
+        except KeyError:
+            raise ProtocolError(
+                f"agent {self._node.id} asks for {name!r} of exchange {self._told.number}, in which it sent "
+                f"{sorted(self._told.values)}"
+            ) from None
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
-        return self._node.weights @ _stacked([self._told.values[name], *self.values(name)])
+        return self._node.weights @ _stacked([self.told(name), *self.values(name)])
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""

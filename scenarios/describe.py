@@ -14,6 +14,7 @@ import numpy as np
 from attacks.audit.audit import Audit
 from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
+from attacks.audit.intervals import Interval
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run
@@ -254,6 +255,7 @@ def audit(found: Audit) -> Results:
             "by_formula": all(e.by_formula for e in found.exact),
             "upper_bound_only": any(math.isfinite(e.granted_from) for e in found.exact),
         },
+        "average_loss": _interval(found.average_loss),
         "epsilon_audited": found.epsilon_audited,
         "white_box": _game(found.white_box),
         "black_box": None if found.black_box is None else _game(found.black_box),
@@ -268,6 +270,10 @@ def audit(found: Audit) -> Results:
             "noise_law_passed": [e.noise.passed for e in found.exact],
         },
     }
+
+
+def _interval(found: Interval | None) -> Results | None:
+    return None if found is None else {"lower": found.lower, "estimate": found.estimate, "upper": found.upper}
 
 
 def _last(growth: tuple[Level, ...]) -> float:

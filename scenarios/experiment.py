@@ -151,7 +151,7 @@ def _prior(dataset: Dataset, held: list[int]) -> Prior:
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
         relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
-        return Adjacency(scenario.audit.adjacency.change, relation)
+        return Adjacency(scenario.audit.adjacency.change, relation, 0.0, constant=True)
     largest = record_bound(scenario, dataset)
     bound, curvature = 2 * largest, largest**2 / 4  # a record's Hessian σ(1 − σ)aaᵀ has trace ‖a‖²/4 at most
     if scenario.audit is not None and scenario.audit.adjacency == "agent":

@@ -50,10 +50,23 @@ UNITS = {
 }
 ROOMS = {
     "scenarios.schema.data": {"header": ""},
+    "scenarios.schema.algorithms.base": {
+        "low": "the least value drawn",
+        "high": "where draws end, itself never drawn",
+    },
     "scenarios.schema.meddlers": {
         "probability": "of the packets, each on its own",
         "copies": "packets",
         **dict.fromkeys(("after", "start", "end"), "seconds"),
+    },
+    "scenarios.schema.algorithms.random_mixing": {
+        **dict.fromkeys(("low", "high", "resolution"), "the units of the iterates"),
+        "scale": "Laplace, per coordinate",
+        "stddev": "Gaussian, per coordinate",
+    },
+    "scenarios.schema.algorithms.decaying": {
+        **dict.fromkeys(("radius", "low", "high"), "the units of the iterates"),
+        **dict.fromkeys(("scale", "scale_w", "scale_e"), "Laplace, per coordinate"),
     },
 }
 """Fields whose unit is another one in this file of the schema."""

@@ -14,7 +14,7 @@ import numpy as np
 from attacks.audit.exact import ExactLoss, combine, granted_from
 from attacks.audit.explain import Explained, Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
-from attacks.audit.intervals import error_rate
+from attacks.audit.intervals import Interval, error_rate, normal_mean
 from attacks.audit.parallel import spread
 from attacks.audit.verdict import ROUNDING, Judgement, decide
 from attacks.gradients.baton import GradientEstimate
@@ -66,6 +66,17 @@ class Audit:
         return max(direction.epsilon.estimate for direction in self.exact)
 
     @property
+    def average_loss(self) -> Interval | None:
+        """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
+
+        The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
+        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
+        """
+        if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
+            return None
+        return normal_mean(np.abs(np.concatenate([e.losses for e in self.exact])), self.confidence)
+
+    @property
     def epsilon_audited(self) -> float:
         """The better game's lower bound."""
         return _best(self.white_box, self.black_box).epsilon_audited
@@ -98,7 +109,7 @@ class Audit:
 def audit(
     simulate: Simulate,
     pair: Pair,
-    claim: Claim,
+    claim: Claim | None,
     *,
     trials: int,
     chunk: int,
@@ -112,8 +123,14 @@ def audit(
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
-    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict.
+    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict; and without a
+    claim, which is what `Algorithm.claim` gives where nothing is claimed.
     """
+    if claim is None:
+        raise PrivacyError(
+            "nothing is claimed, so there is nothing to audit: hand in a claim of your own, "
+            "netsim.claims.Claim(epsilon, delta, source, adjacency, norm)"
+        )
     for name, value in (("trials", trials), ("chunk", chunk)):
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")

@@ -97,13 +97,14 @@ def combine(parts: list[Explained], delta: float, confidence: float, granted: fl
     """
     cut = granted_from(parts) if granted is None else granted
     everything = _Pool.of(parts, delta, confidence)
-    wire = _Pool.of([_before(part, cut) for part in parts], delta, confidence)
+    wire = _Pool.of([_on_wire(part, cut) for part in parts], delta, confidence)
     unreliable = min((p.unreliable_from for p in parts if p.unreliable_from is not None), default=None)
     epsilon, by_formula = everything.enclosed()
     lower = wire.enclosed()[0].lower
     closed = unreliable is None and all(part.complete and part.faint is None for part in parts)
     upper = max(epsilon.upper if closed else math.inf, lower)
     witnesses = [p.uncovered for p in parts if p.uncovered is not None and p.uncovered.message < cut]
+    witnesses += [p.inexplicable for p in parts if p.inexplicable is not None]
     return ExactLoss(
         epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
         by_formula=by_formula and math.isinf(cut) and closed,
@@ -266,6 +267,12 @@ class _Pool:
             for law, cost in zip(self.laws, self.cost, strict=True)
         )
         return math.inf if covers else max(0.0, float(np.max(self.losses)))
+
+
+def _on_wire(part: Explained, cut: float) -> Explained:
+    """What holds for who is granted nothing: what had been sent before the cut, and what no noise explains at all."""
+    kept = _before(part, cut)
+    return replace(kept, leaked=np.minimum(kept.leaked, part.bare))
 
 
 def _before(part: Explained, message: float) -> Explained:

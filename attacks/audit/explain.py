@@ -17,6 +17,7 @@ import numpy as np
 from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.noise import NoiseScores, noise_scores
 from attacks.audit.prices import cost, covered
+from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
     ULPS,
     Comparison,
@@ -89,7 +90,9 @@ class Explained:
     the wire verbatim, or that the other world makes at another point: an upper bound for one who sees the wire.
     `complete` is false where the
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
-    message k. `rounded`: the codec rounds what is released, `steps` are exact for that, and `cost` bounds them.
+    message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
+    the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
+    exact for that, and `cost` bounds them.
     """
 
     steps: Array
@@ -104,6 +107,8 @@ class Explained:
     complete: bool
     noise: NoiseScores
     unreliable_from: int | None
+    bare: Array
+    inexplicable: Uncovered | None
     rounded: bool = False
 
     @property
@@ -144,6 +149,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         leaks.departure(departure)
     if random_times and (message := _other_pace(told, foil)) is not None:
         leaks.undecided(message)
+    bare, inexplicable_ = _inexplicable(sample, agent, other, foil, leaks)
     return Explained(
         steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
         cost=np.array([cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
@@ -157,8 +163,27 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         complete=not foil.out_of_releases,
         noise=noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs]),
         unreliable_from=told.unreliable_from,
+        bare=bare,
+        inexplicable=inexplicable_,
         rounded=rounded is not None,
     )
+
+
+def _inexplicable(
+    sample: Sample, agent: int, other: Hypothesis, foil: Replayed, leaks: "_Leaks"
+) -> tuple[Array, Uncovered | None]:
+    """What no noise explains, of releases that are not on the wire; only where nothing is rounded on its way."""
+    nothing = np.full(sample.view.replicas, math.inf)
+    if not sample.view.public.codec.lossless or foil.out_of_releases:
+        return nothing, None
+
+    def again(releases: list[Array]) -> Replayed:
+        return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
+
+    found = inexplicable(foil, sample.releases, again)
+    if found is None:
+        return nothing, None
+    return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
 
 
 def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
@@ -261,6 +286,16 @@ class _Leaks:
             f"function of its private gradients (the two worlds differ by {c.difference:.1e})",
         )
         self._note(found, c.visible, c.differs)
+
+    def unexplained(self, found: Inexplicable) -> Uncovered:
+        """In words; for who sees the wire alone."""
+        to = "its neighbors" if found.receiver < 0 else f"agent {found.receiver}"
+        when = self._date(found.message)
+        sentence = (
+            f"agent {self.agent} sends {found.name!r} to {to} at its activation {when}, which, with what it sent "
+            "before, no noise can explain in the other world: there is less noise than there are numbers to hide"
+        )
+        return Uncovered(self.agent, found.message, when, found.name, sentence)
 
     def dithered(self, one: Comparison, two: Comparison) -> None:
         """The same by chance: another dither might have told the worlds apart."""

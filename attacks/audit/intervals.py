@@ -58,6 +58,15 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Side =
     return Interval(lower, successes / trials, upper, confidence)
 
 
+def normal_mean(values: Array, confidence: float) -> Interval:
+    """The mean of independent values of any size, in the normal approximation: for large samples only."""
+    mean = float(np.mean(values))
+    if not math.isfinite(mean):
+        return Interval(mean, mean, mean, confidence)
+    room = float(stats.norm.isf(error_rate(confidence) / 2) * np.std(values, ddof=1) / math.sqrt(values.size))
+    return Interval(mean - room, mean, mean + room, confidence)
+
+
 def log_wealth(gains: Array) -> float:
     """ln of a bettor's wealth, who began with 1: mean over stakes c of Π_i (1 + c·gain_i).
 

@@ -20,16 +20,20 @@ from attacks.gradients.exchanges import Exchanges
 from netsim.adversary import AdversaryView
 from netsim.algorithms import PrivateGradientDescent
 from netsim.errors import AttackError
+from netsim.regularizers import Zero
 
 
 def through_differences(view: AdversaryView) -> list[GradientEstimate]:
     """One estimate per agent and round for which nothing was missed.
 
-    You get an `AttackError` where the algorithm is no private gradient descent, or a codec changes what is sent.
+    You get an `AttackError` where the algorithm is no private gradient descent, r ≠ 0 (a prox that is no bijection),
+    or a codec changes what is sent.
     """
     algorithm = view.public.algorithm
     if not isinstance(algorithm, PrivateGradientDescent):
         raise AttackError(f"{type(algorithm).__name__} is not private gradient descent: this inversion is its own")
+    if not isinstance(view.public.regularizer, Zero):
+        raise AttackError("r ≠ 0: x tells the gradient only where the proximal map can be inverted; use r = 0")
     check_lossless(view)
     exchanges = Exchanges(view)
     told = exchanges.told

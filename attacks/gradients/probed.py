@@ -1,19 +1,23 @@
 """Every gradient that an agent's exchanges determine, by probing its own code (`attacks.probe`).
 
 At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent told, and
-what its neighbors told it, for algorithms that only exchange and wait for everybody; it ends where something was
-missed.
+what its neighbors told it, for algorithms that only exchange and wait for everybody; of Walkman's token, what it
+said when it came and when it left. It ends where something was missed.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate, check_lossless
+from attacks.gradients.baton import NOBODY, GradientEstimate, check_lossless, unbroken_visits
 from attacks.gradients.exchanges import Exchanges
 from attacks.probe import Probed, probe
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
+from netsim.algorithms import Walkman
 from netsim.errors import AttackError
-from netsim.transcript import EVERYBODY, Record
+from netsim.messages import Kind, Values
+from netsim.transcript import EVERYBODY, Event, Record
 
 
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:
@@ -43,20 +47,37 @@ def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
     """The record at the agent's door: as it was recorded, or put together from links; empty where it cannot be."""
     if agent in view.adversary.doors:
         return view.at_node(agent)
+    if isinstance(view.public.algorithm, Walkman):
+        return tuple(_walked(view, agent, view.public.algorithm.first))
     if not view.public.patience.endless or any(row.kind == "direct" for row in view.transcript):
         return ()
+    return tuple(_exchanged(view, agent))
+
+
+def _exchanged(view: AdversaryView, agent: int) -> Iterator[Record]:
     exchanges = Exchanges(view)
-    taken, rows = exchanges.taken(agent), list[Record]()
+    taken = exchanges.taken(agent)
     for number in range(len(taken) + 1):
         if (agent, number) not in exchanges.told:
-            break
-        told = exchanges.told[agent, number]
-        rows.append(Record(0.0, "node", "sent", agent, EVERYBODY, "exchange", number, -1, 0, 0, told))
+            return
+        yield _row("sent", agent, EVERYBODY, "exchange", number, exchanges.told[agent, number])
         if number not in taken:
-            break
+            return
         for j, values in zip(view.public.neighbors[agent], taken[number], strict=True):
-            rows.append(Record(0.0, "node", "received", j, agent, "exchange", number, -1, 0, 0, values))
-    return tuple(rows)
+            yield _row("received", j, agent, "exchange", number, values)
+
+
+def _walked(view: AdversaryView, agent: int, first: int) -> Iterator[Record]:
+    """Who gave the agent its token, and whom it gave it to, the algorithm does not ask."""
+    for visit in unbroken_visits(view, first, "u"):
+        if visit.agent == agent:
+            if visit.number > 0 or agent != first:
+                yield _row("received", NOBODY, agent, "direct", visit.number, visit.incoming)
+            yield _row("sent", agent, NOBODY, "direct", visit.number, visit.outgoing)
+
+
+def _row(event: Event, sender: int, receiver: int, kind: Kind, number: int, values: Values) -> Record:
+    return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, 0, values)
 
 
 def _identified(found: Probed) -> list[GradientEstimate]:

@@ -74,7 +74,7 @@ class _Probe:
         base = self._pass(self.recording, lambda _: zeros, lambda _: zeros)
         queries = len(base.points)
         if not queries:
-            raise AttackError(f"agent {self.recording.agent} was heard to ask for no gradient")
+            return _nothing(self.recording.agent, self.shape)
         unseen = [k for k, seen in enumerate(base.seen) if not seen]
         design, mixing, moving = self._maps(base, queries, unseen)
         self._check_affine(base, design, mixing, unseen)
@@ -111,15 +111,33 @@ class _Probe:
         noises = rng.standard_normal((len(unseen), *self.shape))
         place = {k: j for j, k in enumerate(unseen)}
         told = self._pass(self.recording, lambda t: gradients[min(t, len(gradients) - 1)], lambda k: noises[place[k]])
-        if len(told.equations) != len(base.equations):
+        if len(told.equations) != len(base.equations) or len(told.variances) != len(base.variances):
             raise AttackError(f"what agent {self.recording.agent} sends is no affine function of its gradients")
+        for k, (ours, before) in enumerate(zip(told.variances, base.variances, strict=True)):
+            if not np.allclose(ours, before, rtol=1e-9, atol=0.0):
+                raise AttackError(
+                    f"how much noise agent {self.recording.agent} puts on its release {k} depends on its gradients: "
+                    "a probe cannot invert it"
+                )
         for e, before, c, b in zip(told.equations, base.equations, design, mixing, strict=True):
             moved = np.einsum("td,trd->rd", c, gradients) + np.einsum("td,trd->rd", b, noises)
             scale = 1 + np.max(np.abs(e.value)) + np.max(np.abs(before.value)) + np.max(np.abs(moved))
             if not np.max(np.abs(e.value - before.value - moved)) <= AFFINE * scale:
+                self._check_repeats(base)
                 raise AttackError(
                     f"what agent {self.recording.agent} sends as {e.what!r} in its message {e.message} is no affine "
                     "function of its gradients: a probe cannot invert it"
+                )
+
+    def _check_repeats(self, base: Prober) -> None:
+        """What the code makes of the same answers must be the same twice."""
+        zeros = np.zeros(self.shape)
+        again = self._pass(self.recording, lambda _: zeros, lambda _: zeros)
+        for e, before in zip(again.equations, base.equations, strict=True):
+            if not np.array_equal(e.value, before.value, equal_nan=True):
+                raise AttackError(
+                    f"what agent {self.recording.agent} sends as {e.what!r} in its message {e.message} is not the "
+                    "same twice: something random did not come through its node"
                 )
 
     def _estimated(self, base: Prober, design: Array, mixing: Array, moving: Array, unseen: list[int]) -> Probed:
@@ -163,6 +181,13 @@ class _Probe:
         column = observed[..., c].reshape(len(observed), -1)
         first = 0 if c.start is None else c.start
         return solve(design[..., first], noise[..., first], column)
+
+
+def _nothing(agent: int, shape: tuple[int, int]) -> Probed:
+    """Of an agent that, as far as it was heard, has asked for no gradient."""
+    none = np.zeros((0, *shape))
+    covariance, identifiable = np.zeros((0, 0, shape[1])), np.zeros(0, dtype=bool)
+    return Probed(agent, none, none, covariance, identifiable, 0, float("inf"), False, 0.0)
 
 
 def _of_all(variance: Array) -> Array:

@@ -7,7 +7,11 @@ What the code then makes of a value that was observed is one equation for the gr
 - objective perturbation:      ∇f(x) + b = (v − x)/step at the observed x.
 
 A release that is not on the wire as it was released (it is compressed, or only sent on in a sum) goes on as
-value + noise with noise that is given too: one more unknown, of known law.
+value + noise with noise that is given too: one more unknown, of known law. Noise has its mean taken out, so that
+what is unknown of it has mean 0.
+
+The agent's private coins are not known and not needed: whom a message went to was observed, and the gradient of a
+batch is one unknown whichever records are in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +22,8 @@ import numpy as np
 from attacks.replay.places import Slot
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
 from netsim.arrays import Array
-from netsim.mechanisms import Mechanism
+from netsim.errors import AttackError
+from netsim.mechanisms import Mechanism, OffCenter, UniformModulo
 from netsim.messages import Values
 from netsim.regularizers import Zero
 from netsim.transcript import Record
@@ -42,10 +47,14 @@ class Equation(NamedTuple):
 
 
 class Prober(Recorded):
-    """One pass: `gradients(t)` answers the t-th private query, `noises(k)` is added to the k-th release if unseen."""
+    """One pass: `gradients(t)` answers the t-th private query, `noises(k)` is added to the k-th release if unseen.
+
+    You get an `AttackError` for shares modulo p: they are no sum of a value and noise.
+    """
 
     def __init__(self, recording: Recording, slots: dict[int, Slot], gradients: Given, noises: Given) -> None:
         super().__init__(recording)
+        self.blind_to_receivers = True
         self._slots, self._gradients, self._noises = slots, gradients, noises
         self.equations: list[Equation] = []
         self.points: list[Array] = []
@@ -76,7 +85,9 @@ class Prober(Recorded):
         if x is None:
             raise EndOfRecord
         gradient = self._answer(x)
-        self.equations.append(Equation(self.sent, "perturbed minimizer", gradient, (v - x) / step, release))
+        self.equations.append(
+            Equation(self.sent, "perturbed minimizer", gradient + _mean(mechanism), (v - x) / step, release)
+        )
         return x
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
@@ -85,8 +96,8 @@ class Prober(Recorded):
         release = self._released(mechanism)
         observed = self._observed(release)
         if observed is None:
-            return value + self._noises(release)
-        self.equations.append(Equation(self.sent, "release", value.copy(), observed, release))
+            return value + _mean(mechanism) + self._noises(release)
+        self.equations.append(Equation(self.sent, "release", value + _mean(mechanism), observed, release))
         return observed
 
     def _answer(self, x: Array) -> Array:
@@ -95,6 +106,11 @@ class Prober(Recorded):
         return gradient
 
     def _released(self, mechanism: Mechanism) -> int:
+        if isinstance(mechanism, UniformModulo):
+            raise AttackError(
+                f"agent {self.id} releases a share modulo {mechanism.modulus} (UniformModulo) before its message "
+                f"{self.sent}: it is no affine function of gradients and noise, and a probe cannot invert it"
+            )
         self.variances.append(np.asarray(mechanism.variance(), dtype=np.float64))
         return len(self.variances) - 1
 
@@ -116,3 +132,7 @@ class Prober(Recorded):
         for name, value in values.items():
             if id(value) not in self._given:
                 self.equations.append(Equation(self.sent, name, value.copy(), row.values[name], None))
+
+
+def _mean(mechanism: Mechanism) -> Array | float:
+    return mechanism.mean() if isinstance(mechanism, OffCenter) else 0.0

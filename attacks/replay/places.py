@@ -31,6 +31,7 @@ class _Tracer(Recorded):
 
     def __init__(self, recording: Recording) -> None:
         super().__init__(recording)
+        self.blind_to_receivers = True  # a tracer follows arrays, whoever gets them
         self.slots: dict[int, Slot] = {}
         self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
         self._index: dict[int, int] = {}

@@ -25,7 +25,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither, Encoder
 from netsim.errors import TranscriptError
-from netsim.mechanisms import Mechanism
+from netsim.mechanisms import Mechanism, Scale, UniformLaplace
 from netsim.messages import Values
 from netsim.regularizers import Regularizer, Zero
 from netsim.transcript import Record
@@ -84,6 +84,11 @@ def _clone(coins: np.random.Generator) -> np.random.Generator:
     twin = np.random.Generator(type(coins.bit_generator)())
     twin.bit_generator.state = coins.bit_generator.state
     return twin
+
+
+def _finest(mechanism: Mechanism) -> Scale:
+    """The variance of the finest part of its noise; of a mixture that is the Laplace noise, for its width is data."""
+    return 2 * mechanism.scale**2 if isinstance(mechanism, UniformLaplace) else mechanism.variance()
 
 
 class _Reader(Recorded):
@@ -162,7 +167,7 @@ class _Reader(Recorded):
 
     def _judge(self, mechanism: Mechanism, observed: Array) -> None:
         """A function of what was observed alone: the loss stays that of a transcript stopped at some time."""
-        stddev = np.broadcast_to(np.sqrt(mechanism.variance()), observed.shape)
+        stddev = np.broadcast_to(np.sqrt(_finest(mechanism)), observed.shape)
         drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
         if np.any(drowned & self._judged):
             self._judged = self._judged & ~drowned

@@ -99,6 +99,8 @@ class DecayingNoise(InRounds):
             failed.append(f"q = {self.ratio:.6g} is not above (αL + √(α²L² + 4αL))/2 = {least:.6g}")
         if not math.isfinite(adjacency.gradient_change):
             failed.append("the change of a gradient has no finite bound δ")
+        if not adjacency.constant:
+            failed.append("Assumption 4: adjacent gradients differ by more than a constant vector")
         return failed
 
 

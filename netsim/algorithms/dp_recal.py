@@ -66,7 +66,7 @@ class DPRecal(Walk):
 
     @property
     def summary(self) -> str:
-        return READINGS[self.reading] + ("" if self.noisy else " Here σ = 0: there is no noise.")
+        return READINGS[self.reading].removesuffix(".") + ("." if self.noisy else "; here σ = 0, there is no noise.")
 
     def noise(self, activation: int) -> Gaussian:
         """The noise of an agent's τ-th activation, τ = 1, 2, …"""

@@ -38,8 +38,9 @@ class PgExtra(OneRelease):
         x = dual = node.zeros()
         for k in range(self.rounds):
             heard = await node.exchange(x=node.privatize(x, self.noise(k)))  # 1
-            z = heard.mix("x") - self.step * await node.gradient(x) - dual  # 2
-            dual = dual + half_apart(heard, "x")  # 3
+            mixed = heard.mix("x")
+            z = mixed - self.step * await node.gradient(x) - dual  # 2
+            dual = dual + half_apart(heard.told("x"), mixed)  # 3
             x = node.regularizer.proximal(z, self.step)  # 4
             node.estimate(x)
 

@@ -8,7 +8,6 @@ from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
-from netsim.node import Heard
 from netsim.schedules import Constant, Schedule, scaled
 
 if TYPE_CHECKING:
@@ -20,9 +19,10 @@ def silent() -> Schedule:
     return Constant(0.0)
 
 
-def half_apart(heard: Heard, name: str) -> Array:
-    """((I − W)/2 v)_i, v being what was told: I − W̃ = W̃ − W, with W̃ = (I + W)/2. It sums to zero over the agents."""
-    return (heard.told(name) - heard.mix(name)) / 2
+def half_apart(told: Array, mixed: Array) -> Array:
+    """((I − W)/2 v)_i from what was told, v_i, and mixed, (W v)_i: I − W̃ = W̃ − W, with W̃ = (I + W)/2. It sums to zero
+    over the agents."""
+    return 0.5 * (told - mixed)
 
 
 def tracking_step(smoothness: float, topology: "Topology | None") -> float:
@@ -49,8 +49,10 @@ def check_below(field: str, value: float, bound: float, condition: str) -> None:
 
 
 def check_scale(field: str, scale: Schedule, rounds: int) -> None:
-    """Finite and not negative, in the first round and in the last one."""
-    for k in (0, rounds - 1):
+    """A schedule, finite and not negative in every round."""
+    if not callable(scale):
+        raise ScenarioError(field, scale, "not a schedule", "netsim.schedules.Constant, or any function of the round")
+    for k in range(rounds):
         if not 0 <= scale(k) < math.inf:
             raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
 

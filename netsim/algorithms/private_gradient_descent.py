@@ -1,8 +1,15 @@
 """Private gradient descent: x_i ← Σ_j w_ij x̃_j − η_k g_i, where x̃ = x + Lap(b_k) and g_i = clip(∇f_i(x_i), C).
 
+With an r ≠ 0 a proximal step follows, x ← prox_{η_k r}(·). It moves no coordinate more than it is moved itself, so
+that all that is said of differences holds.
+
 The sum runs over the neighbors and the agent itself, and its own term is the noisy x̃_i too: then everything in
 x_i^{k+1} but −η_k g_i is known to whoever sees the wire, and release k + 1 depends on the data through one
 clipped gradient only.
+
+With `state` "released" the agent keeps nothing but what it sent: g_i is taken at x̃_i, and the noisy x̃_i is the state,
+x̃_i⁺ = Σ_j w_ij x̃_j − η_k g_i + Lap(b_{k+1}). That is the reading of eq. 1.5 in which noise is added to the iterate;
+"exact" is the one in which it is added to the copy that is sent.
 
 Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5.
 
@@ -10,12 +17,14 @@ Claim (composition of the Laplace mechanism): ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k
 clipping in ℓ1, √d·C for clipping in ℓ2 and d·C for clipping in ℓ∞ (Laplace noise protects ℓ1 distances). The first
 release is the public starting point and costs nothing; the last gradient is never released. Holds for any change of
 one agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
-objectives: undefined.
+objectives: undefined, save for released states and gradients of all records. There both worlds ask for the gradient
+at the same public point, so it changes by at most B = `Adjacency.gradient_change` in ℓ2, and ε = Σ_{k=0}^{K−2} √d
+Bη_k/b_{k+1}.
 """
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.checks import whole
@@ -44,20 +53,25 @@ class PrivateGradientDescent(InRounds):
 
     `step` is η_k, `scale` b_k (Laplace, per coordinate), both indexed by the round k = 0, 1, … With a `batch`, g_i is
     the gradient of so many of the agent's records, drawn anew each round without replacement by its private coins.
+    `state`: what the agent goes on with, its exact x or the x̃ that it sent.
     """
 
     step: Schedule
     scale: Schedule = field(default_factory=lambda: Constant(0.0))
     clip: Clip | None = None
     batch: int | None = None
+    state: Literal["exact", "released"] = "exact"
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for k in range(self.rounds):
             told = node.privatize(x, Laplace(self.scale(k)))
             heard = await node.exchange(x=told)
-            gradient = await node.gradient(x, self._drawn(node))
-            x = heard.mix("x") - self.step(k) * (self.clip(gradient) if self.clip else gradient)
+            point = heard.told("x") if self.state == "released" else x
+            gradient = await node.gradient(point, self._drawn(node))
+            eta = self.step(k)
+            x = heard.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)
+            x = node.regularizer.proximal(x, eta)
             node.estimate(x)
 
     def _drawn(self, node: Node) -> list[int] | None:
@@ -72,8 +86,13 @@ class PrivateGradientDescent(InRounds):
 
     @property
     def summary(self) -> str:
-        drawn = "" if self.batch is None else f"Stochastic, {self.batch} records a batch. "
-        return f"{drawn}Gradient descent in rounds, {'Laplace' if self.noisy else 'no'} noise on what is sent."
+        name = (
+            "Gradient descent"
+            if self.batch is None
+            else f"Stochastic gradient descent ({self.batch} records a batch)"
+        )
+        where = "on what is sent" if self.state == "exact" else "in the state"
+        return f"{name} in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
 
     def scaled(self, factor: float) -> Self:
         return replace(self, scale=scaled(self.scale, factor))
@@ -98,12 +117,12 @@ class PrivateGradientDescent(InRounds):
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε: holds with δ = 0, so with any δ
         failed: list[str] = []
-        if self.clip is None:
+        change = self._change(adjacency, setting)
+        if not math.isfinite(change):
             failed.append("no clipping: the gradient has no bound that holds for every objective")
         failed += [f"b_{k} = 0: round {k} has no noise" for k in range(1, self.rounds) if self.scale(k) == 0][:1]
         epsilon = None
-        if self.clip is not None and not failed:
-            change = 2 * self.clip.l1_bound(setting.dimension)
+        if not failed:
             epsilon = math.fsum(change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
         return Claim(
             epsilon,
@@ -113,3 +132,11 @@ class PrivateGradientDescent(InRounds):
             "ℓ1",
             tuple(failed),
         )
+
+    def _change(self, adjacency: Adjacency, setting: Setting) -> float:
+        """How far a gradient that is used may differ in ℓ1 between adjacent objectives, given what was sent."""
+        if self.clip is not None:
+            return 2 * self.clip.l1_bound(setting.dimension)
+        if self.state == "released" and self.batch is None:
+            return math.sqrt(setting.dimension) * adjacency.gradient_change
+        return math.inf

@@ -17,7 +17,7 @@ from netsim.mechanisms.gaussian import Gaussian, gaussian_log_mass
 from netsim.mechanisms.laplace import Laplace, laplace_log_mass
 from netsim.mechanisms.mixture import UniformLaplace, average_loss, average_ratio, small_shift_ratio
 from netsim.mechanisms.modulo import UniformModulo, sum_modulo, unwrap, wrap
-from netsim.mechanisms.protocol import DiscreteMechanism, IntervalMechanism, Mechanism, Scale
+from netsim.mechanisms.protocol import DiscreteMechanism, IntervalMechanism, Mechanism, OffCenter, Scale
 
 __all__ = [
     "DiscreteGaussian",
@@ -27,6 +27,7 @@ __all__ = [
     "IntervalMechanism",
     "Laplace",
     "Mechanism",
+    "OffCenter",
     "Scale",
     "UniformLaplace",
     "UniformModulo",

@@ -9,7 +9,7 @@ from netsim.arrays import Array
 from netsim.mechanisms.gaussian import LOG_TWO_PI
 from netsim.mechanisms.grid import Steps, check_grid, released, rounded, summed_probability
 from netsim.mechanisms.protocol import Scale
-from netsim.mechanisms.scales import check_scale
+from netsim.mechanisms.scales import check_scale, none
 
 SMOOTH = 32.0
 """From so many steps per σ on, sums over the grid are integrals with two corrections, to 1e-8 relative within 8 σ."""
@@ -40,7 +40,7 @@ class DiscreteGaussian:
 
     @property
     def noiseless(self) -> bool:
-        return not np.any(self.stddev)
+        return none(self.stddev)
 
     def rounded(self, value: Array) -> Array:
         """The value on the grid: all that a release depends on."""

@@ -7,7 +7,7 @@ import numpy as np
 from netsim.arrays import Array
 from netsim.mechanisms.grid import Steps, check_grid, released, rounded, summed_probability
 from netsim.mechanisms.protocol import Scale
-from netsim.mechanisms.scales import check_scale
+from netsim.mechanisms.scales import check_scale, none
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class DiscreteLaplace:
 
     @property
     def noiseless(self) -> bool:
-        return not np.any(self.scale)
+        return none(self.scale)
 
     def rounded(self, value: Array) -> Array:
         """The value on the grid: all that a release depends on."""

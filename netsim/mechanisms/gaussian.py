@@ -7,7 +7,7 @@ from scipy import special
 
 from netsim.arrays import Array
 from netsim.mechanisms.protocol import Scale
-from netsim.mechanisms.scales import check_scale, summed, summed_mass
+from netsim.mechanisms.scales import check_scale, none, summed, summed_mass
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 THIN = 1e-2
@@ -28,7 +28,7 @@ class Gaussian:
 
     @property
     def noiseless(self) -> bool:
-        return not np.any(self.stddev)
+        return none(self.stddev)
 
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         return value + rng.standard_normal(size=value.shape) * self.stddev

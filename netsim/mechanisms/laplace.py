@@ -7,7 +7,7 @@ from scipy import stats
 
 from netsim.arrays import Array
 from netsim.mechanisms.protocol import Scale
-from netsim.mechanisms.scales import check_scale, summed, summed_mass
+from netsim.mechanisms.scales import check_scale, none, summed, summed_mass
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Laplace:
 
     @property
     def noiseless(self) -> bool:
-        return not np.any(self.scale)
+        return none(self.scale)
 
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         return value + rng.laplace(size=value.shape) * self.scale

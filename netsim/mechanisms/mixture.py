@@ -15,7 +15,7 @@ from scipy import integrate
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.mechanisms.protocol import Scale
-from netsim.mechanisms.scales import check_scale
+from netsim.mechanisms.scales import check_scale, none
 
 TAIL = 60.0
 """In scales; what lies beyond it has probability below 1e-26."""
@@ -43,7 +43,7 @@ class UniformLaplace:
     @property
     def noiseless(self) -> bool:
         """Whether the release is the value itself: scale 0, and a width that is the float 0."""
-        return not np.any(self.scale) and not isinstance(self.width, np.ndarray) and self.width == 0
+        return none(self.scale) and not isinstance(self.width, np.ndarray) and self.width == 0
 
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         mixed = value + rng.random(size=value.shape) * self.width
@@ -77,6 +77,10 @@ class UniformLaplace:
             noisy = np.where(p <= 0, share * np.exp(p), np.where(q <= 0, 1 - share * np.exp(q), within))
             plain = np.where(size > 0, np.clip(below / size, 0.0, 1.0), np.where(below >= 0, 1.0, 0.0))
         return np.where(silent, plain, noisy)
+
+    def mean(self) -> Scale:
+        """Of width·U: half the width."""
+        return self.width / 2
 
     def variance(self) -> Scale:
         return self.width**2 / 12 + 2 * self.scale**2

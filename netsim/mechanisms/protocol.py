@@ -48,6 +48,15 @@ class IntervalMechanism(Protocol):
 
 
 @runtime_checkable
+class OffCenter(Protocol):
+    """A mechanism whose noise does not have mean 0."""
+
+    def mean(self) -> Scale:
+        """Mean of one coordinate's release, less the value."""
+        ...
+
+
+@runtime_checkable
 class DiscreteMechanism(Protocol):
     """A mechanism whose releases have atoms; its `log_density` is a log-probability.
 

@@ -1,5 +1,6 @@
 """What mechanisms with a scale share: its check, and sums over coordinates of which some may have no noise."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,9 +11,19 @@ from netsim.mechanisms.protocol import Scale
 
 
 def check_scale(what: str, scale: Scale) -> None:
-    values = np.asarray(scale)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
+    """Finite and at least 0, or a `PrivacyError`. A number is compared as one: a mechanism is made in every round."""
+    if isinstance(scale, float | int):
+        sound = 0 <= scale < math.inf
+    else:
+        values = np.asarray(scale)
+        sound = bool(np.all(np.isfinite(values)) and not np.any(values < 0))
+    if not sound:
         raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0")
+
+
+def none(scale: Scale) -> bool:
+    """Whether no coordinate has any noise."""
+    return scale == 0 if isinstance(scale, float | int) else not np.any(scale)
 
 
 def summed(scale: Array, noise: Array, density: Callable[[Array, Array], Array]) -> Array:

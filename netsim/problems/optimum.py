@@ -16,8 +16,9 @@ TOLERANCE = 1e-12
 ROUNDS, ACCELERATED_STEPS = 200, 100
 FLAT = 1e-12
 """Added to a Hessian, relative to its trace, so that Newton does not wander along flat directions."""
-ROUNDING = 1e-14
+ROUNDING = 1e-13
 """By how much of itself a value may seem to rise though it does not."""
+SAMPLES = 33
 
 Map = Callable[[Array], Array]
 
@@ -88,7 +89,8 @@ def stationary_point(
     """Where descent from `start` leads, or the best found, for a function that need not be convex.
 
     Proximal gradient steps of length 1/smoothness, which never go up, in turn with Newton on the face where they
-    stand; Newton's point is taken only if it is not above, so that no saddle or maximum attracts.
+    stand; Newton's point is taken only if the way there goes down, so that no saddle or maximum attracts, nor a
+    far valley.
     """
     x = start
     for _ in range(ROUNDS):
@@ -102,8 +104,14 @@ def stationary_point(
             slope = regularizer.weight * signs
         ahead = _face_minimizer(gradient, hessian, x, signs, slope) if signs.any() else x
         if (signs * np.sign(ahead) >= 0).all() or not slope.any():
-            x = ahead if value(ahead)[0] <= value(x)[0] + ROUNDING * abs(value(x)[0]) else x
+            x = ahead if _downhill(value, x, ahead) else x
     return x
+
+
+def _downhill(value: Map, x: Array, ahead: Array) -> bool:
+    """Whether the value never rises on the straight way from x to `ahead`, as far as samples of it show."""
+    values = value(x + np.linspace(0.0, 1.0, SAMPLES)[:, None] * (ahead - x))
+    return bool((np.diff(values) <= ROUNDING * np.abs(values).max()).all())
 
 
 def attained(gradient: Map, hessian: Map, x: Array) -> bool:

@@ -11,7 +11,7 @@ from matplotlib.patches import Circle
 
 from scenarios.report.formats import items, number, numbers, show
 from scenarios.report.legend import Marks
-from scenarios.report.scale import Scale
+from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series
 from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
 
@@ -179,7 +179,7 @@ def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     known = [v for v in _positive(values, floor) if math.isfinite(v)] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 3.0) / 2 * 1.08
-    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    scale = Scale.around((low + high) / 2, half)
     plot.set_ylim(10**scale.low, 10**scale.high)
     ticks = scale.ticks()
     plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
@@ -208,8 +208,8 @@ def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
 
 
 def _positive(values: Sequence[float], floor: float = FLOOR) -> list[float]:
-    """For a logarithmic axis: what is below the floor is put on it, and ∞ is a hole."""
-    return [math.nan if math.isinf(v) else max(v, floor) if v == v else v for v in values]
+    """For a logarithmic axis: what is below the floor is put on it, and ∞, or nearly, is a hole."""
+    return [math.nan if abs(v) > 10**HIGHEST else max(v, floor) if v == v else v for v in values]
 
 
 def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[float]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
 from scenarios.report.formats import items, number, numbers, show
-from scenarios.report.scale import Scale
+from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series, looks
 from scenarios.report.svg import INK, canvas, inline
 
@@ -75,7 +75,7 @@ def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
 def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
     with canvas(WIDTH, HEIGHT) as (drawing, axes):
         plot: Any = axes
-        place = _places(plot, [curve for curve, _ in shown], bool(figure.get("points")))
+        place = _places(plot, figure, [curve for curve, _ in shown])
         shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else _as_it_is
         for curve, look in shown:
             (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
@@ -110,14 +110,16 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) ->
         plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
 
 
-def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
+def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
     """Where an x goes: at its number, or in a row with others where it is a word.
 
-    Few numbers have a tick each. A `logarithmic` axis is one only where it goes over more than a decade and a half.
+    Few numbers have a tick each. The axis of a field is logarithmic where the figure says so (`log_x`), or where it
+    goes over more than a decade and a half.
     """
     values = list(dict.fromkeys(x for curve in curves for x in curve["x"]))
     if all(isinstance(x, int | float) for x in values):
-        if logarithmic and min(values) > 0 and max(values) >= 30 * min(values):
+        wide = figure.get("log_x") or max(values) >= 30 * min(values)
+        if figure.get("points") and min(values) > 0 and wide:
             plot.set_xscale("log")
             plot.set_xticks([], minor=True)
         if len(values) <= 8:
@@ -131,7 +133,7 @@ def _places(plot: Any, curves: Sequence[Result], logarithmic: bool) -> Any:
 
 
 def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
-    """A logarithmic axis; what is below the floor is put on it, and ∞ is a hole."""
+    """A logarithmic axis; what is below the floor is put on it, and ∞, or nearly, is a hole."""
     values = [y for curve in curves for key in ("y", "low", "high") for y in numbers(curve.get(key))]
     values.append(number(figure.get("level")))
     floored = figure.get("level") is None  # an error of 0 is shown, a budget of 0 is not there yet
@@ -139,7 +141,7 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     known = [max(y, lowest) for y in values if math.isfinite(y) and y > 0] or [1.0]
     low, high = math.log10(min(known)), math.log10(max(known))
     half = max(high - low, 1.0) / 2 * 1.1
-    scale = Scale((low + high) / 2 - half, (low + high) / 2 + half, False, False)
+    scale = Scale.around((low + high) / 2, half)
     plot.set_yscale("log")
     plot.set_ylim(10**scale.low, 10**scale.high)
     ticks = scale.ticks()
@@ -147,7 +149,7 @@ def _log(plot: Any, figure: Result, curves: Sequence[Result]) -> Place:
     plot.set_yticks([], minor=True)
 
     def shift(y: float) -> float:
-        return math.nan if math.isinf(y) or (y <= 0 and not floored) else max(y, 10**scale.low)
+        return math.nan if abs(y) > 10**HIGHEST or (y <= 0 and not floored) else max(y, 10**scale.low)
 
     return shift
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from scenarios.report.formats import show, ten_to
 
+HIGHEST = 290.0
+"""The last decade that ends of an axis reach: with its margins it stays among the numbers there are."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -26,6 +29,12 @@ class Scale:
         middle, half = (low + high) / 2, max(high - low, 0.6) / 2
         pad = 2 * half * share
         return cls(middle - half - pad, middle + half + pad, 0.0 in given, math.inf in given)
+
+    @classmethod
+    def around(cls, middle: float, half: float) -> "Scale":
+        """A scale of errors, `half` decades to both sides of the middle, where there are such numbers."""
+        high = min(middle + half, HIGHEST)
+        return cls(min(middle - half, high - 1), high, False, False)
 
     @property
     def gap(self) -> float:

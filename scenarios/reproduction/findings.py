@@ -18,7 +18,7 @@ def reproduced(
     """`reproduction` and `figures` of what ran; a key only where the scenario asks for it."""
     found: dict[str, Any] = {}
     if scenario.reproduces is not None:
-        found["reproduction"] = judge(scenario.reproduces, runs, finished)
+        found["reproduction"] = judge(scenario.reproduces, runs, finished, fields)
     if scenario.figures:
         stated = scenario.reproduces.vacuous_above if scenario.reproduces is not None else None
         found["figures"] = figures(scenario.figures, runs, fields, stated or VACUOUS)

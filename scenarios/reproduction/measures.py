@@ -29,6 +29,11 @@ class Found:
     def known(self) -> bool:
         return self.low == self.high
 
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a number at most."""
+        return math.isfinite(self.high)
+
     def __str__(self) -> str:
         if self.known:
             return show(self.low)
@@ -135,7 +140,19 @@ def _at_end(measure: str, entry: Result) -> Found:
         return Found(_known(ends.get("lower"), entry, "exact ε"), _known(ends.get("upper"), entry, "exact ε"))
     if measure == "epsilon_audited":
         return Found.of(_known(audit.get("epsilon_audited"), entry, "audited ε"))
+    if measure == "loss_ratio":
+        return _loss_ratio(entry)
     return Found.of(_known(part(entry, "gradients").get("median"), entry, "inferred gradients"))
+
+
+def _loss_ratio(entry: Result) -> Found:
+    """γ: what transcripts lose on average, as a share of the worst case that is claimed."""
+    audit = part(entry, "audit")
+    claim, ends = number(audit.get("epsilon_claimed")), part(audit, "average_loss")
+    if not claim > 0:
+        raise NotMeasuredError(f"{entry.get('name')} has no claimed ε above 0 to compare its loss with")
+    low, high = (_known(ends.get(end), entry, "average loss") for end in ("lower", "upper"))
+    return Found(low / claim, high / claim)
 
 
 def _after(k: int, entry: Result, name: str) -> float:

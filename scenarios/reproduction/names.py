@@ -1,12 +1,14 @@
 """Names in checks and figures that nobody has, and measures that nobody takes: found before time 0."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from netsim.errors import ScenarioError
+from scenarios.reproduction.growth import FEWEST, groups
 from scenarios.reproduction.relations import Place, other_of
 from scenarios.schema import Scenario
-from scenarios.schema.checks import AtEnd, CheckSpec, OptimumIsZero, Quantity, Verdict
+from scenarios.schema.checks import AtEnd, CheckSpec, Growth, OptimumIsZero, Quantity, Verdict
 from scenarios.schema.reproduction import AXES, CURVES, FigureSpec, Number
 
 COSTS = tuple(name for name in get_args(Number) if name.endswith("_to"))
@@ -18,7 +20,11 @@ def check_names(scenario: Scenario, variants: Mapping[str, Scenario], fields: Se
     `fields` is what each of the variants sets."""
     if scenario.reproduces is not None:
         for index, check in enumerate(scenario.reproduces.checks):
-            _check(check, f"reproduces.checks[{index}]", variants)
+            where = f"reproduces.checks[{index}]"
+            if isinstance(check, Growth):
+                _growth(check, where, variants, fields)
+            else:
+                _check(check, where, variants)
     for index, figure in enumerate(scenario.figures):
         _figure(figure, f"figures[{index}]", variants, fields)
 
@@ -45,6 +51,30 @@ def _check(check: CheckSpec, where: str, variants: Mapping[str, Scenario]) -> No
             _other(check, other, variant, f"{where}.{relation}", variants)
 
 
+def _growth(
+    check: Growth, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, object]]
+) -> None:
+    """A power law needs three positive numbers; all of its variants need the algorithms."""
+    found = groups(dict(zip(variants, fields, strict=False)), check.over)
+    if not found:
+        allowed = (
+            ", ".join(dict.fromkeys(path for one in fields for path in one)) or "none: the scenario has no variants"
+        )
+        raise ScenarioError(f"{where}.over", check.over, "no field that a variant sets", allowed)
+    for group in found.values():
+        values = list(group.values())
+        if any(not 0 < value < math.inf for value in values) or len(set(values)) < FEWEST:
+            given = ", ".join(f"{value:g}" for value in values)
+            raise ScenarioError(f"{where}.over", given, "no power law goes through these", f">= {FEWEST} numbers > 0")
+    for variant in (name for group in found.values() for name in group):
+        _algorithm(check.of, f"{where}.of", variants[variant])
+        if (other := other_of(check, variant)) is not None:
+            relation = "below_of" if check.below_of is not None else "above_of"
+            _algorithm(other.of, f"{where}.{relation}", variants[variant])
+            if other.of == check.of:
+                raise ScenarioError(f"{where}.{relation}", other.of, "compared with itself", "another algorithm")
+
+
 def _other(check: Quantity, other: Place, variant: str, where: str, variants: Mapping[str, Scenario]) -> None:
     _variant(other.variant, where, variants)
     _algorithm(other.of, where, variants[other.variant])
@@ -54,7 +84,7 @@ def _other(check: Quantity, other: Place, variant: str, where: str, variants: Ma
 
 def _asked(check: CheckSpec, where: str, scenario: Scenario) -> None:
     """Whether the runs measure what a check is about."""
-    audited = isinstance(check, AtEnd) and check.measure in ("epsilon_exact", "epsilon_audited")
+    audited = isinstance(check, AtEnd) and check.measure != "gradient_error"
     if (audited or isinstance(check, Verdict)) and scenario.audit is None:
         raise ScenarioError(where, check.measure, "the scenario asks for no audit", "audit: {…}")
     if isinstance(check, AtEnd) and check.measure == "gradient_error" and not scenario.attacks.gradients:

@@ -19,6 +19,7 @@ from typing import Any
 
 from scenarios.report.formats import part, show
 from scenarios.reproduction import measures
+from scenarios.reproduction.growth import Fields, exponent, groups
 from scenarios.reproduction.relations import FAILS, HOLDS, OPEN, Place, compare, other_of, quantity, relation
 from scenarios.reproduction.series import NotMeasuredError, conditions, entry_of
 from scenarios.schema.checks import (
@@ -28,6 +29,7 @@ from scenarios.schema.checks import (
     ErrorAfter,
     Fact,
     Final,
+    Growth,
     OptimumIsZero,
     Quantity,
     Slope,
@@ -60,7 +62,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Answer:
-    """A check in one variant."""
+    """A check in one variant, or over several that differ in one field (their other fields are named)."""
 
     variant: str
     result: str
@@ -75,6 +77,7 @@ class Answer:
 class _Judge:
     spec: ReproducesSpec
     runs: dict[str, Ran]
+    fields: Fields
     expected: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
 
     # ── what is in the way ──────────────────────────────────────────────────────────────────────────
@@ -101,7 +104,7 @@ class _Judge:
     def sound(self, check: Quantity, place: Place) -> Result:
         """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
         entry = self.entry(place)
-        if isinstance(check, Final | ErrorAfter | CostTo | Slope):
+        if isinstance(check, Final | ErrorAfter | CostTo | Growth | Slope):
             self.not_degenerate(place.variant)
             if self.unexpected("diverged", place) and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")
@@ -118,6 +121,11 @@ class _Judge:
         return (what, place.variant, place.of) not in self.expected
 
     # ── checks ──────────────────────────────────────────────────────────────────────────────────────
+    def answers(self, check: CheckSpec) -> list[Answer]:
+        """One for each variant, or group of them, that the check is about."""
+        places = groups(self.fields, check.over) if isinstance(check, Growth) else self.variants(check)
+        return [self.answer(check, place) for place in places]
+
     def answer(self, check: CheckSpec, variant: str) -> Answer:
         try:
             match check:
@@ -133,15 +141,28 @@ class _Judge:
             return Answer(variant, BLOCKED, reason=str(why))
 
     def number(self, check: Quantity, variant: str) -> Answer:
-        found = measures.measured(check, self.sound(check, Place(variant, check.of)))
+        found = self.found(check, Place(variant, check.of))
         whose = other_of(check, variant)
-        other = None if whose is None else measures.measured(check, self.sound(check, whose))
+        other = None if whose is None else self.found(check, whose)
         result = compare(check, found, other)
         text = str(found) + ("" if other is None else f", against {other}")
         if result == OPEN:
             why = f"{quantity(check)} of {Place(variant, check.of)} is {text}: undecided"
             return Answer(variant, BLOCKED, text, why)
         return Answer(variant, result, text)
+
+    def found(self, check: Quantity, place: Place) -> measures.Found:
+        """What a check asks for of one algorithm."""
+        if not isinstance(check, Growth):
+            return measures.measured(check, self.sound(check, place))
+        variants = groups(self.fields, check.over)[place.variant]
+        what = check.quantity.removesuffix("_to")
+        entries = [self.sound(check, Place(variant, place.of)) for variant in variants]
+        costs = [measures.cost(entry, check.accuracy, what, check.curve) for entry in entries]
+        for variant, one in zip(variants, costs, strict=True):
+            if not one.bounded:
+                raise NotMeasuredError(f"{Place(variant, place.of)} ended above an error of {check.accuracy:g}")
+        return exponent(list(variants.values()), costs)
 
     def verdict(self, check: Verdict, variant: str) -> Answer:
         audit = part(self.entry(Place(variant, check.of)), "audit")
@@ -199,11 +220,14 @@ class _Judge:
         )
 
 
-def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool) -> dict[str, Any]:
-    """The outcome as plain data: `outcome`, a `sentence`, `reasons`, and every check with what was found."""
-    judge = _Judge(spec, {ran.variant: ran for ran in runs})
+def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fields | None = None) -> dict[str, Any]:
+    """The outcome as plain data: `outcome`, a `sentence`, `reasons`, and every check with what was found.
+
+    `fields` is what each variant sets: a growth is over one of them.
+    """
+    judge = _Judge(spec, {ran.variant: ran for ran in runs}, fields or {})
     judge.expect()
-    checks = [(check, [judge.answer(check, v) for v in judge.variants(check)]) for check in spec.checks]
+    checks = [(check, judge.answers(check)) for check in spec.checks]
     reasons = [*judge.vacuous(), *(a.reason for _, answers in checks for a in answers if a.result == BLOCKED)]
     failed = [(check, a) for check, answers in checks for a in answers if a.result == FAILS]
     outcome = DIFFERS if failed else CANNOT if reasons else SHAPE if spec.missing else AGREES

@@ -52,6 +52,7 @@ def _figure(
         "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
         "y": _words(spec, over_axis),
         "log": spec.log,
+        "log_x": spec.log_x,
         "points": not over_axis,
         "level": level if budgets else None,
         "curves": curves,

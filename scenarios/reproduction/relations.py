@@ -10,6 +10,7 @@ from scenarios.schema.checks import (
     CostTo,
     ErrorAfter,
     Final,
+    Growth,
     Other,
     Quantity,
     Slope,
@@ -21,6 +22,7 @@ NAMES = {
     "gradient_error": "median error of inferred gradients",
     "epsilon_exact": "exact ε",
     "epsilon_audited": "audited ε",
+    "loss_ratio": "mean |loss| over the claimed ε",
 }
 """Numbers at the end of a run, in words."""
 COSTS = {"plf": "PLF", "message_bytes": "bytes of messages", "time": "virtual seconds"}
@@ -86,9 +88,9 @@ def quantity(check: Quantity) -> str:
         case ErrorAfter():
             return f"{_curve(check.curve)} after {check.after:,}"
         case CostTo():
-            what = check.measure.removesuffix("_to")
-            whose = "an error" if check.curve == "relative_error" else f"a {_curve(check.curve)}"
-            return f"{COSTS.get(what, what)} to {whose} of {show(check.accuracy)}"
+            return _cost(check.measure, check.curve, check.accuracy)
+        case Growth():
+            return f"growth exponent over {check.over} of {_cost(check.quantity, check.curve, check.accuracy)}"
         case Slope():
             return f"slope of the {_curve(check.curve)} in decades"
         case ClaimedAfter():
@@ -97,6 +99,12 @@ def quantity(check: Quantity) -> str:
             return f"round from which the claimed ε is above {show(check.epsilon)}"
         case _:
             raise TypeError(f"no such measure: {check!r}")
+
+
+def _cost(measure: str, curve: str, accuracy: float) -> str:
+    what = measure.removesuffix("_to")
+    whose = "an error" if curve == "relative_error" else f"a {_curve(curve)}"
+    return f"{COSTS.get(what, what)} to {whose} of {show(accuracy)}"
 
 
 def _curve(name: str) -> str:

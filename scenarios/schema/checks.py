@@ -14,6 +14,10 @@ Falling = Literal[
 ]  # fmt: skip
 """What a run is measured by, and comes down."""
 Accuracy = Literal["training_accuracy", "held_out_accuracy"]
+Cost = Literal[
+    "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
+    "queries_to", "time_to",
+]  # fmt: skip
 VERDICTS = Literal["unprotected", "refuted", "undefined", "vacuous", "underpowered", "consistent"]
 
 
@@ -74,9 +78,10 @@ class Final(Quantity):
 
 
 class AtEnd(Quantity):
-    """The median error of inferred gradients; ε by the audit."""
+    """The median error of inferred gradients; ε by the audit; `loss_ratio`: the mean of |loss| over the audit's
+    transcripts, over the ε that is claimed."""
 
-    measure: Literal["gradient_error", "epsilon_exact", "epsilon_audited"]
+    measure: Literal["gradient_error", "epsilon_exact", "epsilon_audited", "loss_ratio"]
 
 
 class ErrorAfter(Quantity):
@@ -91,12 +96,32 @@ class CostTo(Quantity):
     """What it takes until the `curve` is at most `accuracy`, and stays so until the end of the run. PLF: the largest
     number of activations of one agent. A run that ends before gives a lower bound, its own length."""
 
-    measure: Literal[
-        "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
-        "queries_to", "time_to",
-    ]  # fmt: skip
+    measure: Cost
     accuracy: Positive
     curve: Falling = "relative_error"
+
+
+class Growth(Quantity):
+    """The exponent p of the power law over^p for what it takes (`quantity`) until the `curve` is at most `accuracy`.
+
+    It is fitted by least squares over the variants between which only the field `over` differs, three at least;
+    where these also set other fields, once for each setting of them, and every one must hold. The number compared is
+    the 95 % confidence interval of the fit: a check holds if both ends do, and fails if neither can. What it is
+    compared with by `below_of` or `above_of` is the same of another algorithm.
+    """
+
+    measure: Literal["growth"]
+    quantity: Cost
+    over: Words
+    accuracy: Positive
+    curve: Falling = "relative_error"
+
+    @model_validator(mode="after")
+    def _is_of_all_variants(self) -> "Growth":
+        others = [other for other in (self.below_of, self.above_of) if isinstance(other, Other)]
+        if self.variant is not None or any(other.variant is not None for other in others):
+            raise ValueError("a growth is over variants, not in one")
+        return self
 
 
 class Slope(Quantity):
@@ -152,6 +177,16 @@ class OptimumIsZero(Check):
 
 
 CheckSpec = Annotated[
-    Final | AtEnd | ErrorAfter | CostTo | Slope | ClaimedAfter | VacuousFrom | Verdict | Fact | OptimumIsZero,
+    Final
+    | AtEnd
+    | ErrorAfter
+    | CostTo
+    | Growth
+    | Slope
+    | ClaimedAfter
+    | VacuousFrom
+    | Verdict
+    | Fact
+    | OptimumIsZero,
     Field(discriminator="measure"),
 ]

@@ -14,8 +14,9 @@ AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", 
 
 
 Number = Literal[
-    "epsilon_claimed", "gradient_error", "epsilon_exact", "epsilon_audited", "vacuous_from", "slope", "rounds_to",
-    "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to", "queries_to", "time_to",
+    "epsilon_claimed", "gradient_error", "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope",
+    "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
+    "queries_to", "time_to",
 ]  # fmt: skip
 
 
@@ -34,7 +35,8 @@ class FigureSpec(Model):
     `time`): a curve for each algorithm and variant, of a measure or of `epsilon_claimed`. With `x` a field that the
     variants set (`topology.agents`): a marker for each variant, of a measure at the end of the run, of another
     number, or of what it takes to an `accuracy` (`plf_to` and its like). `x_label`: x in words. `log`: whether y is
-    drawn on a logarithmic axis. Without `algorithms` or `variants` all are drawn.
+    drawn on a logarithmic axis, `log_x`: x too, where it is a field whose values are positive numbers. Without
+    `algorithms` or `variants` all are drawn.
     """
 
     title: str = ""
@@ -43,6 +45,7 @@ class FigureSpec(Model):
     y: Falling | Accuracy | Number = "relative_error"
     accuracy: Positive | None = None
     log: bool = True
+    log_x: bool = False
     algorithms: list[Words] = []
     variants: list[Words] = []
 

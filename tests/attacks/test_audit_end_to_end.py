@@ -272,6 +272,8 @@ def test_the_ends_cover_when_differences_depend_on_the_noise(count):
         complete=True,
         noise=NOTHING,
         unreliable_from=None,
+        bare=np.full(count, math.inf),
+        inexplicable=None,
     )
     found = combine([part], delta, 0.95)
     assert not found.by_formula

@@ -1,6 +1,6 @@
 """The probe: an algorithm's own code inverts it. Laws, exact recovery, and a covariance that is the errors'."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,16 +11,17 @@ from attacks.probe.linear import solve
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.algorithms import Algorithm, PrivateGradientDescent, Walkman
 from netsim.arrays import Array
 from netsim.clipping import Clip
 from netsim.codecs import Float32
 from netsim.errors import AttackError
-from netsim.mechanisms import Gaussian
-from netsim.node import Node
+from netsim.mechanisms import Gaussian, UniformLaplace, UniformModulo
+from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
+from netsim.wiretaps import Around
 from tests.worlds import ROUGH, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
@@ -77,6 +78,56 @@ class Proximal(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class Shifted(Algorithm):
+    """Noise whose mean is half its width, on the wire or inside a sum; the width may be private."""
+
+    width: float = 3.0
+    hidden: bool = False
+    private_width: bool = False
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(4):
+            gradient = await node.gradient(x)
+            law = UniformLaplace(gradient if self.private_width else self.width, 0.1)
+            told = node.privatize(gradient, law)
+            heard = await node.exchange(x=0.1 * told if self.hidden else told)
+            x = heard.mix("x")
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class Shares(Algorithm):
+    """Sends a share modulo 97 and nothing else, in its second message."""
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        await node.exchange(x=gradient)
+        await node.exchange(share=node.privatize(np.rint(gradient), UniformModulo(97)))
+
+
+@dataclass(frozen=True)
+class Unseeded(Algorithm):
+    """Breaks a rule: its randomness is its own."""
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        await node.exchange(x=gradient + np.random.default_rng().standard_normal(gradient.shape))
+
+
+@dataclass(frozen=True)
+class Tossed(Algorithm):
+    """Private coins choose the batch and the neighbor who is told."""
+
+    async def run(self, node: Node) -> None:
+        for _ in range(6):
+            batch = sorted(int(k) for k in node.coins.choice(node.records, 2, replace=False))
+            gradient = await node.gradient(node.zeros(), batch)
+            node.send(choose(node.coins, node.neighbors), g=2 * gradient + 1)
+            node.estimate(gradient)
+
+
 class TestWithoutNoise:
     @pytest.mark.parametrize("links", [{}, {"links": ROUGH}])
     @pytest.mark.parametrize("adversary", [DOOR, Adversary()])
@@ -102,9 +153,16 @@ class TestWithoutNoise:
         assert found.identifiable.tolist() == [True] * 4 + [False]
         assert np.abs(errors(found, run)[:4]).max() < 1e-9
 
-    def test_an_active_l1_is_no_affine_map(self):
-        from dataclasses import replace
+    def test_private_coins_are_not_needed(self):
+        """Whom it told was seen, and of what batch the gradient is does not matter."""
+        run = ran(Tossed())
+        receivers = {row.receiver for row in run.views[0].at_node(1) if row.event == "sent"}
+        assert receivers == {0, 2}
+        found = probed(run.views[0], 1)
+        assert found.identifiable.all()
+        assert np.abs(errors(found, run)).max() < 1e-12
 
+    def test_an_active_l1_is_no_affine_map(self):
         problem = replace(synthetic_problem(), regularizer=L1(0.05))
         run = ran(Proximal(regularized=True), problem=problem)
         with pytest.raises(AttackError, match="no affine function"):
@@ -141,11 +199,36 @@ class TestWithNoise:
         run = ran(PrivateGradientDescent(4, Constant(0.5), Constant(0.2), Clip(50.0)))
         assert probed(run.views[0], 1).stddev[0, 0] == pytest.approx(2**0.5 * 0.2 / 0.5)
 
+    @pytest.mark.parametrize("hidden", [False, True])
+    def test_the_mean_of_noise_is_taken_out(self, hidden):
+        run = ran(Shifted(hidden=hidden), replicas=600)
+        found = probed(run.views[0], 1)
+        assert found.identifiable.all()
+        sigma = (3.0**2 / 12 + 2 * 0.1**2) ** 0.5
+        assert found.stddev == pytest.approx(sigma, rel=1e-9)
+        error = errors(found, run)
+        assert abs(np.mean(error)) < 5 * sigma / error.size**0.5  # uncorrected it would be 1.5
+        assert np.std(error) == pytest.approx(sigma, rel=0.02)
+
 
 class TestRefusals:
+    def test_shares_modulo_p_are_named(self):
+        with pytest.raises(AttackError, match=r"agent 1 releases a share modulo 97 \(UniformModulo\) .* message 1"):
+            probed(ran(Shares()).views[0], 1)
+
+    def test_noise_whose_amount_is_private(self):
+        with pytest.raises(
+            AttackError, match="how much noise agent 1 puts on its release 0 depends on its gradients"
+        ):
+            probed(ran(Shifted(private_width=True), replicas=1).views[0], 1)
+
     def test_what_is_not_affine_is_named(self):
         with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its message 1 is no affine"):
             probed(ran(Mixed(spoiled=True)).views[0], 1)
+
+    def test_randomness_that_did_not_come_through_the_node(self):
+        with pytest.raises(AttackError, match="agent 1 sends as 'x' in its message 0 is not the same twice"):
+            probed(ran(Unseeded()).views[0], 1)
 
     def test_a_lossy_codec(self):
         with pytest.raises(AttackError, match="changes what is sent"):
@@ -185,3 +268,35 @@ class TestLinear:
         assert found.rank == 3
         assert found.estimate[:2].sum() == pytest.approx(5.0)
         assert found.covariance[0, 0] == pytest.approx(4.0)
+
+
+def test_agents_that_were_half_heard_do_not_spoil_the_others():
+    """Taps around agent 1 hear what its neighbors tell, and of what they take only agent 1's part."""
+    run = ran(Mixed(), Adversary(links=Around((1,))))
+    estimates = infer(run.views[0])
+    assert [e.query for e in estimates if e.agent == 1] == list(range(6))
+    assert {(e.agent, e.query) for e in estimates if e.agent != 1} == {(0, 0), (2, 0)}  # told before they hear
+    assert score_gradients(estimates, run.truth).worst < 1e-10
+
+
+class TestTokens:
+    """Walkman's token is read where it comes and goes; nobody's coins are known."""
+
+    WALK = Walkman(penalty=4.0, activations=80)
+
+    @pytest.mark.parametrize("version", ["gradient", "prox"])
+    @pytest.mark.parametrize("adversary", [Adversary(), Adversary("doors", links=(), nodes=(0, 1, 2, 3, 4))])
+    def test_a_token_in_the_clear_tells_all_gradients_but_the_first_of_each_agent(self, version, adversary):
+        run = ran(replace(self.WALK, version=version), adversary, 1)
+        estimates = through_probe(run.views[0])
+        score = score_gradients(estimates, run.truth)
+        assert score.worst < 1e-10
+        assert score.estimated >= 75
+        assert max(score.hidden) <= 1
+
+    def test_a_tap_on_some_links_ends_where_a_token_was_missed(self):
+        run = ran(self.WALK, Adversary(links=((0, 1), (1, 2))), 1)
+        estimates = through_probe(run.views[0])
+        assert estimates
+        assert {e.agent for e in estimates} <= {0, 1, 2}
+        assert score_gradients(estimates, run.truth).worst < 1e-10

@@ -13,7 +13,7 @@ from netsim.spool.layout import SCHEMA
 from netsim.transcript import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/reproduced").glob("*.md"))]
 OPENS_NOTHING = ("make demo",)
 """Commands that set up an environment of their own: a clean checkout tries them, a test does not."""
 

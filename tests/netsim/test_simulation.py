@@ -240,7 +240,7 @@ def test_a_chunk_changes_the_noise_and_only_the_noise():
 
 
 def test_descent_without_noise_is_plain_decentralized_gradient_descent():
-    """x_i ← Σ_j w_ij x_j − η_k ∇f_i(x_i), written out for all agents at once."""
+    """x_i ← prox_{η_k r}(Σ_j w_ij x_j − η_k ∇f_i(x_i)), written out for all agents at once."""
     run = simulation(descent(0.0), adversaries=(Adversary(),)).run()
     objectives, W = problem().objectives, ring(6).weights
     x = np.zeros((6, 4))
@@ -248,7 +248,7 @@ def test_descent_without_noise_is_plain_decentralized_gradient_descent():
         asked = np.array([run.truth.queries[i][k].point[0] for i in range(6)])
         assert np.allclose(asked, x, rtol=1e-12, atol=1e-14)
         gradients = np.array([f.gradient(x[i : i + 1])[0] for i, f in enumerate(objectives)])
-        x = W @ x - 0.4 * 0.97**k * gradients
+        x = problem().regularizer.proximal(W @ x - 0.4 * 0.97**k * gradients, 0.4 * 0.97**k)
     assert releases(run) == [[]] * 6
 
 
@@ -276,6 +276,7 @@ def test_descent_with_scale_zero_is_descent_without_a_mechanism():
             for k in range(self.rounds):
                 heard = await node.exchange(x=x)
                 x = heard.mix("x") - self.step(k) * await node.gradient(x)
+                x = node.regularizer.proximal(x, self.step(k))
                 node.estimate(x)
 
     none = simulation(Plain(ROUNDS, Geometric(0.4, 0.97)), ROUGH, seed=4).run()

@@ -9,14 +9,17 @@ from scipy.optimize import minimize
 
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.problems import (
+    L1,
     LogisticLoss,
     NonconvexLogistic,
     Problem,
+    Zero,
     load,
     nonconvex_logistic,
     scale_for,
     weak_convexity,
 )
+from netsim.problems.optimum import stationary_point
 
 
 def make(
@@ -194,3 +197,18 @@ def test_descent_never_ends_above_where_it_began() -> None:
     assert optimum.value < float(problem.value(np.zeros((1, 4)))[0])
     assert optimum.residual <= 1e-12
     assert np.linalg.eigvalsh(loss.hessian(optimum.point))[0] > 0
+
+
+@pytest.mark.parametrize("regularizer", [Zero(), L1(1e-3)])
+def test_a_maximum_near_the_start_does_not_attract(regularizer) -> None:
+    """cos falls from near 0 to π, slowly at first; Newton's method alone would climb back to 0."""
+    found = stationary_point(
+        lambda x: np.cos(x[:, 0]) + regularizer.value(x),
+        lambda x: -np.sin(x),
+        lambda x: -np.cos(x),
+        100.0,
+        regularizer,
+        np.array([[0.1]]),
+    )
+    slope = 0.0 if isinstance(regularizer, Zero) else 1e-3
+    np.testing.assert_allclose(found, [[np.pi - np.arcsin(slope)]], atol=1e-11)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from netsim.errors import ScenarioError
+from netsim.errors import AbsentDataError, ScenarioError
 from scenarios.experiment import Experiment
 from scenarios.loader import library, load_scenario, parse
 from scenarios.schema import Scenario, json_schema
@@ -115,6 +115,8 @@ def test_the_good_file_is_good():
          "allowed: 'auto', a number, {kind: geometric, …}, {kind: polynomial, …} or {kind: uniform_draws, …}"),
         ("rounds: 5", "rounds: 5\n    step: -1", 18, "algorithms[2].step", -1, "out of range; allowed: >= 0"),
         ("rounds: 5", "rounds: 5\n    step: {kind: geo}", 18, "algorithms[2].step.kind", "geo", "geometric, poly"),
+        ("rounds: 5", "rounds: 5\n    step: {kind: uniform_draws, low: 0.2, high: 0.1}", 18,
+         "algorithms[2].step.high", 0.1, "> low = 0.2"),
         ("[[0, 1], [1, 2]]", "some", 10, "adversary.links", "some", "'all', a list, {kind: around, …}"),
         # agents and what they have
         ("{kind: ring, agents: 6}", "{kind: ring, agents: 361}", 5, "topology.agents", 361, "has 360; allowed: <="),
@@ -167,7 +169,10 @@ def test_shipped_scenarios_are_valid_and_described(name):
     assert scenario.name == name
     assert scenario.title
     assert scenario.description
-    Experiment.of(scenario)
+    try:
+        Experiment.of(scenario)
+    except AbsentDataError as error:
+        pytest.skip(f"data set not present: {error}")
 
 
 @pytest.mark.parametrize("text", [GOOD, *library().values()])

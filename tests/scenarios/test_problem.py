@@ -114,7 +114,10 @@ def test_without_a_split_nothing_has_changed() -> None:
 
 def test_a_smoothness_scales_data_range_and_adjacency_alike() -> None:
     plain, scaled = experiment("ridge: 0.5"), experiment("ridge: 0.5\nsmoothness: 2.5")
-    factor = scaled.dataset.value_range[1]
+    held = np.concatenate([f.features for f in scaled.problem.objectives])
+    factor = held.max()
+    assert factor != 1
+    assert scaled.dataset.value_range == (0.0, factor)
     assert scaled.problem.smoothness == pytest.approx(2.5, rel=1e-12)
     assert np.array_equal(scaled.dataset.features, plain.dataset.features * factor)
     assert scaled.adjacency.gradient_change == pytest.approx(plain.adjacency.gradient_change * factor, rel=1e-12)

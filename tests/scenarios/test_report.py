@@ -399,6 +399,18 @@ def test_not_a_number_and_zero_do_not_break_the_charts(read):
     assert "10⁻¹⁷" in page.text
 
 
+def test_an_error_as_large_as_numbers_get_is_drawn(read):
+    results = sample()
+    for algorithm in results["algorithms"]:
+        algorithm["convergence"]["median"][-2:] = [1e200, 1.7e308]
+    with np.errstate(over="raise"):
+        assert "convergence" in read(results).source
+    whole, cut = Scale.around(3.0, 2.0), Scale.around(150.0, 170.0)
+    assert whole.limits == (1.0, 5.0)
+    assert cut.low == -20.0
+    assert math.isfinite(10 ** (cut.high + 0.05 * (cut.high - cut.low)))
+
+
 def test_an_interrupted_run_says_what_is_missing(read):
     results = sample() | {"status": "interrupted"}
     results["algorithms"] = results["algorithms"][:2]

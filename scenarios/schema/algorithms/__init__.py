@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.schema.algorithms.admm import AdmmSpec
-from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, Target, schedule
+from scenarios.schema.algorithms.base import AlgorithmModel, Ground, PureTarget, ScheduleSpec, Target, schedule
+from scenarios.schema.algorithms.decaying import DmspSpec, Dpp2Spec
 from scenarios.schema.algorithms.descent import PrivateGradientDescentSpec
 from scenarios.schema.algorithms.mixing import (
     CpgtSpec,
@@ -16,11 +17,20 @@ from scenarios.schema.algorithms.mixing import (
     PgExtraSpec,
     PpdcSpec,
 )
+from scenarios.schema.algorithms.random_mixing import (
+    GroupedDescentSpec,
+    NeighborRangeSpec,
+    RandomPenaltyAdmmSpec,
+    SecretSharingSpec,
+)
 from scenarios.schema.algorithms.walks import DPRecalSpec, RecalSpec, Stddev
 
 Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec | CpgtSpec | PpdcSpec
+Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
+Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | AdmmSpec, Field(discriminator="kind")
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
@@ -30,15 +40,22 @@ __all__ = [
     "CpgtSpec",
     "DPRecalSpec",
     "DiaDSPSpec",
+    "DmspSpec",
+    "Dpp2Spec",
     "ExtraSpec",
     "GradientTrackingSpec",
     "Ground",
+    "GroupedDescentSpec",
+    "NeighborRangeSpec",
     "NidsSpec",
     "PgExtraSpec",
     "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
+    "RandomPenaltyAdmmSpec",
     "RecalSpec",
+    "ScheduleSpec",
+    "SecretSharingSpec",
     "Stddev",
     "Target",
     "schedule",

@@ -84,6 +84,11 @@ class PureTarget(Model):
     epsilon: Positive
 
 
+def shape_of(scale: ScheduleSpec, target: PureTarget | Target | None) -> Schedule:
+    """The scale as given; with a target the shape to be scaled, which is flat if none is given."""
+    return Constant(1.0) if target is not None and scale == 0 else schedule(scale)
+
+
 class ClipSpec(Model):
     """Gradients are clipped to this norm."""
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 from attacks.audit.explain import explain
 from attacks.audit.verdict import Verdict
+from attacks.replay import replay
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
 from netsim.mechanisms import (
@@ -101,6 +102,19 @@ class TestMixture:
             assert exact.epsilon.lower > 0.2
         if width == -4.0:
             assert max(exact.epsilon.estimate for exact in audit.exact) < 1.9, "the bound itself is not seen"
+
+    def test_a_width_that_is_data_needs_no_grant(self):
+        """The pass that looks for releases on the wire has no data: there the width is not a number."""
+        simulation, pair = quadratic_world(Releases((lambda g: UniformLaplace(3 * g, 0.5),) * 2))
+        sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
+        replayed = replay(sample.view, pair.agent, pair.hypotheses[0], sample.coins())
+        assert [release.sent_in for release in replayed.releases] == [0, 1]
+        assert replayed.identical
+
+    def test_laplace_noise_below_rounding_is_not_judged_however_wide_the_rest(self):
+        simulation, pair = quadratic_world(Releases((UniformLaplace(10.0, 1e-13),)))
+        sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
+        assert explain(sample, pair.agent, *pair.hypotheses).unreliable_from == 1
 
     def test_half_the_claim_is_refuted_by_what_was_seen(self):
         assert found(UniformLaplace(1.0, 0.25), epsilon=1.0, trials=2_000).judgement.verdict is Verdict.REFUTED

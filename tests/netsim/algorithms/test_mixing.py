@@ -19,6 +19,7 @@ from netsim.algorithms import (
     stable_step,
     tracking_step,
 )
+from netsim.codecs import FixedPoint, Float64
 from netsim.errors import PrivacyError, ScenarioError, TranscriptError
 from netsim.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
@@ -143,6 +144,30 @@ def test_without_noise_they_reach_the_optimum(name, kind, graph):
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
+def at_the_bound(name, here, graph, share):
+    """At this share of what the check allows; PPDC with ω at its own bound."""
+    smoothness = here.smoothness
+    if name == "nids":
+        return Nids(1500, share * 2 / smoothness)
+    if name == "ppdc":  # with ηω² = γ/2, λ_min(W̃) = 1 − ηγλ/2
+        largest = np.linalg.eigvalsh(np.diag(graph.degrees) - graph.adjacency.toarray())[-1]
+        step = share * 2 / (smoothness + 1.5 * largest)
+        return Ppdc(1500, step, 1.5, math.sqrt(1.5 / (2 * step)))
+    return {"extra": Extra, "pg_extra": PgExtra}[name](1500, share * stable_step(smoothness, graph))
+
+
+@pytest.mark.parametrize("graph", ["ring", "geometric"])
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "ppdc"])
+def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(name, graph):
+    here, graph = problem("lasso" if name in WITH_R else "ridge", 0.05 * (name in WITH_R)), GRAPHS[graph]
+    run = Simulation(here, graph, at_the_bound(name, here, graph, 0.99), record="nothing").run()
+    errors = run.metrics.worst_by_round(AGENTS)[:, 0]
+    assert errors[-1] < 1e-8
+    with pytest.raises(ScenarioError, match="outside the convergence condition") as caught:
+        Simulation(here, graph, at_the_bound(name, here, graph, 1.001))
+    assert caught.value.field == "algorithm.step"
+
+
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("kind", ["lasso", "logistic"])
 @pytest.mark.parametrize("name", WITH_R)
@@ -182,10 +207,12 @@ def test_noise_on_the_tracked_gradient_or_on_the_dual_moves_the_limit(name, fact
 # ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("codec", [Float64(), FixedPoint(8, 4.0)], ids=repr)
 @pytest.mark.parametrize("name", ["extra", "nids"])
-def test_duals_sum_to_zero_under_noise(name):
-    """Σ_i x_i⁺ = Σ_i (x̃_i − α∇f_i(x_i)) for EXTRA, and with the exact x_i for NIDS: no dual is left in the sum."""
-    run = simulate(problem(), "geometric", ALGORITHMS[name](40))
+def test_duals_sum_to_zero_under_noise_and_rounding(name, codec):
+    """Σ_i x_i⁺ = Σ_i (x̃_i − α∇f_i(x_i)) for EXTRA, and with the exact x_i for NIDS: no dual is left in the sum.
+    What was told is what the others decode, so a codec changes nothing."""
+    run = simulate(problem(), "geometric", ALGORITHMS[name](40), codec=codec)
     (x, g), told = points(run), sent(run, SENT[name][0])
     base = told if name == "extra" else x
     rounds = len(x) - 1
@@ -197,9 +224,13 @@ def test_duals_sum_to_zero_under_noise(name):
 
 @pytest.mark.parametrize("name", ["diging", "atc", "diadsp", "cpgt", "cpgt_top", "cpgt_bits"])
 def test_the_tracked_gradients_sum_to_the_gradients_and_all_noise(name):
-    """Σ y^a = Σ ∇f + Σ_{t≤k} Σ e^t, y^a being what the agent released."""
+    """Σ y^a = Σ ∇f + Σ_{t≤k} Σ e^t, y^a being what the agent released; CPGT's beyond the copy that all know."""
     run = simulate(problem(), "geometric", ALGORITHMS[name](40))
     released = np.array([list(releases[1::2]) for releases in run.truth.releases]).swapaxes(0, 1)
+    if name.startswith("cpgt"):
+        told = {(row.sender, row.number): row.values["y"] for row in run.views[0].transcript.on_links()}
+        messages = np.array([[told[i, k] for i in range(len(run.truth.releases))] for k in range(40)])
+        released[1:] += np.cumsum(messages, axis=0)[:-1]
     g, e = points(run)[1], noises(run)[1]
     shift = 1 if name == "atc" else 0  # ATC sends y after the next gradient
     expected = g[shift : shift + 40].sum(axis=1) + np.cumsum(e.sum(axis=1), axis=0)

@@ -1,21 +1,24 @@
 """Private gradient descent against an independent stacked oracle, its optimum, and its claim."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from attacks.replay import replay
 from netsim import topology
 from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import LeastSquares, Problem
+from netsim.problems import L1, LeastSquares, Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.oracles.dgd import dgd as oracle
-from tests.worlds import synthetic_problem, tapped_ring
+from tests.oracles.noisy_descent import laplace_descent
+from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
 
 ANY = Adjacency(math.inf, "any change of one agent's objective")
 
@@ -47,6 +50,61 @@ def test_iterates_are_the_oracles(norm):
     sent = {(row.sender, row.number): row.values["x"][0] for row in run.views[0].transcript.on_links()}
     ours = np.array([[sent[i, k] for i in range(problem.agents)] for k in range(50)])
     np.testing.assert_allclose(ours, expected["sent"], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_released_states_are_the_oracles(batch):
+    """The noise is part of the state: the agent mixes its own noisy x̃ and takes its gradient there."""
+    problem = synthetic_problem()
+    step, scale = Polynomial(0.5, 0.6), Geometric(0.2, 0.95)
+    algorithm = PrivateGradientDescent(50, step, scale, batch=batch, state="released")
+    run = tapped_ring(problem, algorithm, seed=9).run()
+    streams = [Streams(9).generator("agent", i, "noise", 0) for i in range(5)]
+    noise = np.array([[scale(k) * s.laplace(size=(1, 6))[0] for s in streams] for k in range(50)])
+    drawn = [coins(run, i) for i in range(5)]
+    batches = None if batch is None else [
+        [np.sort(drawn[i].choice(8, batch, replace=False)) for i in range(5)] for _ in range(50)
+    ]  # fmt: skip
+
+    def gradient_of(f):
+        if batch is None:
+            return lambda x: f.gradient(x[None])[0]
+        return lambda x, chosen: f.batch([int(c) for c in chosen]).gradient(x[None])[0]
+
+    expected = laplace_descent(
+        [gradient_of(f) for f in problem.objectives],
+        run.simulation.topology.weights,
+        [step(k) for k in range(49)],
+        noise[0],  # the public start, 0, with the noise of round 0
+        noise[1:],
+        None if batches is None else batches[:49],
+    )
+    sent = {(row.sender, row.number): row.values["x"][0] for row in run.views[0].transcript.on_links()}
+    ours = np.array([[sent[i, k] for i in range(5)] for k in range(50)])
+    np.testing.assert_allclose(ours, expected["x"], rtol=1e-12, atol=1e-12)
+
+
+def test_both_states_are_the_same_without_noise_and_replay_with_it():
+    problem = synthetic_problem()
+    plain = PrivateGradientDescent(20, Constant(0.4))
+    runs = [tapped_ring(problem, replace(plain, state=state)).run() for state in ("exact", "released")]
+    np.testing.assert_array_equal(*(run.metrics.relative_errors() for run in runs))
+    noisy = replace(plain, scale=Constant(0.1), state="released", batch=3)
+    run = tapped_ring(problem, noisy, links=ROUGH, replicas=3).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    assert found.identical
+    assert len(found.releases) == 20
+
+
+def test_released_states_need_no_clipping_for_their_claim():
+    """Both worlds ask at the same public point: ε = Σ_{k=0}^{K−2} √d Bη_k/b_{k+1} for a change of at most B in ℓ2."""
+    setting = setting_of(synthetic_problem(), None, 10)
+    algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), state="released")
+    expected = sum(math.sqrt(6) * 0.7 * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
+    record = Adjacency(0.7, "one record")
+    assert algorithm.claim(record, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
+    assert algorithm.claim(ANY, setting, 0.0).epsilon is None
+    assert replace(algorithm, batch=2).claim(record, setting, 0.0).epsilon is None  # B speaks of all records
 
 
 def test_decaying_steps_approach_the_optimum():
@@ -117,3 +175,19 @@ def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights
     Simulation(problem, topology, PrivateGradientDescent(5, Constant(0.99 * bound)))
     with pytest.raises(ScenarioError, match=r"outside the stability condition.*λ_min"):
         Simulation(problem, topology, PrivateGradientDescent(5, Constant(1.01 * bound)))
+
+
+def test_a_regularizer_is_a_proximal_step_after_each_gradient_step():
+    """By hand, all agents alike on a complete graph: x⁺ = prox_{ηr}(mean(x) − η∇f(x)); its fixed point is x* then."""
+    problem = synthetic_problem()
+    alike = Problem((problem.objectives[0],) * 4, L1(0.02))
+    algorithm = PrivateGradientDescent(400, Constant(0.5))
+    run = Simulation(alike, topology.complete(4), algorithm).run()
+    x = np.zeros((1, alike.dimension))
+    for _ in range(400):
+        x = alike.regularizer.proximal(x - 0.5 * alike.objectives[0].gradient(x), 0.5)
+    final = run.metrics.errors[-1]
+    optimum = alike.optimum().point
+    assert final == pytest.approx(np.linalg.norm(x - optimum) / np.linalg.norm(optimum), abs=1e-12)
+    assert final < 1e-8
+    assert (optimum == 0).any()

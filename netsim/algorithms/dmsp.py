@@ -1,0 +1,102 @@
+"""DMSP: distributed subgradients with decaying Laplace noise, the gradient taken at the mixed point.
+
+In round k = 0, 1, … with x⁰ the public point of X nearest to 0, every agent i
+
+    y  = x + w,  w ~ Lap(b p^k) per coordinate         1    y goes to the neighbors
+    z  = Σ_j w_ij y_j                                  2    its own noisy y among them
+    x⁺ = Proj_X(z − c q^k ∇f_i(z))                     3
+
+with 0 < q < p < 1 and X convex and bounded, the same at all agents and public.
+
+Source: Z. Huang, S. Mitra, N. Vaidya, Differentially private distributed optimization, ICDCN 2015.
+
+Claim: composition of the Laplace mechanism with the paper's sensitivity 2C₂√n c q^k of x^{k+1} in ℓ1 (n is the
+dimension, C₂ bounds ‖∇f_i‖₂ on X, so 2C₂ the change of a gradient: `Adjacency.gradient_change`). Given what was sent
+before, x^{k+1} depends on the private objective through one gradient at the known z, and Proj_X does not lengthen ℓ2
+distances. x^{k+1} is covered by the noise of round k + 1, and x⁰ is public:
+
+    ε = Σ_{k=0}^{K−2} 2C₂√n c q^k/(b p^{k+1})  →  2C₂√n c/(b(p − q))  for K → ∞.
+
+The paper prints a bound of the same order; its constant depends on which round's noise covers which gradient, and the
+one here is what these indices give. Holds for any change of one agent's objective whose gradients change by at most
+that much.
+
+What is true of it: steps that shrink geometrically move an agent by at most C₂ c/(1 − q) in all rounds together, so
+it stops short of the optimum even without noise. A step that sums to infinity gets there; the limit of ε is then
+infinite.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.claims import Adjacency, Claim
+from netsim.domains import Ball, Box
+from netsim.errors import ScenarioError
+from netsim.mechanisms import Laplace
+from netsim.node import Node
+from netsim.schedules import Constant, Geometric, Schedule, scaled
+
+
+@dataclass(frozen=True)
+class Dmsp(InRounds):
+    """DMSP: mix noisy states, then a projected gradient step at the mixed point.
+
+    `step` is c q^k, `scale` b p^k (Laplace, per coordinate), both by round and of any other shape too; `domain` is X.
+    """
+
+    step: Schedule
+    domain: Ball | Box
+    scale: Schedule = field(default_factory=lambda: Constant(0.0))
+
+    async def run(self, node: Node) -> None:
+        x = self.domain.project(node.zeros())
+        for k in range(self.rounds):
+            heard = await node.exchange(y=node.privatize(x, Laplace(self.scale(k))))  # 1
+            z = heard.mix("y")  # 2
+            x = self.domain.project(z - self.step(k) * await node.gradient(z))  # 3
+            node.estimate(x)
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.scale(k) > 0 for k in range(self.rounds))
+
+    @property
+    def summary(self) -> str:
+        noise = "Laplace" if self.noisy else "no"
+        return f"DMSP: projected gradient steps at the mixed point, {noise} noise on what is sent."
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, scale=scaled(self.scale, factor))
+
+    def check(self, setting: Setting) -> None:
+        """Steps in (0, 2/L), scales that are not negative."""
+        super().check(setting)
+        bound = 2 / max(setting.smoothness)
+        for k in range(self.rounds):
+            if not 0 < self.step(k) < bound:
+                raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
+        check_scale("scale", self.scale, self.rounds)
+        check_smooth(setting, "DMSP")
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        del delta  # pure ε
+        change = math.sqrt(setting.dimension) * adjacency.gradient_change
+        failed = [f"round {k} has no noise" for k in range(1, self.rounds) if self.scale(k) == 0][:1]
+        if not math.isfinite(change):
+            failed.append("the change of a gradient has no finite bound 2C₂")
+        epsilon = None
+        if not failed:
+            epsilon = math.fsum(change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
+        source = "composition of the Laplace mechanism with the sensitivity of Huang, Mitra, Vaidya 2015"
+        return Claim(epsilon, 0.0, source, adjacency, "ℓ1", tuple(failed))
+
+    def limit(self, adjacency: Adjacency, setting: Setting) -> float:
+        """What the claim tends to as rounds go on: 2C₂√n c/(b(p − q)); infinite unless q < p, or for other shapes."""
+        step, scale = self.step, self.scale
+        if not isinstance(step, Geometric) or not isinstance(scale, Geometric) or step.ratio >= scale.ratio:
+            return math.inf
+        change = math.sqrt(setting.dimension) * adjacency.gradient_change
+        return change * step.first / (scale.first * (scale.ratio - step.ratio))

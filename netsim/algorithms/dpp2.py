@@ -1,0 +1,165 @@
+"""DPP²: a primal-dual method of two exchanges a round whose dual variables are relayed through what is sent.
+
+In round k = 0, 1, … with d⁰ = q⁰ = 0 and a public x⁰ = 0, every agent i
+
+    y  = x + (1 − η_k) d + w                              1    y goes to the neighbors
+    z  = ∇f(x) + η_k q + ρ(Py)_i + e                      2    z goes to the neighbors
+    x⁺ = x + w − α(z − e) + β(Pz)_i                       3
+    d⁺ = η_k d + y                                        4
+    q⁺ = η_k q + ρ(Py)_i                                  5
+
+with w, e Laplace of the scales u_w r^k and u_e r^k per coordinate, and public η_k. An agent takes its own e out of z,
+not its neighbors'. P is symmetric, positive semidefinite, P·1 = 0: I − W here unless you say otherwise.
+
+Source: the DPP² paper; the form is read there, the choice of P is not. Laws: d^k = Σ_{t<k}(x^t + w^t), q^k = ρPd^k,
+Σ_i q_i = 0, and x does not depend on η. With G = αI − βP, x⁺ = x + w − G(∇f(x) + q⁺) + βPe, so G has to be positive:
+λ_max(P) < α/β. The paper's α = 0.1, β = 0.05 break that with the graph's Laplacian for P, whose λ_max is at least 2
+on every graph: on the paper's the iterates overflow.
+
+Claim (Theorem 3): ε = Σ_{k=1}^K √d(1/(αu_e) + 1/u_w) αδ/(r^k(1 − αM̄)) for agents whose gradients change by at most δ
+in ℓ2, M̄ = max_i L_i, αM̄ < 1. Rounds are k = 0 … K, so K is `rounds` − 1.
+
+What is true of it:
+
+- Exact for r < 1: noise that dies out leaves no error. How soon depends on the slowest mode of the plain method: at
+  r = 0.9, k = 500 the gap is 1e-12 on small problems, and can be 1e-1 on badly conditioned ones of the paper's size.
+- The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released; it grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for
+  scales, α and δ of order 1. For no r ≤ 1 is the budget of all rounds finite.
+- d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
+  from the y and z that are sent, up to noise that dies out.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.arrays import Array
+from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
+from netsim.mechanisms import Laplace
+from netsim.node import Heard, Node
+from netsim.schedules import Constant, Schedule, scaled
+from netsim.topology import Topology
+from netsim.topology.spectra import largest_laplacian_eigenvalue
+
+Matrix = Literal["mixing", "laplacian"]
+"""P: I − W, or the graph's Laplacian."""
+
+
+def largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
+    """λ_max(P)."""
+    if matrix == "laplacian":
+        return largest_laplacian_eigenvalue(topology.adjacency)
+    return 1 - topology.least_eigenvalue
+
+
+@dataclass(frozen=True)
+class Dpp2(InRounds):
+    """DPP²: two exchanges a round, dual variables hidden in what is sent, Laplace noise on both.
+
+    `step` is α, `beta` β ≥ 0, `rho` ρ > 0; `eta` the public η_k. `scale_w` and `scale_e` are the Laplace scales on y
+    and on z, per coordinate, by round; the paper's are `Geometric(u, r)`. `matrix` is P.
+    """
+
+    step: float
+    beta: float
+    rho: float
+    eta: Schedule = field(default_factory=lambda: Constant(1.0))
+    scale_w: Schedule = field(default_factory=lambda: Constant(0.0))
+    scale_e: Schedule = field(default_factory=lambda: Constant(0.0))
+    matrix: Matrix = "mixing"
+
+    async def run(self, node: Node) -> None:
+        x = d = q = node.zeros()
+        for k in range(self.rounds):
+            eta = self.eta(k)
+            hidden = (1 - eta) * d
+            heard = await node.exchange(y=node.privatize(x + hidden, Laplace(self.scale_w(k))))  # 1
+            y = heard.told("y")
+            dual = eta * q + self.rho * self._coupled(heard, "y")  # 5
+            z = await node.gradient(x) + dual  # 2, without e
+            heard = await node.exchange(z=node.privatize(z, Laplace(self.scale_e(k))))
+            x = y - hidden - self.step * z + self.beta * self._coupled(heard, "z")  # 3
+            d, q = eta * d + y, dual  # 4
+            node.estimate(x)
+
+    def _coupled(self, heard: Heard, name: str) -> Array:
+        """(Pv)_i of what was exchanged."""
+        return heard.apart(name) if self.matrix == "laplacian" else heard.told(name) - heard.mix(name)
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.scale_w(k) > 0 or self.scale_e(k) > 0 for k in range(self.rounds))
+
+    @property
+    def summary(self) -> str:
+        noise = "Laplace noise on both" if self.noisy else "no noise"
+        return f"DPP²: two exchanges a round, dual variables hidden in what is sent, {noise}."
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, scale_w=scaled(self.scale_w, factor), scale_e=scaled(self.scale_e, factor))
+
+    def check(self, setting: Setting) -> None:
+        """λ_max(P) < α/β, and steps at which noiseless rounds are stable on quadratics of any curvature up to L.
+
+        There, in an eigenvector of P with eigenvalue p, it needs αL < 2 and (α − βp)(2L + ρp) < 4.
+        """
+        super().check(setting)
+        for name, value in (("beta", self.beta), ("rho", self.rho)):
+            if not 0 <= value < math.inf:
+                raise ScenarioError(name, value, "not a coefficient", ">= 0 and finite")
+        check_smooth(setting, "DPP²")
+        check_scale("scale_w", self.scale_w, self.rounds)
+        check_scale("scale_e", self.scale_e, self.rounds)
+        for k in range(self.rounds):
+            if not math.isfinite(self.eta(k)):
+                raise ScenarioError("eta", self.eta(k), f"η_{k} is not finite", "finite numbers")
+        smoothness = max(setting.smoothness)
+        if not 0 < self.step < 2 / smoothness:
+            raise ScenarioError("step", self.step, "unstable", f"0 < α < 2/L = {2 / smoothness:.6g}")
+        if setting.topology is not None:
+            self._check_coupling(largest_eigenvalue(self.matrix, setting.topology), smoothness)
+
+    def _check_coupling(self, largest: float, smoothness: float) -> None:
+        if self.beta * largest >= self.step:
+            raise ScenarioError(
+                "beta", self.beta, f"αI − βP is not positive: λ_max(P) = {largest:.6g} for P = {self._matrix_name}",
+                f"0 <= β < α/λ_max(P) = {self.step / largest:.6g}",
+            )  # fmt: skip
+        bound = _largest_rho(self.step, self.beta, smoothness, largest)
+        if not 0 < self.rho < bound:
+            raise ScenarioError(
+                "rho", self.rho, "unstable: (α − βp)(2L + ρp) reaches 4 at some p up to λ_max(P)",
+                f"0 < ρ < {bound:.6g}",
+            )  # fmt: skip
+
+    @property
+    def _matrix_name(self) -> str:
+        return "the graph's Laplacian" if self.matrix == "laplacian" else "I − W"
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        del delta  # pure ε
+        change, contraction = adjacency.gradient_change, 1 - self.step * max(setting.smoothness)
+        failed: list[str] = []
+        if contraction <= 0:
+            failed.append(f"αM̄ = {1 - contraction:.6g}: the theorem needs αM̄ < 1")
+        for name, scale in (("w", self.scale_w), ("e", self.scale_e)):
+            failed += [f"{name}_{k} has scale 0" for k in range(1, self.rounds) if scale(k) == 0][:1]
+        if not math.isfinite(change):
+            failed.append("the change of a gradient has no finite bound δ")
+        epsilon = None
+        if not failed:
+            weight = math.sqrt(setting.dimension) * self.step * change / contraction
+            terms = (1 / (self.step * self.scale_e(k)) + 1 / self.scale_w(k) for k in range(1, self.rounds))
+            epsilon = weight * math.fsum(terms)
+        return Claim(epsilon, 0.0, "DPP², Theorem 3", adjacency, "ℓ2", tuple(failed))
+
+
+def _largest_rho(alpha: float, beta: float, smoothness: float, largest: float) -> float:
+    """The ρ below which (α − βp)(2L + ρp) < 4 for all p in (0, largest]."""
+    p = np.linspace(0, largest, 2001)[1:]
+    return float(np.min((4 / (alpha - beta * p) - 2 * smoothness) / p))

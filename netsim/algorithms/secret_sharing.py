@@ -1,0 +1,171 @@
+"""Gradient descent over additive secret shares: everybody learns the noisy mean, nobody a single state.
+
+On a complete graph with private links, modulo p, in round k = 0, 1, … every agent i
+
+    v_i = x_i + N(0, σ_k² I),  e_i = round(s·v_i) mod p                       1    s fixed-point steps in one
+    deals s_ij, uniform in {0, …, p − 1}, to every j ≠ i;  s_ii = e_i − Σ_{j≠i} s_ij  mod p      2    on private links
+    broadcasts S_i = Σ_j s_ji  mod p, the sum of the shares it holds          3
+    T = Σ_j S_j  mod p, in (−p/2, p/2);  mean = T/(s·n)                       4    the same float at every agent
+    x_i⁺ = mean − α_k ∇f_i(x_i), the gradient at its exact x_i                5
+
+from x⁰ = 0. Each e_i is cut off at ±(p − 1)/(2n), so T is Σ_i e_i exactly, whatever the states are. All residues are
+whole numbers below 2^53 held in float64, and every sum is reduced as it is taken: arithmetic is exact. Up to 1/(2s)
+per agent this is gradient descent with W = 11ᵀ/n and noise on what is sent, so constant steps stop short of the
+optimum.
+
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, on secret sharing and central DP.
+
+Claim (zCDP composition of the Gaussian mechanism on the sum): to an outsider who sees every S_j and no share, a round
+shows Σ_i v_i, whose noise has variance nσ_k²: √n times less loss than one agent's noise gives. x_i^k differs in ℓ2 by
+at most Δ_k, Δ_0 = 0, Δ_{k+1} = α_k(B + LΔ_k), between objectives whose gradients differ by at most B, one of them
+L-smooth:
+
+    ρ = Σ_{k=1}^{K−1} Δ_k²/(2nσ_k²),   ε = ρ + 2√(ρ ln 1/δ).
+
+It speaks of Σ_i v_i before rounding; rounding each v_i first changes the law of the sum by about 1/(sσ), which is
+small for the default s. It fails for whoever sees more than the broadcasts:
+
+- who hears all links in the clear adds up the shares of each agent: only that agent's own σ_k protects it;
+- an agent knows its own noise, and n' colluding agents know theirs: the noise of n − n' agents is left, of one if all
+others collude; - a tap at an agent's own door sees its shares: `attacks.replay`, granted v_i, prices σ_k alone.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.algorithms.random_aggregates import check_complete
+from netsim.arrays import Array
+from netsim.checks import whole
+from netsim.claims import Adjacency, Claim
+from netsim.codecs import FLOAT64, Codec
+from netsim.errors import ScenarioError
+from netsim.mechanisms import Gaussian, UniformModulo
+from netsim.node import Node
+from netsim.schedules import Constant, Schedule, scaled
+
+PRIME = 2**53 - 111
+"""The largest prime below 2^53."""
+
+
+@dataclass(frozen=True)
+class SecretSharing(InRounds):
+    """Gradient descent in which each agent learns only the sum of all states, from additive shares modulo p.
+
+    `step` is α_k, `stddev` σ_k per coordinate, `resolution` the length 1/s of a fixed-point step, `modulus` p < 2^53.
+    """
+
+    step: Schedule
+    stddev: Schedule = field(default_factory=lambda: Constant(0.0))
+    resolution: float = 2.0**-20
+    modulus: int = PRIME
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for k in range(self.rounds):
+            told = node.privatize(x, Gaussian(self.stddev(k)))  # 1
+            held = await self._dealt(node, k, self._encoded(told, node.agents))  # 2
+            heard = await node.exchange(sum=held)  # 3
+            total = heard.told("sum")
+            for other in heard.values("sum"):
+                total = plus(total, other, self.modulus)
+            mean = signed(total, self.modulus) / (node.agents / self.resolution)  # 4
+            x = mean - self.step(k) * await node.gradient(x)  # 5
+            node.estimate(x)
+
+    async def _dealt(self, node: Node, k: int, secret: Array) -> Array:
+        """Deal shares of the secret, collect the others' and add up; what I hold, mod p."""
+        own, nothing, mask = secret, node.zeros(), UniformModulo(self.modulus)
+        for j in node.neighbors:
+            share = node.privatize(nothing, mask)
+            node.send(j, share=share)
+            own = minus(own, share, self.modulus)
+        held, got = own, set[int]()
+        while len(got) < len(node.neighbors):
+            message = await node.receive()
+            of_round = message.number // len(node.neighbors) == k  # a copy of an older share is not one of this round
+            if of_round and message.sender not in got:
+                got.add(message.sender)
+                held = plus(held, message.values["share"], self.modulus)
+        return held
+
+    def _encoded(self, value: Array, agents: int) -> Array:
+        """Fixed-point steps, cut off where n of them could wrap, mod p."""
+        most = self.largest(agents)
+        return np.remainder(np.clip(np.rint(value / self.resolution), -most, most), float(self.modulus))
+
+    def largest(self, agents: int) -> int:
+        """The most fixed-point steps that a state may have, so that no sum of n wraps."""
+        return (self.modulus - 1) // (2 * agents)
+
+    @property
+    def codec(self) -> Codec:
+        """Residues arrive exactly or not at all."""
+        return FLOAT64
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.stddev(k) > 0 for k in range(self.rounds))
+
+    @property
+    def summary(self) -> str:
+        noise = "Gaussian" if self.noisy else "no"
+        return f"Gradient descent over additive secret shares, {noise} noise in what is shared."
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, stddev=scaled(self.stddev, factor))
+
+    def check(self, setting: Setting) -> None:
+        """Steps below 1/L, a complete graph, room for n states below p/2."""
+        super().check(setting)
+        whole(self.modulus, "modulus", 2 * setting.agents + 1, 2**53)
+        if not 0 < self.resolution < math.inf:
+            raise ScenarioError("resolution", self.resolution, "no length", "> 0 and finite")
+        bound = 1 / max(setting.smoothness)
+        for k in range(self.rounds):
+            if not 0 < self.step(k) < bound:
+                raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 1/L = {bound:.6g}")
+        check_scale("stddev", self.stddev, self.rounds)
+        check_smooth(setting, "secret sharing")
+        check_complete(setting, "every agent deals a share to every other")
+
+    def sensitivities(self, change: float, smoothness: float) -> list[float]:
+        """Δ_k, k = 0 … K − 1: how far x_i^k may be apart in ℓ2."""
+        apart = [0.0]
+        for k in range(self.rounds - 1):
+            apart.append(self.step(k) * (change + smoothness * apart[-1]))
+        return apart
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        failed = [f"σ_{k} = 0: round {k} has no noise" for k in range(1, self.rounds) if self.stddev(k) == 0][:1]
+        if not 0 < delta < 1:
+            failed.append(f"δ = {delta:g} is not in (0, 1)")
+        if not math.isfinite(adjacency.gradient_change):
+            failed.append("the change of a gradient has no finite bound B")
+        epsilon = None
+        if not failed:
+            apart = self.sensitivities(adjacency.gradient_change, max(setting.smoothness))
+            terms = ((apart[k] / self.stddev(k)) ** 2 for k in range(1, self.rounds))
+            rho = math.fsum(terms) / (2 * setting.agents)
+            epsilon = rho + 2 * math.sqrt(rho * math.log(1 / delta))
+        source = "zCDP composition of the Gaussian mechanism on the sum, to an outsider"
+        return Claim(epsilon, delta, source, adjacency, "ℓ2", tuple(failed))
+
+
+def plus(a: Array, b: Array, modulus: int) -> Array:
+    """a + b mod p of residues, exactly: a + b may exceed 2^53, a − (p − b) does not."""
+    return np.remainder(a - (modulus - b), float(modulus))
+
+
+def minus(a: Array, b: Array, modulus: int) -> Array:
+    """a − b mod p of residues, exactly."""
+    return np.remainder(a - b, float(modulus))
+
+
+def signed(residue: Array, modulus: int) -> Array:
+    """The number in (−p/2, p/2] of this residue."""
+    return np.where(2 * residue > modulus, residue - modulus, residue)

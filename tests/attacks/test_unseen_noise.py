@@ -1,0 +1,73 @@
+"""Noise that is not on the wire by itself: enough of it is not held against an algorithm, too little is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from attacks.audit.verdict import Verdict
+from netsim.algorithms import Algorithm
+from netsim.arrays import Array
+from netsim.mechanisms import Gaussian
+from netsim.node import Node
+from tests.attacks.auditing import claim_of, judged, quadratic_world
+
+
+@dataclass(frozen=True)
+class Summed(Algorithm):
+    """Sends x plus `parts` hidden noises; sends it `copies` times, as a multiple each, with the same noise."""
+
+    parts: int = 1
+    copies: int = 1
+    rounds: int = 3
+
+    async def run(self, node: Node) -> None:
+        x: Array = node.zeros()
+        for k in range(self.rounds):
+            hidden = [node.privatize(node.zeros(), Gaussian(0.7)) for _ in range(self.parts)]
+            told = x + sum(hidden[1:], start=hidden[0])
+            heard = await node.exchange(x=told)
+            for c in range(self.copies - 1):
+                await node.exchange(x=(c + 2) * told + (c if k else 0) * x)
+            x = heard.mix("x") - 0.2 * await node.gradient(x)
+            node.estimate(x)
+
+
+@pytest.mark.parametrize("algorithm", [Summed(), Summed(parts=3), Summed(copies=2)])
+def test_what_some_noise_explains_is_not_uncovered(algorithm):
+    """Multiples of one noisy value tell no more than it does."""
+    simulation, pair = quadratic_world(algorithm)
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    assert found.judgement.verdict is Verdict.UNDERPOWERED
+    assert found.uncovered is None
+    assert "not on the wire as they were released" in found.judgement.reason
+
+
+def test_two_combinations_of_one_value_and_one_noise_tell_it():
+    """x + n, and 3(x + n) + x: the first message after the start that no noise explains is the second copy's."""
+    simulation, pair = quadratic_world(Summed(copies=3))
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    assert found.judgement.verdict is Verdict.UNPROTECTED
+    assert found.uncovered is not None
+    assert (found.uncovered.message, found.uncovered.activation, found.uncovered.name) == (5, 2, "x")
+    assert "no noise can explain" in str(found.uncovered)
+
+
+def test_the_share_of_noisy_numbers_is_what_counts():
+    """Two of four coordinates share one number of noise with nobody: those two are told."""
+
+    @dataclass(frozen=True)
+    class Half(Algorithm):
+        scale: float = 0.7
+
+        async def run(self, node: Node) -> None:
+            x = node.zeros()
+            for _ in range(3):
+                noise = node.privatize(node.zeros(), Gaussian(self.scale))
+                x = (await node.exchange(x=x + noise * np.array([1.0, 1.0, 0.0, 0.0]))).mix("x")
+                x = x - 0.2 * await node.gradient(x)
+                node.estimate(x)
+
+    simulation, pair = quadratic_world(Half())
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    assert found.judgement.verdict is Verdict.UNPROTECTED

@@ -1,0 +1,167 @@
+"""DMSP against an independent stacked oracle, its optimum, its conditions and its claim."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.replay import replay
+from netsim import topology
+from netsim.algorithms import Dmsp
+from netsim.claims import Adjacency
+from netsim.domains import Ball, Box
+from netsim.errors import ScenarioError
+from netsim.links import LinkLaw
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation, setting_of
+from tests.oracles import noisy_descent as oracles
+from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
+
+SIX = synthetic_problem(agents=6, dimension=4)
+GRAPHS = [topology.ring(6), topology.random_geometric(6, 0.6, seed=2)]
+ANY = Adjacency(0.8, "any objective with gradients up to 0.4")
+
+
+def tapped(algorithm, graph=GRAPHS[0], problem=SIX, **options):
+    return replace(tapped_ring(problem, algorithm), topology=graph, **options).run()
+
+
+def sent(run, replica=0):
+    rows = {(r.number, r.sender): r.values["y"][replica] for r in run.views[0].transcript.on_links()}
+    rounds, n = run.simulation.algorithm.rounds, run.simulation.problem.agents
+    return np.array([[rows[k, i] for i in range(n)] for k in range(rounds)])
+
+
+@pytest.mark.parametrize("domain", [Ball(0.3), Box(-0.2, 0.15), Ball(1e3)], ids=["ball", "box", "large"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=["ring", "geometric"])
+@pytest.mark.parametrize("b", [0.0, 0.1])
+def test_iterates_are_the_oracles(graph, domain, b):
+    algorithm = Dmsp(50, Geometric(0.9, 0.93), domain, Geometric(b, 0.97))
+    run = tapped(algorithm, graph, seed=8)
+    noise = np.empty((50, 6, 4))
+    for i in range(6):
+        stream = Streams(8).generator("agent", i, "noise", 0)
+        noise[:, i] = [stream.laplace(size=(1, 4))[0] * b * 0.97**k for k in range(50)]
+    project = oracles.ball(domain.radius) if isinstance(domain, Ball) else oracles.box(domain.low, domain.high)
+    expected = oracles.dmsp(
+        [lambda x, f=f: f.gradient(x[None])[0] for f in SIX.objectives],
+        *(graph.weights, 0.9, 0.93, project, np.zeros((6, 4)), 50),
+        noise=noise,
+    )
+    np.testing.assert_allclose(sent(run), expected["sent"], rtol=0, atol=1e-12)
+    farther = 1.001 * expected["x"].reshape(-1, 4)
+    assert (domain.project(farther) != farther).any() == (domain != Ball(1e3))  # some iterate lies on the boundary
+
+
+def test_steps_that_sum_to_infinity_approach_the_optimum_and_geometric_ones_stop_short():
+    domain = Ball(10.0)
+
+    def final(step, rounds):
+        run = Simulation(SIX, GRAPHS[1], Dmsp(rounds, step, domain), record="nothing").run()
+        return run.metrics.worst_by_round(6)[[rounds // 10, -1], 0]
+
+    early, late = final(Polynomial(1.5, 0.9), 2000)
+    assert late < 0.01
+    assert late < early / 3
+    early, late = final(Geometric(0.5, 0.8), 300)
+    assert late == pytest.approx(early, rel=0.05)
+    assert late > 0.2
+
+
+def test_the_optimum_of_the_set_is_found_where_the_free_one_lies_outside():
+    """On a small ball the constrained minimizer satisfies x = Proj_X(x − ∇F(x)): residual below 1e-3 at the end."""
+    domain = Ball(0.1)
+    run = tapped(Dmsp(1500, Polynomial(1.5, 0.9), domain), topology.complete(6))
+    x = sent(run)[-1].mean(axis=0)[None]
+    assert np.linalg.norm(SIX.optimum().point) > 0.2
+    assert np.linalg.norm(x - domain.project(x - SIX.mean_gradient(x))) < 1e-3
+
+
+def test_a_start_outside_the_set_is_moved_into_it():
+    run = tapped(Dmsp(3, Constant(0.1), Box(1.0, 2.0)))
+    np.testing.assert_array_equal(sent(run)[0], np.ones((6, 4)))
+
+
+def test_scale_zero_is_the_run_without_noise_and_links_change_no_bit():
+    algorithm = Dmsp(20, Geometric(0.5, 0.9), Ball(1.0))
+    silent = replace(algorithm, scale=Geometric(0.0, 0.9))
+    np.testing.assert_array_equal(sent(tapped(algorithm)), sent(tapped(silent)))
+    noisy = replace(algorithm, scale=Geometric(0.1, 0.95))
+    ideal, rough = (tapped(noisy, links=law) for law in (LinkLaw(), ROUGH))
+    assert rough.traffic["packets_lost"] > 20
+    np.testing.assert_array_equal(sent(ideal), sent(rough))
+
+
+def test_replay_reproduces_every_message():
+    algorithm = Dmsp(15, Geometric(0.5, 0.9), Ball(1.0), Geometric(0.1, 0.95))
+    run = tapped(algorithm, links=ROUGH, replicas=3)
+    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
+    assert found.identical
+    assert len(found.releases) == 15
+    assert not found.comparisons
+
+
+def test_relabelled_agents_give_the_permuted_result():
+    order = [3, 0, 5, 1, 4, 2]
+    graph, algorithm = GRAPHS[1], Dmsp(30, Geometric(0.5, 0.95), Ball(0.3))
+    edges = [(order.index(i), order.index(j)) for i, j in graph.edges]
+    other = replace(SIX, objectives=tuple(SIX.objectives[i] for i in order))
+    ours = sent(tapped(algorithm, graph))
+    theirs = sent(tapped(algorithm, topology.from_edges(6, edges), other))
+    np.testing.assert_allclose(ours[:, order], theirs, atol=1e-14)
+
+
+class TestClaim:
+    setting = setting_of(SIX, None, 0)
+    paper = Dmsp(9, Geometric(0.3, 0.8), Ball(1.0), Geometric(2.0, 0.9))
+
+    def test_the_sum_by_hand(self):
+        """Round k + 1 releases x^{k+1}, which moved by 2C₂√n c q^k in ℓ1: eight gradients in nine rounds, √n = 2."""
+        expected = sum(0.8 * 2 * 0.3 * 0.8**k / (2.0 * 0.9 ** (k + 1)) for k in range(8))
+        assert self.paper.claim(ANY, self.setting, 0.0).epsilon == pytest.approx(expected, rel=1e-13)
+
+    def test_the_sum_tends_to_its_limit(self):
+        limit = 0.8 * 2 * 0.3 / (2.0 * (0.9 - 0.8))
+        assert self.paper.limit(ANY, self.setting) == pytest.approx(limit, rel=1e-12)
+        long = replace(self.paper, rounds=400).claim(ANY, self.setting, 0.0).epsilon
+        assert long == pytest.approx(limit, rel=1e-12)
+        assert self.paper.claim(ANY, self.setting, 0.0).epsilon < limit
+        assert replace(self.paper, scale=Geometric(2.0, 0.8)).limit(ANY, self.setting) == math.inf
+
+    def test_outside_its_conditions_it_has_no_value(self):
+        silent = replace(self.paper, scale=Constant(0.0)).claim(ANY, self.setting, 0.0)
+        unbounded = self.paper.claim(Adjacency(math.inf, "any"), self.setting, 0.0)
+        assert (silent.epsilon, unbounded.epsilon) == (None, None)
+        assert "round 1 has no noise" in silent.failed_conditions[0]
+        assert "no finite bound" in unbounded.failed_conditions[0]
+
+    def test_calibration_is_the_claim_backwards(self):
+        got = self.paper.calibrated(0.7, 0.0, ANY, self.setting)
+        assert got.claim(ANY, self.setting, 0.0).epsilon == pytest.approx(0.7, rel=1e-12)
+        assert got.scale.ratio == 0.9
+
+    def test_no_projection_lengthens_the_distance_between_two_worlds(self):
+        """What the sensitivity rests on, for points anywhere."""
+        rng = np.random.default_rng(0)
+        a, b = rng.normal(size=(2, 1000, 4)) * 3
+        for domain in (Ball(1.5), Box(-1.0, 0.5)):
+            gap = np.linalg.norm(domain.project(a) - domain.project(b), axis=1)
+            assert np.all(gap <= np.linalg.norm(a - b, axis=1) * (1 + 1e-15))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"rounds": 0}, "rounds"), ({"step": Constant(9.0)}, "step"), ({"scale": Constant(-1.0)}, "scale")],
+)
+def test_conditions_are_checked_before_time_0(change, field):
+    with pytest.raises(ScenarioError) as caught:
+        tapped(replace(Dmsp(5, Constant(0.5), Ball(1.0)), **change))
+    assert caught.value.field == f"algorithm.{field}"
+
+
+@pytest.mark.parametrize("domain", [lambda: Ball(0.0), lambda: Ball(math.inf), lambda: Box(1.0, 1.0)])
+def test_a_set_has_an_inside_and_is_bounded(domain):
+    with pytest.raises(ScenarioError):
+        domain()

@@ -1,0 +1,295 @@
+"""DPP² against an independent stacked oracle, its laws, its optimum, its conditions and its claim."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.replay import replay
+from netsim import topology
+from netsim.algorithms import Dpp2
+from netsim.algorithms.dpp2 import largest_eigenvalue
+from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
+from netsim.links import LinkLaw
+from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
+from netsim.problems import load as load_data
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation, setting_of
+from tests.oracles.dpp2 import dpp2 as oracle
+from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
+
+SIX = synthetic_problem(agents=6, dimension=4)
+GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
+NAMES = ["ring", "complete", "geometric"]
+DECAY = Geometric(1.0, 0.9)
+
+
+def well_tuned(problem, graph, rounds, matrix="mixing", **changes):
+    alpha, largest = 0.5 / problem.smoothness, largest_eigenvalue(matrix, graph)
+    algorithm = Dpp2(rounds, alpha, alpha / (2 * largest), 2 * problem.smoothness / largest, matrix=matrix)
+    return replace(algorithm, **changes)
+
+
+def errors(problem, graph, algorithm, **options):
+    return Simulation(problem, graph, algorithm, **options).run().metrics.worst_by_round(problem.agents)[:, 0]
+
+
+def sent(run, name, parity, replica=0):
+    """(rounds, n, d): what the exchanges of this parity carried under this name."""
+    rows = {
+        (r.number, r.sender): r.values[name][replica] for r in run.views[0].transcript.on_links() if name in r.values
+    }
+    numbers = sorted({number for number, _ in rows if number % 2 == parity})
+    return np.array([[rows[k, i] for i in range(run.simulation.problem.agents)] for k in numbers])
+
+
+def noises(algorithm, problem, seed):
+    """The engine's own noise, redrawn from its named streams: (w, e), each (rounds, n, d)."""
+    shape = (1, problem.dimension)
+    w, e = (np.zeros((algorithm.rounds, problem.agents, problem.dimension)) for _ in range(2))
+    for i in range(problem.agents):
+        stream = Streams(seed).generator("agent", i, "noise", 0)
+        for k in range(algorithm.rounds):
+            w[k, i] = stream.laplace(size=shape)[0] * algorithm.scale_w(k)
+            e[k, i] = stream.laplace(size=shape)[0] * algorithm.scale_e(k)
+    return w, e
+
+
+def by_oracle(problem, graph, algorithm, w=None, e=None):
+    W = graph.weights
+    P = np.diag(graph.degrees) - graph.adjacency.toarray() if algorithm.matrix == "laplacian" else np.eye(len(W)) - W
+    return oracle(
+        [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives],
+        P,
+        *(algorithm.step, algorithm.beta, algorithm.rho),
+        [algorithm.eta(k) for k in range(algorithm.rounds)],
+        np.zeros((problem.agents, problem.dimension)),
+        noise_w=w,
+        noise_e=e,
+    )
+
+
+def tapped(problem, graph, algorithm, **options):
+    ring = tapped_ring(problem, algorithm)
+    return replace(ring, topology=graph, **options).run()
+
+
+@pytest.mark.parametrize("matrix", ["mixing", "laplacian"])
+@pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[2]], ids=["ring", "geometric"])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_iterates_are_the_oracles(graph, matrix, noisy):
+    algorithm = well_tuned(SIX, graph, 50, matrix, eta=Polynomial(0.9, 0.3))
+    if noisy:
+        algorithm = replace(algorithm, scale_w=Geometric(0.5, 0.95), scale_e=Geometric(0.3, 0.9))
+    run = tapped(SIX, graph, algorithm, seed=5)
+    expected = by_oracle(SIX, graph, algorithm, *(noises(algorithm, SIX, 5) if noisy else ()))
+    for name, parity in (("y", 0), ("z", 1)):
+        theirs = expected[f"sent_{name}"]
+        np.testing.assert_allclose(sent(run, name, parity), theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+def test_without_noise_it_reaches_the_optimum(graph, kind):
+    """To 1e-10 within 400 rounds (logistic) or 900 (ridge), and in 100 more under noise that decays as 0.9^k."""
+    problem = SIX
+    if kind == "ridge":
+        data = load_data("synthetic", kind="regression", records=36, dimension=4, seed=1)
+        problem = build("ridge", data.split(6), ridge=0.5)
+    rounds = 400 if kind == "logistic" else 900
+    silent = well_tuned(problem, graph, rounds)
+    assert errors(problem, graph, silent, record="nothing")[-1] < 1e-10
+    noisy = replace(silent, rounds=rounds + 100, scale_w=DECAY, scale_e=DECAY)
+    assert errors(problem, graph, noisy, record="nothing")[-1] < 1e-10
+
+
+def test_on_the_papers_nonconvex_loss_it_reaches_a_stationary_point():
+    """λ = .001, ω = 1, M̄ = 5.03 and the paper's α, β, ρ, on a smaller graph: ‖∇F/n‖ and disagreement below 1e-8."""
+    rng = np.random.default_rng(0)
+    graph, hidden = topology.random_geometric(12, 0.5, seed=2), 0.3 * rng.normal(size=4)
+
+    def losses(scale):
+        return tuple(NonconvexLogistic(scale * f, b, 0.001, 1.0) for f, b in data)
+
+    features = rng.normal(size=(12, 100, 4))
+    data = [(f, np.where(f @ hidden + rng.logistic(size=100) > 0, 1.0, -1.0)) for f in features]
+    convex = max(f.smoothness for f in losses(1.0)) - 0.002
+    problem = Problem(losses(math.sqrt((5.03 - 0.002) / convex)))
+    assert problem.smoothness == pytest.approx(5.03)
+    paper = Dpp2(500, 0.1, 0.05, 10.0, scale_w=DECAY, scale_e=DECAY)
+    run = Simulation(problem, graph, paper, measure=False).run()
+    x = np.array([queries[-1].point for queries in run.truth.queries])
+    assert np.abs(x - x.mean(axis=0)).max() < 1e-8
+    assert np.linalg.norm(problem.mean_gradient(x.mean(axis=0))) < 1e-8
+
+
+def test_the_gap_at_round_500_is_that_of_rounding_at_ratio_0_9_and_larger_at_0_95():
+    gaps = [
+        errors(SIX, GRAPHS[0], well_tuned(SIX, GRAPHS[0], 501, scale_w=Geometric(1, r), scale_e=Geometric(1, r)))[500]
+        for r in (0.9, 0.95)
+    ]
+    assert gaps[0] < 1e-12 < gaps[1] < 1e-5
+
+
+@pytest.mark.parametrize("eta", [Constant(0.0), Constant(0.4), Polynomial(0.8, 0.5)])
+def test_the_relayed_share_of_the_duals_leaves_x_unchanged(eta):
+    plain = well_tuned(SIX, GRAPHS[2], 100, scale_w=Constant(0.1), scale_e=Constant(0.1))
+    runs = [tapped(SIX, GRAPHS[2], replace(plain, eta=one), seed=2) for one in (Constant(1.0), eta)]
+    first, second = (run.metrics.relative_errors() for run in runs)
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+    assert np.abs(sent(runs[0], "y", 0) - sent(runs[1], "y", 0)).max() > 0.1  # what is sent does depend on η
+
+
+def test_laws_of_the_dual_variables():
+    """With η = 0, y = x + d + w = d⁺, so d is on the wire: it grows by x + w each round; and Σ_i q_i = 0."""
+    algorithm = well_tuned(SIX, GRAPHS[0], 60, eta=Constant(0.0), scale_w=DECAY, scale_e=DECAY)
+    run = tapped(SIX, GRAPHS[0], algorithm, seed=3)
+    expected = by_oracle(SIX, GRAPHS[0], algorithm, *noises(algorithm, SIX, 3))
+    d = sent(run, "y", 0)
+    np.testing.assert_allclose(
+        np.diff(d, axis=0), (expected["x"][:-1] + noises(algorithm, SIX, 3)[0])[1:], atol=1e-12
+    )
+    optimum = SIX.optimum().point
+    late = (d[59] - d[39]).mean(axis=0) / 20  # the mean of d grows by the mean iterate, round after round
+    np.testing.assert_allclose(late, optimum, rtol=0.1)
+    q = sent(run, "z", 1).sum(axis=1) - noises(algorithm, SIX, 3)[1].sum(axis=1)
+    gradients = [sum(f.gradient(x[i][None])[0] for i, f in enumerate(SIX.objectives)) for x in expected["x"][:-1]]
+    np.testing.assert_allclose(q, gradients, atol=1e-11)
+
+
+def test_scale_zero_is_the_run_without_noise_and_links_change_no_bit():
+    algorithm = well_tuned(SIX, GRAPHS[2], 20)
+    plain = tapped(SIX, GRAPHS[2], algorithm)
+    silent = tapped(SIX, GRAPHS[2], replace(algorithm, scale_w=Geometric(0.0, 0.9), scale_e=Constant(0.0)))
+    np.testing.assert_array_equal(sent(plain, "z", 1), sent(silent, "z", 1))
+    noisy = replace(algorithm, scale_w=DECAY, scale_e=DECAY)
+    ideal, rough = (tapped(SIX, GRAPHS[2], noisy, links=law) for law in (LinkLaw(), ROUGH))
+    assert rough.traffic["packets_lost"] > 50
+    for name, parity in (("y", 0), ("z", 1)):
+        np.testing.assert_array_equal(sent(ideal, name, parity), sent(rough, name, parity))
+
+
+def test_replay_reproduces_every_message():
+    algorithm = well_tuned(SIX, GRAPHS[0], 15, eta=Constant(0.3), scale_w=DECAY, scale_e=DECAY)
+    run = tapped(SIX, GRAPHS[0], algorithm, links=ROUGH, replicas=3)
+    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
+    assert found.identical
+    assert len(found.releases) == 30
+    assert not found.comparisons  # everything that is sent is a release
+
+
+def test_replicas_and_agents_are_worlds_of_their_own():
+    """Replica r has noise of its own; relabelled agents give the permuted result."""
+    algorithm = well_tuned(SIX, GRAPHS[0], 30, scale_w=DECAY, scale_e=DECAY)
+    many = tapped(SIX, GRAPHS[0], algorithm, replicas=5)
+    assert len(np.unique(sent(many, "y", 0, 4) - sent(many, "y", 0, 3))) > 100
+    turned = replace(SIX, objectives=(*SIX.objectives[1:], SIX.objectives[0]))  # a ring looks the same turned
+    silent = well_tuned(SIX, GRAPHS[0], 30)
+    a, b = (sent(tapped(problem, GRAPHS[0], silent), "z", 1) for problem in (SIX, turned))
+    np.testing.assert_allclose(np.roll(a, -1, axis=1), b, atol=1e-13)
+
+
+class TestConditions:
+    def test_the_papers_parameters_with_the_plain_laplacian_are_refused(self):
+        graph = topology.random_geometric(20, 0.4, seed=1)
+        problem = synthetic_problem(agents=20)
+        printed = Dpp2(10, step=0.1, beta=0.05, rho=10.0, matrix="laplacian")
+        with pytest.raises(ScenarioError, match=r"αI − βP is not positive: λ_max\(P\)") as caught:
+            Simulation(problem, graph, printed)
+        largest = np.linalg.eigvalsh(np.diag(graph.degrees) - graph.adjacency.toarray())[-1]
+        assert caught.value.field == "algorithm.beta"
+        assert f"{0.1 / largest:.6g}" in str(caught.value)
+        Simulation(problem, graph, replace(printed, matrix="mixing"))  # the same with I − W is fine
+
+    def test_what_is_refused_does_diverge(self):
+        """The refused recursion, run by the oracle: it overflows; just below the bound on ρ it does not."""
+        graph = topology.random_geometric(20, 0.4, seed=1)
+        problem = synthetic_problem(agents=20)
+        with np.errstate(all="ignore"):
+            x = by_oracle(problem, graph, Dpp2(200, 0.1, 0.05, 10.0, matrix="laplacian"))["x"]
+        assert not np.abs(x[-1]).max() < 1e50
+
+    def test_the_bound_on_rho_is_sharp_where_all_objectives_are_alike(self):
+        problem = Problem((LeastSquares(np.eye(3), np.ones(3), 0.0),) * 6)
+        alpha = 0.5 / problem.smoothness
+        with pytest.raises(ScenarioError) as caught:
+            Simulation(problem, GRAPHS[0], Dpp2(5, alpha, 0.0, 1e6))
+        bound = float(caught.value.allowed.split("<")[-1])
+        rng = np.random.default_rng(0)
+
+        def growth(rho):
+            algorithm = Dpp2(400, alpha, 0.0, rho)
+            w = np.zeros((400, 6, 3))
+            w[0] = rng.normal(size=(6, 3))
+            x = by_oracle(problem, GRAPHS[0], algorithm, w)["x"]
+            return np.ptp(x[-1], axis=0).max()
+
+        assert growth(0.98 * bound) < 1e-2 < 1e2 < growth(1.02 * bound)
+
+    @pytest.mark.parametrize(
+        ("change", "field"),
+        [
+            ({"rounds": 0}, "rounds"),
+            ({"step": 0.0}, "step"),
+            ({"step": 40.0}, "step"),
+            ({"beta": -1.0}, "beta"),
+            ({"rho": 1e9}, "rho"),
+            ({"rho": 0.0}, "rho"),
+            ({"scale_e": Constant(-1.0)}, "scale_e"),
+            ({"scale_w": Constant(math.inf)}, "scale_w"),
+            ({"eta": Constant(math.nan)}, "eta"),
+        ],
+    )
+    def test_conditions_are_checked_before_time_0(self, change, field):
+        with pytest.raises(ScenarioError) as caught:
+            Simulation(SIX, GRAPHS[0], replace(well_tuned(SIX, GRAPHS[0], 5), **change))
+        assert caught.value.field == f"algorithm.{field}"
+
+
+class TestClaim:
+    adjacency = Adjacency(0.3, "one record")
+    setting = setting_of(SIX, None, 0)
+
+    def algorithm(self, rounds=11, r=0.9):
+        return Dpp2(rounds, 0.4, 0.1, 1.0, scale_w=Geometric(2.0, r), scale_e=Geometric(5.0, r))
+
+    def test_theorem_3_by_hand(self):
+        contraction = 1 - 0.4 * SIX.smoothness
+        expected = sum(2.0 * (1 / (0.4 * 5.0) + 1 / 2.0) * 0.4 * 0.3 / (0.9**k * contraction) for k in range(1, 11))
+        claim = self.algorithm().claim(self.adjacency, self.setting, 1e-3)
+        assert claim.epsilon == pytest.approx(expected, rel=1e-12)  # √d = 2
+        assert (claim.delta, claim.norm, claim.failed_conditions) == (0.0, "ℓ2", ())
+
+    def test_the_papers_experiment_has_no_finite_budget(self):
+        """α = .1, M̄ = 5.03, d = 10, u_w = u_e = δ = 1, r = .9, K = 500: ε = 5.3e24."""
+        setting = replace(self.setting, dimension=10, smoothness=(5.03,))
+        algorithm = Dpp2(501, 0.1, 0.05, 10.0, scale_w=Geometric(1, 0.9), scale_e=Geometric(1, 0.9))
+        epsilon = algorithm.claim(Adjacency(1.0, "one record"), setting, 0.0).epsilon
+        series = (0.9**-500 - 1) / (1 - 0.9)  # Σ_{k=1}^{500} 0.9^{−k}
+        assert epsilon == pytest.approx(math.sqrt(10) * 11 * 0.1 * series / (1 - 0.503), rel=1e-9)
+        assert 1e24 < epsilon < 1e25
+
+    def test_the_first_release_costs_nothing_in_the_sum(self):
+        assert self.algorithm(rounds=1).claim(self.adjacency, self.setting, 0.0).epsilon == 0
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            ({"step": 1.7}, "αM̄ < 1"),
+            ({"scale_w": Constant(0.0)}, "w_1 has scale 0"),
+            ({"scale_e": Constant(0.0)}, "e_1 has scale 0"),
+        ],
+    )
+    def test_outside_its_conditions_it_has_no_value(self, change, why):
+        claim = replace(self.algorithm(), **change).claim(self.adjacency, self.setting, 0.0)
+        assert claim.epsilon is None
+        assert why in claim.failed_conditions[0]
+        assert self.algorithm().claim(Adjacency(math.inf, "any"), self.setting, 0.0).epsilon is None
+
+    def test_calibration_is_the_claim_backwards(self):
+        got = self.algorithm().calibrated(2.5, 0.0, self.adjacency, self.setting)
+        assert got.claim(self.adjacency, self.setting, 0.0).epsilon == pytest.approx(2.5, rel=1e-12)
+        assert got.scale_e(3) / got.scale_w(3) == pytest.approx(2.5)

@@ -1,0 +1,141 @@
+"""What holds of every algorithm that there is: one without an example here fails this file."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from attacks.gradients import infer, inversion_of, probed, through_probe
+from attacks.replay import replay
+from attacks.score import score_gradients
+from netsim.codecs import Dither
+from netsim.errors import AttackError, PrivacyError, TranscriptError
+from netsim.randomness import Streams, dither_of
+from tests.netsim.algorithms.every import DOOR, EXAMPLES, exported, kinds
+from tests.worlds import ROUGH, coins
+
+RANDOM_ITSELF = ("random_penalty_admm", "grouped_descent", "neighbor_range")
+"""Their scale says how much Laplace noise there is beside what is random in any case."""
+WITHOUT_NOISE = ("recal",)
+
+
+def same_bits(ours, theirs):
+    """What was asked, answered, released and estimated, agent by agent."""
+    for a, b in zip(ours.truth.queries, theirs.truth.queries, strict=True):
+        np.testing.assert_array_equal([q.point for q in a], [q.point for q in b])
+        np.testing.assert_array_equal([q.gradient for q in a], [q.gradient for q in b])
+    for a, b in zip(ours.truth.releases, theirs.truth.releases, strict=True):
+        np.testing.assert_array_equal(np.array(a), np.array(b))
+    for agent in range(len(ours.truth.queries)):
+        mine, other = (errors_of(run, agent) for run in (ours, theirs))
+        np.testing.assert_array_equal(mine, other)
+
+
+def errors_of(run, agent):
+    """Its estimates, in its own order."""
+    return run.metrics.relative_errors()[np.array(run.metrics.agents) == agent]
+
+
+def test_every_algorithm_and_every_kind_has_an_example():
+    assert exported() == {type(example.algorithm()) for example in EXAMPLES.values()}
+    assert kinds() == {example.fields["kind"] for example in EXAMPLES.values()}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+class TestEvery:
+    def test_rough_links_change_no_bit(self, name):
+        ideal, rough = (EXAMPLES[name].simulation(replicas=2, **links).run() for links in ({}, {"links": ROUGH}))
+        assert rough.traffic["packets_lost"] > 5
+        same_bits(rough, ideal)
+
+    def test_the_truth_reproduces_every_message(self, name):
+        """From the wire where every release is on it, and else with what was released."""
+        run = EXAMPLES[name].simulation(replicas=2, links=ROUGH).run()
+        objective = run.simulation.problem.objectives[DOOR]
+        drawn = Dither(lambda: dither_of(Streams(0), 0, DOOR), 2) if run.simulation.wire_codec.random else None
+        given = [run.views[0], DOOR, objective]
+        if EXAMPLES[name].hidden:
+            with pytest.raises(TranscriptError, match="grant the replay its value"):
+                replay(*given, coins(run, DOOR), None, drawn)
+        granted = run.truth.releases[DOOR] if EXAMPLES[name].hidden else None
+        found = replay(*given, coins(run, DOOR), granted, drawn)
+        assert found.identical
+        assert len(found.sendings) == sum(row.event == "sent" for row in run.views[0].at_node(DOOR)) > 0
+        assert len(found.releases) == len(run.truth.releases[DOOR])
+
+    def test_a_probe_inverts_it_without_noise_or_says_what_it_cannot(self, name):
+        run = EXAMPLES[name].simulation(noisy=False, links=ROUGH).run()
+        if EXAMPLES[name].refused:
+            with pytest.raises(AttackError, match=EXAMPLES[name].refused):
+                probed(run.views[0], DOOR)
+            return
+        found = probed(run.views[0], DOOR)
+        kept = found.identifiable
+        assert kept.any()
+        error = (found.gradients - np.array([q.gradient for q in run.truth.queries[DOOR]]))[kept]
+        if name in RANDOM_ITSELF:  # uniform numbers are never farther from their mean than √3 of their deviations
+            spread = found.stddev[kept][:, None]
+            assert np.all(np.abs(error) <= 3**0.5 * spread + 1e-8)
+        else:
+            assert np.abs(error).max() < 1e-8
+            assert not found.stddev[kept].any()
+
+    def test_its_probe_errs_as_it_says_with_noise(self, name):
+        """Σ of the squared errors in units of the stated covariance: one for each number that was estimated."""
+        if EXAMPLES[name].refused:
+            pytest.skip("no probe")
+        run = EXAMPLES[name].simulation(seed=3).run()
+        found = probed(run.views[0], DOOR)
+        kept = found.identifiable
+        error = (found.gradients - np.array([q.gradient for q in run.truth.queries[DOOR]]))[kept, 0]
+        lengths = [
+            error[:, c] @ np.linalg.pinv(found.covariance[np.ix_(kept, kept)][..., c], rcond=1e-9) @ error[:, c]
+            for c in range(error.shape[1])
+        ]
+        noises = [np.linalg.matrix_rank(found.covariance[np.ix_(kept, kept)][..., c], rtol=1e-9) for c in range(4)]
+        assert 0.3 * np.sum(noises) <= np.sum(lengths) < 3 * np.sum(noises) + 1e-9
+
+    def test_scale_0_is_the_algorithm_without_noise_to_the_last_bit(self, name):
+        example = EXAMPLES[name]
+        noisy, plain = example.algorithm(), example.algorithm(noisy=False)
+        if name in WITHOUT_NOISE:
+            assert not noisy.noisy
+            with pytest.raises(PrivacyError, match=f"{type(noisy).__name__} has no noise to scale"):
+                noisy.scaled(0.0)
+            return
+        quiet = noisy.scaled(0.0)
+        assert noisy.noisy
+        assert plain.noisy == quiet.noisy == (name in RANDOM_ITSELF)
+        first, second = (example.simulation(algorithm=a, replicas=2).run() for a in (quiet, plain))
+        same_bits(first, second)
+        if name not in RANDOM_ITSELF and example.refused == "":
+            assert not any(first.truth.releases)
+            np.testing.assert_array_equal(*np.swapaxes(first.metrics.relative_errors(), 0, 1))
+
+    def test_it_travels_as_data_and_speaks_in_one_sentence(self, name):
+        for noisy in (True, False):
+            algorithm = EXAMPLES[name].algorithm(noisy)
+            assert pickle.loads(pickle.dumps(algorithm)) == algorithm
+            summary = algorithm.summary
+            assert summary.endswith(".")
+            assert summary[0].isupper()
+            assert ". " not in summary
+            assert "\n" not in summary
+
+    def test_what_is_said_to_be_exact_reaches_the_optimum_and_nothing_else_does(self, name):
+        example = EXAMPLES[name]
+        algorithm = example.algorithm(noisy=False, **example.enough)
+        run = example.simulation(algorithm=algorithm, record="nothing").run()
+        last = max(errors_of(run, agent)[-1, 0] for agent in range(run.simulation.topology.agents))
+        assert last < 1e-6 if example.exact else 1e-4 < last < 10
+
+
+def test_own_inversions_find_what_a_probe_finds():
+    """On runs without noise, of the algorithms that have one: exact, and no gradient that a probe does not find."""
+    for name, example in EXAMPLES.items():
+        if inversion_of(example.algorithm()) is through_probe:
+            continue
+        run = example.simulation(noisy=False).run()
+        own = [e for e in infer(run.views[0]) if e.agent == DOOR]
+        assert score_gradients(own, run.truth).worst < 1e-8
+        assert {e.query for e in own} <= set(np.flatnonzero(probed(run.views[0], DOOR).identifiable).tolist()), name

@@ -1,0 +1,262 @@
+"""Random penalties, random aggregates: against independent oracles, their laws, optima, conditions and claims."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from attacks.replay import replay
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import GroupedDescent, NeighborRange, RandomPenaltyAdmm
+from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
+from netsim.links import LinkLaw
+from netsim.mechanisms import UniformLaplace, average_ratio
+from netsim.problems import Problem, build
+from netsim.problems import load as load_data
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation, setting_of
+from tests.oracles import random_aggregators as oracles
+from tests.worlds import ROUGH, coins, synthetic_problem
+
+SIX = synthetic_problem(agents=6, dimension=4)
+ALIKE = Problem((SIX.objectives[0],) * 6)
+GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
+NAMES = ["ring", "complete", "geometric"]
+EARS = Adversary("ears", "all", nodes=(1,))
+RECORD = Adjacency(0.25, "one record")
+
+
+def ridge():
+    data = load_data("synthetic", kind="regression", records=36, dimension=4, seed=1)
+    return build("ridge", data.split(6), ridge=0.5)
+
+
+def tapped(algorithm, graph=GRAPHS[0], problem=SIX, **options):
+    return Simulation(problem, graph, algorithm, adversaries=(EARS,), **options).run()
+
+
+def final_error(problem, graph, algorithm):
+    run = Simulation(problem, graph, algorithm, record="nothing").run()
+    return run.metrics.worst_by_round(problem.agents)[-1, 0]
+
+
+def sent(run, replica=0):
+    rows = {(r.number, r.sender): r.values["x"][replica] for r in run.views[0].transcript.on_links()}
+    n = run.simulation.problem.agents
+    return np.array([[rows[k, i] for i in range(n)] for k in range(len(rows) // n)])
+
+
+def draws(rounds, scale, seed, n=6, d=4):
+    """The engine's own θ and Laplace noise, redrawn from its named streams: each (rounds, n, d)."""
+    theta, noise = np.empty((2, rounds, n, d))
+    for i in range(n):
+        stream = Streams(seed).generator("agent", i, "noise", 0)
+        for k in range(rounds):
+            theta[k, i] = stream.random(size=(1, d))[0]
+            noise[k, i] = stream.laplace(size=(1, d))[0] * scale(k)
+    return theta, noise
+
+
+def gradients(problem):
+    return [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives]
+
+
+@pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[2]], ids=["ring", "geometric"])
+@pytest.mark.parametrize("scale", [Constant(0.0), Geometric(0.7, 1 / 1.02)], ids=["silent", "noisy"])
+class TestOracles:
+    def test_random_penalties(self, graph, scale):
+        algorithm = RandomPenaltyAdmm(50, penalty=8.0, dual_step=0.4, scale=scale)
+        run = tapped(algorithm, graph, seed=6)
+        theta, noise = draws(50, scale, 6)
+        A = graph.adjacency.toarray()
+        expected = oracles.random_penalty_admm(gradients(SIX), A, theta, 8.0, 0.4, np.zeros(4), noise)
+        np.testing.assert_allclose(sent(run), expected["x"][1:], rtol=0, atol=1e-12)
+        asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries])
+        np.testing.assert_allclose(asked.swapaxes(0, 1), expected["x"][:-1], rtol=0, atol=1e-12)
+
+    def test_neighbor_range(self, graph, scale):
+        step = Polynomial(0.5, 0.6)
+        run = tapped(NeighborRange(50, step, scale), graph, seed=6)
+        theta, noise = draws(50, scale, 6)
+        steps = [step(k) for k in range(50)]
+        A = graph.adjacency.toarray()
+        expected = oracles.extreme_descent(gradients(SIX), A, steps, np.zeros(4), theta, noise)
+        np.testing.assert_allclose(sent(run), expected["x"][1:], rtol=0, atol=1e-12)
+
+    def test_groups(self, graph, scale):
+        del graph
+        problem = synthetic_problem(agents=13, dimension=4)
+        algorithm = GroupedDescent(4, Polynomial(0.8, 0.5), scale, low=-0.5, high=1.0, shuffle=3)
+        run = tapped(algorithm, topology.complete(13), problem, seed=6)
+        groups = algorithm.groups(13)
+        order = [groups[m % 8][m // 8] for m in range(13)]
+        turn = {i: g // 2 for g, group in enumerate(groups) for i in group}
+        theta, noise = (one[0] for one in draws(1, Constant(1.0), 6, 13))
+        noise = noise * np.array([scale(turn[i]) for i in range(13)])[:, None]
+        start = np.array([np.full(4, -0.5), np.full(4, 1.0)])
+        steps = [algorithm.step(k) for k in range(4)]
+        expected = oracles.grouped_descent(gradients(problem), order, steps, start, theta, noise)
+        np.testing.assert_allclose(sent(run)[0], expected["released"], rtol=0, atol=1e-12)
+        output = expected["output"]
+        reached = run.metrics.worst_by_round(13)[-1, 0]
+        optimum = problem.optimum().point
+        assert reached == pytest.approx(np.linalg.norm(output - optimum) / np.linalg.norm(optimum), rel=1e-9)
+        assert len({len(queries) for queries in run.truth.queries}) == 1  # everybody is asked once
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
+def test_random_penalties_alone_leave_admm_exact(graph):
+    """Without Laplace noise the optimum is reached to 1e-9, at unequal degrees too; θ is random throughout."""
+    assert final_error(SIX, graph, RandomPenaltyAdmm(700, penalty=3.0, dual_step=0.3, scale=Constant(0.0))) < 1e-9
+    problem = ridge()
+    penalty = 2.5 * problem.smoothness
+    algorithm = RandomPenaltyAdmm(900, penalty=penalty, dual_step=0.05 * penalty, scale=Constant(0.0))
+    assert final_error(problem, graph, algorithm) < 1e-9
+
+
+def test_the_papers_parameters_converge_under_their_decaying_noise():
+    errors = [final_error(SIX, GRAPHS[2], RandomPenaltyAdmm(rounds)) for rounds in (200, 1200)]
+    assert errors[1] < 1e-3 < errors[0]
+
+
+def test_the_printed_sign_of_the_dual_diverges():
+    A = GRAPHS[0].adjacency.toarray()
+    theta, _ = draws(400, Constant(0.0), 1)
+    x = oracles.random_penalty_admm(gradients(SIX), A, theta, 10.0, -0.5, np.zeros(4))["x"]
+    assert np.abs(x[-1]).max() > 1e3
+
+
+def test_neighbor_range_and_groups_are_descent_where_all_objectives_are_alike():
+    algorithm = NeighborRange(300, Constant(0.8))
+    assert final_error(ALIKE, GRAPHS[2], algorithm) < 1e-10
+    problem = Problem((SIX.objectives[0],) * 24)
+    run = Simulation(problem, topology.complete(24), GroupedDescent(12, Constant(0.8))).run()
+    x = np.zeros((1, 4))
+    for _ in range(12):
+        x = x - 0.8 * SIX.objectives[0].gradient(x)
+    assert run.metrics.worst_by_round(24)[-1, 0] == pytest.approx(
+        np.linalg.norm(x[0] - problem.optimum().point) / np.linalg.norm(problem.optimum().point), rel=1e-9
+    )
+
+
+def test_neighbor_range_is_not_exact_where_they_differ():
+    assert final_error(SIX, GRAPHS[2], NeighborRange(2000, Polynomial(1.0, 0.7))) > 0.01
+
+
+def test_duals_have_a_zero_sum_under_noise():
+    """λ_i from the sent values alone: Σ_i λ_i = 0, and every release has mean ½(x + mean) − (∇f − λ)/D."""
+    run = tapped(RandomPenaltyAdmm(40), GRAPHS[2], replicas=2)
+    x, A = sent(run), GRAPHS[2].adjacency.toarray()
+    dual = -0.5 * np.cumsum([A.sum(1)[:, None] * one - A @ one for one in x], axis=0)
+    np.testing.assert_allclose(dual.sum(axis=1), 0, atol=1e-12)
+    asked = [queries[25].gradient[0] for queries in run.truth.queries]
+    center = A @ x[24] / A.sum(1)[:, None] - (np.array(asked) - dual[24]) / 10
+    law = UniformLaplace(x[24] - A @ x[24] / A.sum(1)[:, None], 1.02**-25)
+    p = law.quantiles(x[25], center)
+    assert np.all((p > 0) & (p < 1))
+
+
+def test_released_values_follow_the_mixture():
+    """Kolmogorov-Smirnov at 1e-6: quantiles of 5 rounds under the true law are uniform; under plain Laplace not."""
+    run = tapped(RandomPenaltyAdmm(6, scale=Constant(0.05)), replicas=400)
+    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
+    assert found.identical
+    rng = np.random.default_rng(0)
+    true = np.concatenate([r.quantiles(rng).ravel() for r in found.releases])
+    assert stats.kstest(true, "uniform").pvalue > 1e-6
+    wrong = np.concatenate(
+        [replace(r.mechanism, width=0.0).quantiles(r.observed, r.value).ravel() for r in found.releases[1:]]
+    )
+    assert stats.kstest(wrong, "uniform").pvalue < 1e-6
+
+
+def test_replay_reproduces_every_message_and_links_change_no_bit():
+    problem = synthetic_problem(agents=9, dimension=4)
+    cases = [
+        (RandomPenaltyAdmm(12), topology.ring(9), 12),
+        (NeighborRange(12, Constant(0.5), Constant(0.1)), topology.ring(9), 12),
+        (GroupedDescent(4, Constant(0.5), Constant(0.1)), topology.complete(9), 1),
+    ]
+    for algorithm, graph, releases in cases:
+        ideal, rough = (tapped(algorithm, graph, problem, links=law, replicas=3) for law in (LinkLaw(), ROUGH))
+        np.testing.assert_array_equal(sent(ideal, 2), sent(rough, 2))
+        found = replay(rough.views[0], 1, problem.objectives[1], coins(rough, 1))
+        assert found.identical
+        assert len(found.releases) == releases
+        assert not found.comparisons
+
+
+def test_all_agents_of_a_group_run_see_the_same_references():
+    problem = synthetic_problem(agents=9, dimension=4)
+    algorithm = GroupedDescent(4, Constant(0.5), Constant(0.1))
+    run = Simulation(problem, topology.complete(9), algorithm, links=ROUGH).run()
+    errors = run.metrics.worst_by_round(9)[-1, 0]
+    np.testing.assert_array_equal(run.metrics.relative_errors()[-1:, 0], [errors])
+    groups = algorithm.groups(9)
+    assert sorted(i for group in groups for i in group) == list(range(9))
+    assert sorted(map(len, groups)) == [1] * 7 + [2]
+    assert groups != replace(algorithm, shuffle=1).groups(9)
+
+
+class TestClaims:
+    setting = setting_of(SIX, None, 0)
+
+    def test_random_penalties_by_hand(self):
+        """Σ_{k<K} d β_k B/D with d = 4, B = 0.25, D = 10, β_k = 1.02^k."""
+        claim = RandomPenaltyAdmm(30).claim(RECORD, self.setting, 0.0)
+        assert claim.epsilon == pytest.approx(4 * 0.25 / 10 * (1.02**30 - 1) / 0.02, rel=1e-12)
+        assert claim.norm == "ℓ∞"
+
+    def test_steps_by_hand(self):
+        """The sum over rounds for 2*, the largest one for groups that act once."""
+        step, scale = Polynomial(0.5, 1.0), Geometric(0.2, 0.9)
+        losses = [4 * 0.25 * 0.5 / (k + 1) / (0.2 * 0.9**k) for k in range(7)]
+        ranged = NeighborRange(7, step, scale).claim(RECORD, self.setting, 0.0)
+        grouped = GroupedDescent(7, step, scale).claim(RECORD, self.setting, 0.0)
+        assert ranged.epsilon == pytest.approx(sum(losses), rel=1e-12)
+        assert grouped.epsilon == pytest.approx(max(losses), rel=1e-12)
+
+    def test_the_average_loss_is_below_the_worst_case_where_agents_differ(self):
+        assert average_ratio(0.1, 3.0, 1.0) < 0.6 < average_ratio(0.1, 0.0, 1.0)
+
+    @pytest.mark.parametrize(
+        "algorithm",
+        [
+            RandomPenaltyAdmm(5, scale=Constant(1.0)),
+            NeighborRange(5, Constant(0.1), Constant(1.0)),
+            GroupedDescent(3, Constant(0.1), Constant(1.0)),
+        ],
+    )
+    def test_undefined_and_backwards(self, algorithm):
+        silent = replace(algorithm, scale=Constant(0.0)).claim(RECORD, self.setting, 0.0)
+        assert silent.epsilon is None
+        assert "no Laplace noise" in silent.failed_conditions[0]
+        unbounded = algorithm.claim(Adjacency(math.inf, "any"), self.setting, 0.0)
+        assert unbounded.epsilon is None
+        assert "no finite bound" in unbounded.failed_conditions[0]
+        got = algorithm.calibrated(0.3, 0.0, RECORD, self.setting)
+        assert got.claim(RECORD, self.setting, 0.0).epsilon == pytest.approx(0.3, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "graph", "field", "why"),
+    [
+        (RandomPenaltyAdmm(5, penalty=0.1), GRAPHS[0], "penalty", "L/2"),
+        (RandomPenaltyAdmm(5, dual_step=-1.0), GRAPHS[0], "dual_step", "step"),
+        (RandomPenaltyAdmm(5, scale=Constant(-1.0)), GRAPHS[0], "scale", "in round 0"),
+        (NeighborRange(5, Constant(9.0)), GRAPHS[0], "step", "2/L"),
+        (NeighborRange(5, Constant(0.1), Constant(math.inf)), GRAPHS[0], "scale", "in round 0"),
+        (GroupedDescent(4, Constant(0.1)), GRAPHS[1], "rounds", "N >= 2K"),
+        (GroupedDescent(3, Constant(0.1)), GRAPHS[0], "", "not complete"),
+        (GroupedDescent(3, Constant(0.1), low=math.nan), GRAPHS[1], "low", "finite"),
+    ],
+)
+def test_conditions_are_checked_before_time_0(algorithm, graph, field, why):
+    with pytest.raises(ScenarioError, match=why) as caught:
+        tapped(algorithm, graph)
+    assert caught.value.field == f"algorithm.{field}".rstrip(".")

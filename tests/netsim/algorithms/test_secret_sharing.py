@@ -1,0 +1,251 @@
+"""Descent over secret shares: exact sums, an independent oracle in whole numbers, the optimum, and its claim."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from attacks.replay import replay
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import SecretSharing
+from netsim.algorithms.secret_sharing import PRIME, minus, plus, signed
+from netsim.claims import Adjacency
+from netsim.codecs import Float32
+from netsim.errors import ScenarioError, TranscriptError
+from netsim.links import LinkLaw
+from netsim.randomness import Streams
+from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.simulation import Simulation, setting_of
+from tests.oracles.secret_sharing import shared_descent as oracle
+from tests.worlds import EVERY_LAW, ROUGH, coins, synthetic_problem
+
+FIVE = synthetic_problem(agents=5, dimension=3)
+COMPLETE = topology.complete(5)
+RECORD = Adjacency(0.25, "one record")
+
+
+def tapped(algorithm, **options):
+    ears = Adversary("ears", "all", nodes=(1,))
+    return Simulation(FIVE, COMPLETE, algorithm, adversaries=(ears,), **options).run()
+
+
+def redrawn(algorithm, seed, n=5, d=3):
+    """The engine's own noise (rounds, n, d) and shares [k][i][j], redrawn from its named streams."""
+    rounds = algorithm.rounds
+    noise = np.zeros((rounds, n, d))
+    shares = [[[[0] * d for _ in range(n)] for _ in range(n)] for _ in range(rounds)]
+    for i in range(n):
+        stream = Streams(seed).generator("agent", i, "noise", 0)
+        for k in range(rounds):
+            if algorithm.stddev(k) > 0:
+                noise[k, i] = stream.standard_normal(size=(1, d))[0] * algorithm.stddev(k)
+            for j in (j for j in range(n) if j != i):
+                shares[k][i][j] = stream.integers(algorithm.modulus, size=(1, d))[0].tolist()
+    return noise, shares
+
+
+def broadcasts(run):
+    rows = {
+        (r.number, r.sender): r.values["sum"][0] for r in run.views[0].transcript.on_links() if r.kind == "exchange"
+    }
+    return np.array([[rows[k, i] for i in range(5)] for k in range(run.simulation.algorithm.rounds)])
+
+
+@pytest.mark.parametrize("stddev", [Constant(0.0), Geometric(0.4, 0.97)], ids=["silent", "noisy"])
+@pytest.mark.parametrize("modulus", [PRIME, 2**31 - 1])
+def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus):
+    """Every broadcast residue to the last unit, over 50 rounds; iterates to the rounding of the gradients."""
+    algorithm = SecretSharing(50, Polynomial(0.9, 0.5), stddev, resolution=2.0**-16, modulus=modulus)
+    run = tapped(algorithm, seed=7)
+    noise, shares = redrawn(algorithm, 7)
+    expected = oracle(
+        [lambda x, f=f: f.gradient(x[None])[0] for f in FIVE.objectives],
+        [algorithm.step(k) for k in range(50)],
+        np.zeros((5, 3)),
+        *(shares, 2.0**16, modulus),
+        noise=noise,
+    )
+    np.testing.assert_array_equal(broadcasts(run), np.array(expected["broadcasts"], dtype=float))
+    asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries]).swapaxes(0, 1)
+    np.testing.assert_allclose(asked, expected["x"][:-1], rtol=0, atol=1e-12)
+
+
+def test_the_prime_is_one_and_no_larger_fits():
+    def is_prime(n):  # Miller-Rabin with bases that decide below 3.3e24
+        d, s = n - 1, 0
+        while d % 2 == 0:
+            d, s = d // 2, s + 1
+        return all(
+            pow(a, d, n) in (1, n - 1) or any(pow(a, d << r, n) == n - 1 for r in range(s))
+            for a in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
+        )
+
+    assert is_prime(PRIME)
+    assert not any(is_prime(p) for p in range(PRIME + 2, 2**53, 2))
+
+
+@given(st.data())
+def test_arithmetic_modulo_p_is_exact_in_float64(data):
+    p = data.draw(st.sampled_from([PRIME, 2**53, 2**53 - 1, 2**31 - 1, 11]))
+    a, b = (data.draw(st.one_of(st.integers(0, p - 1), st.integers(max(0, p - 5), p - 1))) for _ in range(2))
+    one, other = np.array([[float(a)]]), np.array([[float(b)]])
+    assert int(plus(one, other, p)[0, 0]) == (a + b) % p
+    assert int(minus(one, other, p)[0, 0]) == (a - b) % p
+    assert int(signed(one, p)[0, 0]) == (a - p if 2 * a > p else a)
+
+
+@given(st.lists(st.floats(-1e30, 1e30), min_size=5, max_size=5), st.integers(0, 2**32))
+def test_the_sum_of_shares_is_the_sum_of_what_was_encoded(values, seed):
+    """Also where states are cut off: then at ±(p − 1)/(2n), and the sum still does not wrap."""
+    algorithm = SecretSharing(1, Constant(0.5))
+    draw = np.random.default_rng(seed).integers(PRIME, size=(5, 5)).astype(float)
+    wanted = total = 0
+    for i, value in enumerate(values):
+        secret = algorithm._encoded(np.array([[value]]), 5)
+        for j in range(4):
+            secret = minus(secret, draw[i, j : j + 1][None], PRIME)
+            total = plus(np.array([[float(total)]]), draw[i, j : j + 1][None], PRIME)[0, 0]
+        total = plus(np.array([[float(total)]]), secret, PRIME)[0, 0]
+        wanted += max(-algorithm.largest(5), min(algorithm.largest(5), round(value * 2**20)))
+    assert int(signed(np.array([[total]]), PRIME)[0, 0]) == wanted
+
+
+def test_it_approaches_the_optimum_as_descent_with_equal_weights_does():
+    """Within rounding to fixed point it is gradient descent on the complete graph; decaying steps approach x*."""
+    from netsim.algorithms import PrivateGradientDescent
+
+    step = Polynomial(1.2, 0.8)
+    runs = [
+        Simulation(FIVE, COMPLETE, algorithm, record="nothing").run().metrics.worst_by_round(5)[:, 0]
+        for algorithm in (SecretSharing(600, step, resolution=2.0**-40), PrivateGradientDescent(600, step))
+    ]
+    np.testing.assert_allclose(*runs, atol=1e-9)
+    assert runs[0][-1] < 0.02
+
+
+def test_coarse_steps_show():
+    fine, coarse = (tapped(SecretSharing(30, Constant(0.9), resolution=r)) for r in (2.0**-30, 0.25))
+    difference = np.abs(fine.metrics.relative_errors() - coarse.metrics.relative_errors()).max()
+    assert difference > 1e-3
+
+
+def test_scale_zero_and_links_change_no_bit():
+    silent = SecretSharing(15, Constant(0.5))
+    noisy = replace(silent, stddev=Constant(0.2))
+    ideal, rough = (tapped(noisy, links=law) for law in (LinkLaw(), ROUGH))
+    assert rough.traffic["packets_lost"] > 50
+    np.testing.assert_array_equal(broadcasts(ideal), broadcasts(rough))
+    copied = tapped(noisy, links=replace(EVERY_LAW, loss=0.0, reliable=True, outages=None, buffer=None))
+    np.testing.assert_array_equal(broadcasts(ideal), broadcasts(copied))
+    again = tapped(replace(silent, stddev=Geometric(0.0, 0.5)))
+    np.testing.assert_array_equal(broadcasts(tapped(silent)), broadcasts(again))
+
+
+def test_what_travels_is_uniform_and_only_the_sum_tells():
+    """Shares and broadcasts of 400 replicas: chi-square at 1e-6 over 16 bins; other shares, the same sum."""
+    run = tapped(SecretSharing(2, Constant(0.5)), replicas=400)
+    rows = run.views[0].transcript.on_links()
+    share, held = (np.concatenate([r.values[n].ravel() for r in rows if n in r.values]) for n in ("share", "sum"))
+    for residues in (share, held):
+        counts = np.histogram(residues, bins=16, range=(0, PRIME))[0]
+        assert stats.chisquare(counts).pvalue > 1e-6
+    estimates = run.metrics.relative_errors()
+    np.testing.assert_array_equal(estimates, np.repeat(estimates[:, :1], 400, axis=1))  # no noise: one world
+
+
+def test_who_hears_all_links_reads_every_state():
+    """e_i = S_i − Σ_{j≠i} s_ji + Σ_{j≠i} s_ij mod p, from the wire alone."""
+    algorithm = SecretSharing(6, Constant(0.5), Constant(0.3))
+    run = tapped(algorithm)
+    sums, k, i = broadcasts(run), 4, 2
+    total = sums[k, i][None]
+    for row in run.views[0].transcript.on_links():
+        if row.kind == "direct" and row.number // 4 == k and i in (row.sender, row.receiver):
+            share = row.values["share"]
+            total = plus(total, share, PRIME) if row.sender == i else minus(total, share, PRIME)
+    x = run.truth.queries[i][k].point
+    state = signed(total, PRIME) / 2**20
+    released = run.truth.releases[i][5 * k]
+    assert np.abs(state - released).max() <= 2**-21
+    assert np.abs(state - x).max() > 0.01  # its own noise is all that is left
+
+
+def test_replay_reproduces_every_message_with_granted_releases():
+    run = tapped(SecretSharing(6, Constant(0.5), Constant(0.3)), links=ROUGH, replicas=3)
+    with pytest.raises(TranscriptError, match="not on the wire"):
+        replay(run.views[0], 1, FIVE.objectives[1], coins(run, 1))
+    found = replay(run.views[0], 1, FIVE.objectives[1], coins(run, 1), run.truth.releases[1])
+    assert found.identical
+    assert len(found.releases) == 6 * 5
+    assert {c.name for c in found.comparisons} == {"sum"}
+
+
+class TestClaim:
+    setting = setting_of(FIVE, COMPLETE, 0)
+    algorithm = SecretSharing(8, Constant(0.4), Geometric(0.5, 0.9))
+
+    def test_by_hand(self):
+        """Δ_{k+1} = α(B + LΔ_k) has the closed form αB(1 − (αL)^k)/(1 − αL); n = 5 noises cover the sum."""
+        a = 0.4 * FIVE.smoothness
+        rho = sum((0.4 * 0.25 * (1 - a**k) / (1 - a)) ** 2 / (2 * 5 * (0.5 * 0.9**k) ** 2) for k in range(1, 8))
+        expected = rho + 2 * math.sqrt(rho * math.log(1e3))
+        claim = self.algorithm.claim(RECORD, self.setting, 1e-3)
+        assert claim.epsilon == pytest.approx(expected, rel=1e-12)
+        assert (claim.delta, claim.norm) == (1e-3, "ℓ2")
+
+    def test_more_agents_need_less_noise_each(self):
+        """The same ε with σ smaller by √(n'/n)."""
+        many = replace(self.setting, agents=20)
+        few, lots = (self.algorithm.calibrated(1.0, 1e-3, RECORD, s) for s in (self.setting, many))
+        assert lots.stddev(0) == pytest.approx(few.stddev(0) / 2, rel=1e-9)
+        assert few.claim(RECORD, self.setting, 1e-3).epsilon == pytest.approx(1.0, rel=1e-12)
+
+    def test_states_are_no_farther_apart_than_the_sensitivity(self):
+        """Two worlds with the same noise and the same means heard: run one agent's recursion in both."""
+        own = FIVE.objectives[0]
+        other = own.with_record(0, -own.features[0], float(own.labels[0]))
+        x, y = np.zeros((1, 3)), np.zeros((1, 3))
+        points = np.random.default_rng(0).normal(size=(4000, 3)) * 3
+        change = np.linalg.norm(own.gradient(points) - other.gradient(points), axis=1).max() * 1.01
+        bounds = self.algorithm.sensitivities(change, own.smoothness)
+        rng = np.random.default_rng(1)
+        for k in range(7):
+            mean = rng.normal(size=(1, 3))
+            x, y = mean - 0.4 * own.gradient(x), mean - 0.4 * other.gradient(y)
+            assert 0 < np.linalg.norm(x - y) <= bounds[k + 1]
+
+    def test_outside_its_conditions_it_has_no_value(self):
+        silent = replace(self.algorithm, stddev=Constant(0.0)).claim(RECORD, self.setting, 1e-3)
+        pure = self.algorithm.claim(RECORD, self.setting, 0.0)
+        unbounded = self.algorithm.claim(Adjacency(math.inf, "any"), self.setting, 1e-3)
+        assert [one.epsilon for one in (silent, pure, unbounded)] == [None] * 3
+        assert "σ_1 = 0" in silent.failed_conditions[0]
+        assert "δ = 0" in pure.failed_conditions[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "graph", "field"),
+    [
+        ({}, topology.ring(5), "algorithm"),
+        ({"modulus": 10}, COMPLETE, "algorithm.modulus"),
+        ({"modulus": 2**53 + 1}, COMPLETE, "algorithm.modulus"),
+        ({"resolution": 0.0}, COMPLETE, "algorithm.resolution"),
+        ({"step": Constant(5.0)}, COMPLETE, "algorithm.step"),
+        ({"stddev": Constant(-1.0)}, COMPLETE, "algorithm.stddev"),
+    ],
+)
+def test_conditions_are_checked_before_time_0(change, graph, field):
+    with pytest.raises(ScenarioError) as caught:
+        Simulation(FIVE, graph, replace(SecretSharing(5, Constant(0.5)), **change))
+    assert caught.value.field == field
+
+
+def test_residues_do_not_survive_a_codec_that_rounds():
+    with pytest.raises(ScenarioError) as caught:
+        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), codec=Float32())
+    assert caught.value.field == "codec"

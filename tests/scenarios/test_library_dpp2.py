@@ -1,0 +1,80 @@
+"""The scenarios that repeat DPP²'s experiment, made smaller: what they find, and that they could find otherwise."""
+
+import pytest
+
+from netsim.errors import ScenarioError
+from scenarios.experiment import Experiment
+from scenarios.loader import library, load_scenario, parse
+from scenarios.study import planned, run_study
+
+NAMES = sorted(name for name in library() if name.startswith("dpp2-"))
+FIFTY = "topology: {kind: random_geometric, agents: 50, radius: 0.3, seed: 69}"
+FIVE = [
+    (FIFTY, "topology: {kind: complete, agents: 5}"),
+    ("records: 10000", "records: 500"),
+    ("replicas: 4", "replicas: 2"),
+]
+LATER = [
+    ("below: 1.0e-10}", "below: 1.0e-9}"),
+    ("below: 1.0e-9}", "below: 1.0e-8}"),
+    ("below: 1.0e-7}", "below: 1.0e-6}"),
+]
+"""On a complete graph of five the gap falls a little more slowly."""
+
+
+def changed(name, *changes):
+    """A shipped scenario with some of its text replaced."""
+    text = library()[name]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return parse(text, name).scenario
+
+
+def reproduced(name, folder, *changes):
+    """What it finds, and the results of each check."""
+    found = run_study(changed(name, *changes), folder)["reproduction"]
+    return found, {c["says"]: a["result"] for c in found["checks"] for a in c["answers"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_can_be_built_from_what_is_here(name):
+    assert len(NAMES) == 5
+    plan = planned(load_scenario(name))
+    assert not plan.absent
+    assert plan.scenario.reproduces is not None
+
+
+def test_the_network_and_the_problem_are_the_papers():
+    experiment = Experiment.of(load_scenario("dpp2-fig-1").scenario)
+    simulation = experiment.subjects[0].simulation
+    assert simulation.topology.adjacency.sum() == 2 * 255
+    assert simulation.problem.smoothness == pytest.approx(5.03, rel=1e-12)
+    assert {o.records for o in simulation.problem.objectives} == {200}
+
+
+def test_with_the_laplacian_in_its_place_the_papers_steps_are_refused():
+    scenario = changed("dpp2-fig-1", ("    rho: 10\n", "    rho: 10\n    matrix: laplacian\n"))
+    with pytest.raises(ScenarioError, match="λ_max") as caught:
+        Experiment.of(scenario)
+    assert caught.value.field.endswith("beta")
+
+
+def test_a_larger_noise_costs_rounds_and_no_accuracy(tmp_path):
+    found, answers = reproduced("dpp2-fig-2", tmp_path, *FIVE, *LATER)
+    assert found["outcome"] == "agrees in shape", answers
+    assert set(answers.values()) == {"holds"}
+
+
+def test_noise_that_stays_is_found_out(tmp_path):
+    stays = ("scale_w: {kind: geometric, first: 0.01, ratio: 0.9}", "scale_w: 0.01")
+    found, answers = reproduced("dpp2-fig-2", tmp_path, *FIVE, *LATER, stays)
+    assert found["outcome"] == "differs"
+    assert answers["With a little noise it does."] == "fails"
+
+
+def test_the_first_release_is_not_in_the_sum(tmp_path):
+    found, answers = reproduced("dpp2-theorem-3", tmp_path, ("trials: 1000, chunk: 500", "trials: 400, chunk: 200"))
+    assert found["outcome"] == "differs"
+    fails = {says for says, result in answers.items() if result == "fails"}
+    assert fails == {"Nothing is told in the first round.", "It holds with a shorter step."}
