@@ -65,7 +65,7 @@ def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():
 def test_the_loss_ratio_asks_for_an_audit():
     text = "\n".join(line for line in library()["thesis-fig-2-1"].splitlines() if not line.startswith("audit:"))
     with pytest.raises(ScenarioError, match="no audit"):
-        run_study(parse(text, "f.yaml"))
+        planned(parse(text, "f.yaml"))
 
 
 def test_a_mean_and_its_normal_interval():
