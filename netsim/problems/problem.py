@@ -44,7 +44,7 @@ class Problem:
         """d."""
         return self.objectives[0].dimension
 
-    @property
+    @cached_property
     def records(self) -> tuple[int, ...]:
         """How many records each agent has, public; 1 for an objective that is no mean over records."""
         return tuple(int(getattr(objective, "records", 1)) for objective in self.objectives)
