@@ -18,7 +18,8 @@ class GradientScore:
     """How well the private gradients were inferred.
 
     `errors[k]` is ‖estimate − gradient‖/max(1, ‖gradient‖) of estimate k, (estimates, replicas), and `times[k]`
-    the virtual time of the query; `estimated` of `asked` queries have an estimate at all. `hidden[i]` counts
+    the virtual time of the query; `estimated` of `asked` queries have an estimate at all; `queries[k]` counts
+    those of its agent, from 0. `hidden[i]` counts
     agent i's queries without one. `baseline` is the median error of who infers nothing: of the gradient of the
     public quadratic term alone, at the true point.
     """
@@ -28,6 +29,7 @@ class GradientScore:
     agents: tuple[int, ...]
     estimated: int
     asked: int
+    queries: tuple[int, ...]
     hidden: tuple[int, ...]
     baseline: float
 
@@ -63,6 +65,7 @@ def score_gradients(
         tuple(e.agent for e in estimates),
         len(estimates),
         sum(asked),
+        tuple(e.query for e in estimates),
         tuple(a - f for a, f in zip(asked, found, strict=True)),
         float(np.median(ignorant)) if ignorant else float("nan"),
     )

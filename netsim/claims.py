@@ -25,7 +25,8 @@ class Claim:
     """epsilon_claimed as the formula gives it, or the conditions of the formula that fail.
 
     `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has
-    no value. `norm` is the one the theorem measures the change in.
+    no value. `norm` is the one in which the theorem, or its noise, measures what is released; that of the gradients'
+    change is `adjacency`'s.
     """
 
     epsilon: float | None

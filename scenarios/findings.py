@@ -20,6 +20,7 @@ DONE, REFUSED, NO_CLAIM = "done", "refused", "no claim"
 NOT_ASKED, NOT_REACHED = "not asked", "not reached"
 BROKEN = ("unprotected", "refuted")
 """The verdicts under which a claim does not hold."""
+DIVERGED = 1e3
 EXACT_GRADIENT = 1e-6
 """A gradient known to this relative error counts as recovered."""
 
@@ -61,7 +62,7 @@ def sentence(entry: Result) -> str:
             NO_CLAIM: "Claims no privacy: there is no ε to audit.",
         }.get(audit_status(entry), "The run ended before this algorithm's audit was done.")
     reason = str(audit.get("reason", ""))
-    reason = reason[:1].upper() + reason[1:]
+    reason = capitalized(reason)
     if has_claim(entry) or audit["verdict"] not in BROKEN:
         return reason
     claim: Result = audit.get("claim") or {}
@@ -69,12 +70,17 @@ def sentence(entry: Result) -> str:
     return f"Nothing was claimed{f' ({why})' if why else ''}. {reason}"
 
 
+def capitalized(sentence: str) -> str:
+    """A sentence's first letter in upper case, but for one that is a symbol."""
+    return sentence if sentence.startswith(("ε", "δ", "η", "λ")) else sentence[:1].upper() + sentence[1:]
+
+
 def caution(entry: Result) -> str | None:
     """What to read together with everything else that is said of an algorithm; None if there is nothing."""
     line = outside_model(entry)
     if line is None:
         return None
-    line = line[:1].upper() + line[1:] + "."
+    line = capitalized(line) + "."
     if not verdict(entry):
         return line
     return (
@@ -119,6 +125,12 @@ def deadline_note(results: Result, entry: Result) -> str | None:
     if any(found and agent not in doors for agent, found in enumerate(cast("list[int]", inferred))):
         return None
     return "Exchanges have a deadline: what an agent took is known at its door only."
+
+
+def diverged(entry: Result) -> bool:
+    """Whether the relative error ended a thousand times above where the run began, or was no number."""
+    curve = [float(v) for v in cast("list[Any]", _part(entry, "convergence").get("median") or [])]
+    return bool(curve) and not curve[-1] <= DIVERGED * max(1.0, curve[0])
 
 
 def drowned(entry: Result) -> bool:

@@ -186,8 +186,12 @@ def _default(field: FieldInfo) -> str:
     if value is None:
         return "none"
     if isinstance(value, BaseModel):
-        return f"`{json.dumps(value.model_dump(exclude_unset=True))}`" if value.model_fields_set else "its defaults"
-    return f"`{json.dumps(value)}`" if value != "" else "empty"
+        return (
+            f"`{json.dumps(value.model_dump(exclude_unset=True), ensure_ascii=False)}`"
+            if value.model_fields_set
+            else "its defaults"
+        )
+    return f"`{json.dumps(value, ensure_ascii=False)}`" if value != "" else "empty"
 
 
 if __name__ == "__main__":

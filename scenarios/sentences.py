@@ -22,6 +22,14 @@ def amount(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
+def ending(entry: Results) -> str | None:
+    """A warning where the run ended far above where it began."""
+    if not findings.diverged(entry):
+        return None
+    convergence: Results = entry["convergence"]
+    return f"Diverged: the relative error ends at {number(convergence.get('final'))}."
+
+
 def traffic(entry: Results) -> str | None:
     """What the run put on the wire, or on the air, in a line."""
     run: Results | None = entry["run"]

@@ -26,12 +26,14 @@ def through_probe(view: AdversaryView) -> list[GradientEstimate]:
     `stddev` is the root mean square over the coordinates. You get an `AttackError` where nothing was heard that a
     probe can use, a codec changes what is sent, or the messages are no affine function of the gradients.
     """
-    estimates: list[GradientEstimate] = []
-    for agent in sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful):
-        rows = rows_of(view, agent)
-        if rows:
-            estimates += _identified(probed(view, agent, rows))
-    return estimates
+    agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
+    heard = {agent: rows for agent in agents if (rows := rows_of(view, agent))}
+    if not heard:
+        raise AttackError(
+            "from what was heard a probe cannot put together what any agent got and sent (of messages to single "
+            "agents only Walkman's token tells): it needs a tap at a door, or all links around one that exchanges"
+        )
+    return [estimate for agent, rows in heard.items() for estimate in _identified(probed(view, agent, rows))]
 
 
 def probed(view: AdversaryView, agent: int, rows: tuple[Record, ...] | None = None) -> Probed:

@@ -38,7 +38,8 @@ def tracking_step(smoothness: float, topology: "Topology | None") -> float:
 def check_smooth(setting: Setting, name: str) -> None:
     """r = 0: the algorithm has no proximal step."""
     if setting.regularized:
-        raise ScenarioError("", name, "has no proximal step, and the problem has r ≠ 0", "PgExtra, Nids, or r = 0")
+        allowed = "r = 0 (problem.l1: 0), or one that takes an r: pg_extra, nids, d_admm, ic_admm, walkman, recal, …"
+        raise ScenarioError("", name, "has no proximal step, and the problem has r ≠ 0", allowed)
 
 
 def check_below(field: str, value: float, bound: float, condition: str) -> None:

@@ -69,7 +69,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                 line("Source", "", lambda a: _text(_claim(a).get("source"))),
                 line("δ", "", lambda a: show(_claim(a).get("delta"))),
                 line("Adjacency", "which worlds count as adjacent", lambda a: _text(_claim(a).get("adjacency"))),
-                line("Change of the gradient", "at most, between adjacent worlds", _change),
+                line("Change of the gradient", "at most, between adjacent worlds, in ℓ2", _change),
                 line(
                     "Failed conditions",
                     "of the formula",
@@ -138,7 +138,7 @@ def _bound(value: Any) -> str:
 
 def _change(audit: Result) -> str:
     claim = _claim(audit)
-    return f"{show(claim.get('gradient_change'), 4)} in {_text(claim.get('norm'))}"
+    return f"{show(claim.get('gradient_change'), 4)}; noise for {_text(claim.get('norm'))}"
 
 
 def _method(audit: Result) -> str:

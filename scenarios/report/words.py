@@ -12,6 +12,7 @@ from scenarios.findings import (
     caution,
     claim_is_broken,
     deadline_note,
+    diverged,
     drowned,
     has_claim,
     misled,
@@ -66,7 +67,7 @@ def _subject(algorithm: Result) -> dict[str, Any]:
     shown["median_skill"] = median(skills) if skills else math.nan
     inferred = part(shown, "gradients")
     shown["learned_nothing"] = number(inferred.get("median")) >= number(inferred.get("baseline"))
-    shown |= {"misled": misled(inferred), "drowned": drowned(algorithm)}
+    shown |= {"misled": misled(inferred), "drowned": drowned(algorithm), "diverged": diverged(algorithm)}
     said = {"word": word(algorithm), "sentence": sentence(algorithm), "mark": kind, "symbol": _SYMBOLS[kind]}
     return shown | said | {"caution": caution(algorithm)}
 

@@ -7,6 +7,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.transcript import Transcript
+from scenarios import findings, sentences
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
 from tests.scenarios.small import SMALL
@@ -180,3 +181,18 @@ def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):
     assert caught.value.field == "adversary.links[2]"
     assert caught.value.file == "small.yaml"
     assert not (tmp_path / "none").exists()
+
+
+def test_a_run_that_diverges_is_called_so(tmp_path):
+    """DiaDSP has no bound on its step; 90 is far beyond what is stable."""
+    head = SMALL.split("algorithms:")[0]
+    text = head + "algorithms:\n  - {kind: diadsp, rounds: 40, step: 90, ratio: 0.9}\n"
+    one = run_scenario(parse(text, "small.yaml"), tmp_path)["algorithms"][0]
+    assert findings.diverged(one)
+    assert sentences.ending(one).startswith("Diverged: the relative error ends at ")
+    assert "diverged</strong>" in (tmp_path / "report.html").read_text()
+
+
+def test_a_sentence_does_not_make_a_capital_of_a_symbol():
+    assert findings.capitalized("ε is at least 2") == "ε is at least 2"
+    assert findings.capitalized("agent 1 sends") == "Agent 1 sends"

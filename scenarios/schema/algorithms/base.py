@@ -15,6 +15,8 @@ from netsim.simulation import setting_of
 from netsim.topology import Topology
 from scenarios.schema.base import Index, Model, NonNegative, Positive, Probability, built
 
+REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -123,5 +125,8 @@ def to_target(
         return algorithm.calibrated(target.epsilon, delta, ground.adjacency, ground.setting(releases))
     except PrivacyError as error:
         raise ScenarioError(
-            f"algorithm.{field}", target.model_dump(), str(error), "noise given outright, or conditions that hold"
+            f"algorithm.{field}",
+            target.model_dump(),
+            str(error),
+            REMEDY,
         ) from None

@@ -22,7 +22,7 @@ from scenarios.schema.base import Count, Model, NonNegative, Positive, built
 
 class Dpp2Spec(AlgorithmModel):
     """DPP². "auto" is α = 1/(2L), β = α/(2λ_max(P)), ρ = 2L/λ_max(P). With a `target` the scales give the shape of
-    the noise over the rounds, and one factor multiplies both."""
+    the noise over the rounds (flat where they are 0), and one factor multiplies both."""
 
     kind: Literal["dpp2"]
     name: str = "DPP²"
