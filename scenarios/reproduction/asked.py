@@ -10,7 +10,7 @@ from scenarios.reproduction import points
 from scenarios.reproduction.plots import as_check
 from scenarios.reproduction.series import NotMeasuredError
 from scenarios.schema import Scenario
-from scenarios.schema.checks import CheckSpec, CostTo, ErrorAfter, Growth, Slope
+from scenarios.schema.checks import Check, CostTo, ErrorAfter, Growth, Slope
 from scenarios.schema.reproduction import AXES
 
 Results = dict[str, Any]
@@ -37,7 +37,7 @@ class _Asked:
         self.found, self.curves = found, {RELATIVE: found.curve(RELATIVE)}
         self.length = len(found.counts(RELATIVE))
 
-    def answers(self, checks: list[CheckSpec]) -> Results:
+    def answers(self, checks: list[Check]) -> Results:
         rows: dict[str, list[Results]] = {"to_accuracy": [], "after": [], "slopes": []}
         for check in checks:
             if not isinstance(check, CostTo | Growth | ErrorAfter | Slope) or check.curve not in self.found.names:
@@ -57,7 +57,8 @@ class _Asked:
                 return "after", row | {"after": check.after, "median": points.value(at, error, check.after)}
             case Slope():
                 window = {"start": check.start, "end": check.end, "floor": check.floor}
-                return "slopes", row | window | {"slope": points.slope(at, error, **window)}
+                found = points.slope(at, error, check.start, check.end, check.floor)
+                return "slopes", row | window | {"slope": found}
             case _:
                 low, high = points.ends(at, error, check.accuracy, self.length)
                 return "to_accuracy", row | {
@@ -72,7 +73,7 @@ class _Asked:
         return self.curves[name]
 
 
-def _checks(scenario: Scenario) -> Iterator[CheckSpec]:
+def _checks(scenario: Scenario) -> Iterator[Check]:
     """All checks, and the numbers of figures as though they were checked."""
     if scenario.reproduces is not None:
         yield from scenario.reproduces.checks
