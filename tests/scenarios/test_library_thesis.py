@@ -62,10 +62,10 @@ def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():
         measured(RATIO, {"name": "A", "audit": AUDIT | {"average_loss": None}})
 
 
-def test_the_loss_ratio_asks_for_an_audit():
+def test_the_loss_ratio_asks_for_an_audit(tmp_path):
     text = "\n".join(line for line in library()["thesis-fig-2-1"].splitlines() if not line.startswith("audit:"))
     with pytest.raises(ScenarioError, match="no audit"):
-        run_study(parse(text, "f.yaml"))
+        run_study(parse(text, "f.yaml"), tmp_path)
 
 
 def test_a_mean_and_its_normal_interval():
