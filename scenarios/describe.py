@@ -188,7 +188,7 @@ def thinned(length: int) -> list[int]:
 def gradients(score: GradientScore) -> Results:
     """How well gradients were inferred, with the median error over replicas in order of time."""
     found = Counter(score.agents)
-    order = np.lexsort((score.queries, score.times))
+    order = np.lexsort((np.array(score.queries), score.times))
     curve = np.median(score.errors, axis=1)[order] if score.errors.size else np.empty(0)
     return {
         "estimated": score.estimated,

@@ -33,6 +33,7 @@ from scenarios.keeping import Keeper
 from scenarios.loader import Located
 from scenarios.report import render
 from scenarios.reproduction import names
+from scenarios.reproduction.asked import asked
 from scenarios.reproduction.budget import budget
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
@@ -235,6 +236,8 @@ class _Session:
         if run.measures is not None:
             found = run.measures.on(self.experiment.held_out)
             entry["measures"] = progress.measures(found, self.experiment.scenario.measures)
+            if noted := asked(found, self.experiment.scenario):
+                entry["measures"]["asked"] = noted
             found.write(self.folder / f"metrics-{entry['slug']}.parquet")
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,17 @@ def part(results: Mapping[str, Any], key: str) -> dict[str, Any]:
     return dict(results.get(key) or {})
 
 
+def flow(value: Any) -> str:
+    """A value of a scenario as its file says it: {name: mnist, records: 100}, [1, 2], true, null."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {flow(one)}" for key, one in cast("Mapping[str, Any]", value).items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(flow, cast("list[Any]", value))) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)
+
+
 def items(results: Mapping[str, Any], key: str) -> list[Any]:
     """A list in results, or the keys of a mapping; empty where there is none."""
     return list(results.get(key) or [])

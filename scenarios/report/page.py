@@ -13,7 +13,7 @@ from scenarios.findings import auditor, listener
 from scenarios.progress import COLUMNS
 from scenarios.report import figures, plots
 from scenarios.report.epsilons import epsilons
-from scenarios.report.formats import count, exact, fixed, items, number, numbers, part, percent, show
+from scenarios.report.formats import count, exact, fixed, flow, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
 from scenarios.report.progress import measured_by, small_figures, spent
 from scenarios.report.series import Series, looks
@@ -70,7 +70,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"show": show, "n": count, "fixed": fixed, "percent": percent}
+    environment.filters |= {"show": show, "n": count, "flow": flow, "fixed": fixed, "percent": percent}
     cast("dict[str, Any]", environment.globals).update(
         {
             "picture": picture,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
-from scenarios.report.formats import items, number, numbers, show
+from scenarios.report.formats import items, number, numbers, part, show
 from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series, looks
 from scenarios.report.svg import INK, canvas, inline
@@ -23,6 +23,8 @@ MARKS = {
     "cannot be checked": ("open", "?"),
 }
 """The severity class and the sign of outcomes, and of checks."""
+CHECK_LINES, FIGURE_LINES = 4, 21
+"""The height of a check with one answer, and of a figure, in lines of text."""
 
 
 def reproduction(results: Result) -> dict[str, Any]:
@@ -31,7 +33,20 @@ def reproduction(results: Result) -> dict[str, Any]:
     labels = list(dict.fromkeys(curve["label"] for figure in asked for curve in figure["curves"]))
     look = dict(zip(labels, looks(labels), strict=True))  # the same in every figure
     figures = [_shown(figure, look, f"figure-{k}") for k, figure in enumerate(asked)]
-    return {"reproduction": results.get("reproduction"), "drawn": figures, "marks": MARKS, "alike": _alike}
+    block = results.get("reproduction")
+    return {
+        "reproduction": block,
+        "drawn": figures,
+        "beside": _beside(part(results, "reproduction")) if block else 0,
+        "marks": MARKS,
+        "alike": _alike,
+    }
+
+
+def _beside(block: Result) -> int:
+    """How many figures are about as tall as the table of checks beside them, one at least."""
+    lines = sum(max(CHECK_LINES, 2 * len(_alike(check["answers"]))) for check in items(block, "checks"))
+    return max(1, round(lines / FIGURE_LINES))
 
 
 def _shown(figure: Result, look: Mapping[str, Series], prefix: str) -> dict[str, Any]:

@@ -1,17 +1,13 @@
 """One number of one algorithm, from its results; or the two ends between which it is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from scenarios.report.formats import number, part, show
-from scenarios.reproduction.series import NotMeasuredError, Result, bounds, conditions, curve, tabled, unit
+from scenarios.report.formats import number, numbers, part, show
+from scenarios.reproduction import points
+from scenarios.reproduction.series import NotMeasuredError, Result, answer, asked, bounds, conditions, curve, unit
 from scenarios.schema.checks import AtEnd, ClaimedAfter, CostTo, ErrorAfter, Final, Quantity, Slope, VacuousFrom
-
-GREW = 1e3
-"""An error so many times its first value has diverged."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +42,11 @@ def measured(check: Quantity, entry: Result) -> Found:
     """What a check asks of an algorithm; a `NotMeasuredError` where its results do not have it."""
     match check:
         case Final():
-            return Found.of(_real(curve(entry, check.curve, unit(entry)).y[-1]))
+            return Found.of(_last(entry, check.curve))
         case AtEnd():
             return _at_end(check.measure, entry)
         case ErrorAfter():
-            return Found.of(_after(check.after, entry, check.curve))
+            return Found.of(error_after(entry, check.after, check.curve))
         case CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
         case Slope():
@@ -65,8 +61,8 @@ def measured(check: Quantity, entry: Result) -> Found:
 
 def diverged(entry: Result) -> bool:
     """Whether the error is not finite somewhere, or grew a thousandfold."""
-    errors = curve(entry, "relative_error", unit(entry)).y
-    return not all(map(math.isfinite, errors)) or errors[-1] > GREW * errors[0]
+    noted = asked(entry).get("diverged")
+    return bool(noted) if noted is not None else points.grew(curve(entry, "relative_error", unit(entry)).y)
 
 
 def claim_undefined(entry: Result) -> bool:
@@ -97,40 +93,64 @@ def vacuous_from(entry: Result, epsilon: float) -> Found:
 def cost(entry: Result, accuracy: float, x: str, name: str = "relative_error") -> Found:
     """How much of an axis is spent until the median error is at most `accuracy` and stays so.
 
-    Curves are thinned: the number is between two of their points. A run that ends above the accuracy gives what it
-    had spent in all as a lower bound.
+    Known exactly where the run noted it for this accuracy, or where all points of the curve are known; else between
+    two ends. A run that ends above the accuracy gives what it had spent in all as a lower bound.
     """
-    known = tabled(entry, name, accuracy, x)
-    if known is not None:
-        return Found.of(known)
-    points = curve(entry, name, unit(entry))
-    above = [k for k, error in enumerate(points.y) if not error <= accuracy]
-    if len(above) and above[-1] == len(points.y) - 1:
-        return Found(bounds(entry, x, points.x[-1], math.inf)[0], math.inf)
-    last = points.x[above[-1]] if above else 0.0
-    until = points.x[above[-1] + 1] if above else points.x[0]
-    low, high = bounds(entry, x, last, until)
-    return Found.of(high) if until - last <= 1 and x in (unit(entry), "plf") and high - low <= 1 else Found(low, high)
+    row = answer(entry, "to_accuracy", curve=name, accuracy=accuracy)
+    if row is not None:
+        key = "count" if x == unit(entry) else x
+        low, high = part(row, "low"), part(row, "high")
+        if key not in low:
+            raise NotMeasuredError(
+                f"results of {entry.get('name')} are by {unit(entry)}, not by {x.replace('_', ' ')}"
+            )
+        return Found(number(low[key]), number(high[key]) if high else math.inf)
+    known = curve(entry, name, unit(entry))
+    first, last = points.ends(known.x, known.y, accuracy, length(entry))
+    low, high = bounds(entry, x, first, math.inf if last is None else last)
+    return Found(low, high)
+
+
+def error_after(entry: Result, after: int, name: str = "relative_error") -> float:
+    """The median error after so many rounds or activations."""
+    if not 1 <= after <= length(entry):
+        raise NotMeasuredError(f"the run of {entry.get('name')} has {length(entry):,} {unit(entry)}, not {after:,}")
+    row = answer(entry, "after", curve=name, after=after)
+    if row is not None:
+        return number(row["median"])
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.value(known.x, known.y, after))
 
 
 def slope(entry: Result, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
-    """Decades per round or activation of the least-squares line through log₁₀ of the median error."""
-    points = curve(entry, name, unit(entry))
-    chosen: list[tuple[float, float]] = []
-    for at, error in zip(points.x, points.y, strict=True):
-        if error < floor or not math.isfinite(error) or (end is not None and at > end):
-            break
-        if at >= start:
-            chosen.append((at, math.log10(error)))
-    if len(chosen) < 3:
-        raise NotMeasuredError(f"fewer than three points of {entry.get('name')} for a slope")
-    return _line(chosen)
+    """Decades per round or activation of the least-squares line through log₁₀ of the median error at all of them."""
+    row = answer(entry, "slopes", curve=name, start=start, end=end, floor=floor)
+    if row is not None:
+        return number(row["slope"])
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.slope(known.x, known.y, start, end, floor))
 
 
-def _line(points: Sequence[tuple[float, float]]) -> float:
-    x, y = np.array(points).T
-    x = x - x.mean()
-    return float(np.sum(x * (y - y.mean())) / np.sum(x * x))
+def length(entry: Result) -> int:
+    """How many rounds or activations there were."""
+    counts = numbers(part(entry, "convergence").get("count"))
+    if not counts:
+        raise NotMeasuredError(f"{entry.get('name')} closed no {unit(entry)}")
+    return int(counts[-1])
+
+
+def _of(entry: Result, find: Callable[[], float]) -> float:
+    """A number of a curve; in the way of one that is not known, whose it is."""
+    try:
+        return find()
+    except NotMeasuredError as why:
+        raise NotMeasuredError(f"{entry.get('name')}: {why}") from None
+
+
+def _last(entry: Result, name: str) -> float:
+    """A curve at the end of the run."""
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.value(known.x, known.y, length(entry)))
 
 
 def _at_end(measure: str, entry: Result) -> Found:
@@ -155,19 +175,7 @@ def _loss_ratio(entry: Result) -> Found:
     return Found(low / claim, high / claim)
 
 
-def _after(k: int, entry: Result, name: str) -> float:
-    points = curve(entry, name, unit(entry))
-    if not points.x[0] <= k <= points.x[-1]:
-        raise NotMeasuredError(f"the run of {entry.get('name')} has {points.x[-1]:g} {unit(entry)}, not {k}")
-    return _real(points.y[max(i for i, at in enumerate(points.x) if at <= k)])
-
-
 def _known(value: object, entry: Result, what: str) -> float:
     if math.isnan(number(value)):
         raise NotMeasuredError(f"results of {entry.get('name')} have no {what}")
     return number(value)
-
-
-def _real(error: float) -> float:
-    """An error that is not a number is one that grew beyond numbers."""
-    return math.inf if math.isnan(error) else error

@@ -145,10 +145,10 @@ def _sorted(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(spec: FigureSpec, entry: Mapping[str, Any]) -> measures.Found:
-    return measures.measured(_as_check(spec), entry)
+    return measures.measured(as_check(spec), entry)
 
 
-def _as_check(spec: FigureSpec) -> Quantity:
+def as_check(spec: FigureSpec) -> Quantity:
     """The measure of a figure as a check's; what it is compared with plays no part."""
     said: dict[str, Any] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
     if spec.accuracy is not None:

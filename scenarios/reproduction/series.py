@@ -6,7 +6,7 @@ where results have them,
 - `measures.curves.NAME`: `count`, `median`, `low`, `high`;
 - `measures.costs`: `count`, and what was spent by then: `plf`, `messages`, `message_bytes`, `packets`, `bytes`,
   `queries`, `time`;
-- `measures.to_accuracy`, of the measure `measures.measure`: `accuracy`, and `reached`: `count` and costs, or null.
+- `measures.asked`: exact numbers, which thinned curves do not have (`scenarios.reproduction.asked`).
 """
 
 import math
@@ -61,25 +61,25 @@ def curve(entry: Result, y: str, x: str) -> Curve:
     return Curve(_spent(entry, x, counts), median, low if banded else (), high if banded else ())
 
 
-def bounds(entry: Result, x: str, after: float, until: float) -> tuple[float, float]:
-    """How much of an axis is spent at least after one count of rounds or activations, and at most until another."""
+def bounds(entry: Result, x: str, low: float, high: float) -> tuple[float, float]:
+    """How much of an axis is spent at least by one count of rounds or activations, and at most by another."""
     if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
-        return after, until
+        return low, high
     at, spent = _costs(entry, x)
-    before = [s for k, s in zip(at, spent, strict=True) if k <= after]
-    beyond = [s for k, s in zip(at, spent, strict=True) if k >= until]
+    before = [s for k, s in zip(at, spent, strict=True) if k <= low]
+    beyond = [s for k, s in zip(at, spent, strict=True) if k >= high]
     return (before[-1] if before else 0.0), (beyond[0] if beyond else math.inf)
 
 
-def tabled(entry: Result, name: str, accuracy: float, x: str) -> float | None:
-    """What it took to an accuracy by the table in the results; None where the table does not have it."""
-    if _measures(entry).get("measure") != name:
-        return None
-    rows = cast("list[Result]", _measures(entry).get("to_accuracy") or [])
-    row = next((r for r in rows if math.isclose(number(r.get("accuracy")), accuracy, rel_tol=1e-9)), None)
-    reached = {} if row is None else part(row, "reached")
-    value = number(reached.get("count" if x == unit(entry) else x))
-    return None if math.isnan(value) else value
+def asked(entry: Result) -> dict[str, Any]:
+    """Numbers that the run noted from all of its rounds or activations, because checks or figures ask for them."""
+    return part(_measures(entry), "asked")
+
+
+def answer(entry: Result, kind: str, **bound: object) -> Result | None:
+    """The noted number of that kind, for the curve and the bounds asked for; None where the run noted none."""
+    rows = cast("list[Result]", asked(entry).get(kind) or [])
+    return next((row for row in rows if all(row.get(key) == value for key, value in bound.items())), None)
 
 
 def _spent(entry: Result, x: str, counts: Sequence[float]) -> tuple[float, ...]:

@@ -85,7 +85,8 @@ class AtEnd(Quantity):
 
 
 class ErrorAfter(Quantity):
-    """A `curve` after `after` rounds, or activations of a walk; at its last point until then."""
+    """A `curve` after exactly `after` rounds, or activations of a walk. Curves other than the relative error are
+    known there if `measures.every` divides it."""
 
     measure: Literal["error_after"]
     after: Count
@@ -94,7 +95,8 @@ class ErrorAfter(Quantity):
 
 class CostTo(Quantity):
     """What it takes until the `curve` is at most `accuracy`, and stays so until the end of the run. PLF: the largest
-    number of activations of one agent. A run that ends before gives a lower bound, its own length."""
+    number of activations of one agent. A run that ends before gives a lower bound, its own length; a curve that is
+    not known everywhere (all but the relative error, unless `measures.every` is 1) gives two ends."""
 
     measure: Cost
     accuracy: Positive
@@ -127,7 +129,7 @@ class Growth(Quantity):
 class Slope(Quantity):
     """Decades by which the `curve` changes per round (or activation), negative where it falls: the
     least-squares line through log₁₀ of the curve, from `start` to `end`, or to where the error is first below
-    `floor`."""
+    `floor`. All of these rounds must be known: curves other than the relative error need `measures.every: 1`."""
 
     measure: Literal["slope"]
     start: Index = 0

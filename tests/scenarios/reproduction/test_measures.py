@@ -63,7 +63,10 @@ def test_a_thinned_curve_gives_an_interval():
     one = entry([1.0, 0.5, 0.01])
     one["convergence"]["count"] = [10, 20, 30]
     found = cost(one, 0.1, "rounds")
-    assert (found.low, found.high) == (20, 30)
+    assert (found.low, found.high) == (21, 30)
+    one = entry([1.0, 0.5, 0.01, 0.02])
+    one["convergence"]["count"] = [10, 20, 30, 40]  # it may have been larger at 35
+    assert cost(one, 0.1, "rounds").high == 40
 
 
 def test_other_axes_come_with_the_measures():
@@ -72,20 +75,32 @@ def test_other_axes_come_with_the_measures():
         cost(one, 0.1, "messages")
     costs = {"count": [1, 2, 3], "messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]}
     one["measures"] = {"costs": costs}
-    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (12, 18)
-    assert (cost(one, 0.1, "time").low, cost(one, 0.1, "time").high) == (1.5, 2.5)
+    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (18, 18)
+    assert (cost(one, 0.6, "time").low, cost(one, 0.6, "time").high) == (1.5, 1.5)
     assert (cost(one, 1e-9, "time").low, cost(one, 1e-9, "time").high) == (2.5, math.inf)
     assert curve(one, "relative_error", "messages").x == (6, 12, 18)
     one["measures"] |= {"costs": {"count": [1, 3], "messages": [6, 18]}}
-    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (6, 18)  # not known at 2
+    assert (cost(one, 0.6, "messages").low, cost(one, 0.6, "messages").high) == (6, 18)  # not known at 2
     assert curve(one, "relative_error", "messages").x == (6, 12, 18)
     one["measures"] |= {
-        "measure": "relative_error",
-        "to_accuracy": [{"accuracy": 0.1, "reached": {"count": 3, "messages": 17}}, {"accuracy": 1, "reached": None}],
+        "asked": {
+            "to_accuracy": [
+                {
+                    "curve": "relative_error",
+                    "accuracy": 0.1,
+                    "low": {"count": 3, "messages": 17},
+                    "high": {"count": 4, "messages": 19},
+                },
+                {"curve": "relative_error", "accuracy": 1e-9, "low": {"count": 5, "messages": 21}, "high": None},
+            ],
+        },
         "curves": {"objective_gap": {"count": [1, 3], "median": [3.0, 1.0]}},
     }
-    assert cost(one, 0.1, "messages").low == cost(one, 0.1, "messages").high == 17
-    assert cost(one, 0.1, "activations").low == 3
+    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (17, 19)
+    assert (cost(one, 0.1, "activations").low, cost(one, 0.1, "activations").high) == (3, 4)
+    assert (cost(one, 1e-9, "messages").low, cost(one, 1e-9, "messages").high) == (21, math.inf)
+    with pytest.raises(NotMeasuredError, match="by activations, not by rounds"):
+        cost(one, 0.1, "rounds")
     assert cost(one, 2.0, "messages", "objective_gap").high == 18
     assert curve(one, "objective_gap", "messages").x == (6, 18)
     with pytest.raises(NotMeasuredError, match="no consensus error"):

@@ -10,6 +10,7 @@ from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.cli import app
 from scenarios.loader import library, parse
+from scenarios.report.formats import flow
 from scenarios.report.study import study
 from scenarios.runner import run_scenario
 from scenarios.schema.data import Synthetic
@@ -77,6 +78,8 @@ def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
     alone = SMALL[: SMALL.index("grid:")].replace("scale: 0.01", "scale: 0.1")
     run_scenario(parse(alone, "alone.yaml"), tmp_path / "alone")
     parts = [read(one)["algorithms"] for one in (folder / "scale-0.1", tmp_path / "alone")]
+    for one in parts[0]:
+        assert one["measures"].pop("asked")  # by the checks, which are of all variants together
     assert parts[0] == parts[1]
 
 
@@ -205,3 +208,26 @@ def test_check_and_list_count_the_variants():
     assert (
         f"# 3 variants: {', '.join(VARIANTS)}\n" in runner.invoke(app, ["show", "private-descent-noise-floor"]).output
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"name": "mnist", "records": [1, 2.5], "labels": None}, "{name: mnist, records: [1, 2.5], labels: null}"),
+        ("ring", "ring"),
+        (False, "false"),
+    ],
+)
+def test_a_field_reads_on_the_page_as_in_the_file(value, text):
+    assert flow(value) == text
+
+
+@pytest.mark.parametrize("checks", [1, 20])
+def test_every_figure_is_drawn_once_however_many_stand_beside_the_checks(ran, checks):
+    results, _ = ran
+    block = results["reproduction"]
+    many = results | {"reproduction": block | {"checks": block["checks"][:1] * checks}}
+    page = study(many)
+    assert page.count("<figure>") == len(results["figures"])
+    stack = page[page.index('<div class="stack">') : page.index('<div class="scroll checks"')]
+    assert stack.count("<figure>") == (1 if checks == 1 else len(results["figures"]))
