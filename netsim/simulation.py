@@ -21,6 +21,7 @@ from netsim.messages import HEADER_BYTES
 from netsim.network import Edge
 from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
+from netsim.problems.objective import weak_convexity
 from netsim.radio import Radio
 from netsim.run import Run
 from netsim.running import Watch
@@ -194,6 +195,7 @@ def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -
         strong_convexity=tuple(f.strong_convexity for f in objectives),
         records=problem.records,
         regularized=problem.regularized,
+        weak_convexity=tuple(weak_convexity(f) for f in objectives),
     )
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Setting:
     """Public facts an algorithm's conditions and claim depend on.
 
-    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i, `strong_convexity[i]` its μ_i ≥ 0 and `records[i]` how
-    many records its mean runs over. `releases` is the largest number of times that one agent runs its mechanism:
+    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i, `strong_convexity[i]` its μ_i ≥ 0, `weak_convexity[i]` the
+    ρ_i ≥ 0 for which f_i + ρ_i/2 ‖x‖² is convex (none named: all are 0, all f_i convex) and `records[i]` how many
+    records its mean runs over. L_i, μ_i and ρ_i are taken to hold for both objectives of an adjacent pair. `releases` is the largest number of times that one agent runs its mechanism:
     rounds, or the largest number of activations Θ (the papers' PLF). `topology` is the graph with its weights, None
     where nothing depends on it. `regularized`: there is an r ≠ 0.
     """
@@ -33,6 +34,7 @@ class Setting:
     strong_convexity: tuple[float, ...] = ()
     records: tuple[int, ...] = ()
     regularized: bool = False
+    weak_convexity: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
