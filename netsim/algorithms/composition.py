@@ -82,8 +82,8 @@ def claimed(
 ) -> Claim:
     """The claim of the agent that pays most: `epsilon(setting, agent, scales)` where every condition holds.
 
-    `curved`: the formula needs a bound on the change of the Hessian too. `inner`: the least 1/s of the steps s at which
-    an agent takes proximal points of f_i; where it is not above ρ_i these are no single points.
+    `curved`: the formula needs a bound on the change of the Hessian too. `inner`: the least 1/s of the steps s at
+    which an agent takes proximal points of f_i; where it is not above ρ_i these are no single points.
     """
     pure = algorithm.noise == "laplace"
     scales = [algorithm.scale(k) for k in range(releases)]

@@ -21,8 +21,8 @@ Claims. G bounds ‖∇f_i − ∇f_i'‖₂.
 - primal: given the transcript, v is the same in both worlds, so x_i moves by G/(2ηd_i + μ_i − ρ_i), μ_i the strong
   and ρ_i the weak convexity of f_i. Composition of the mechanism; the paper's own theorem for PVP is not at hand.
 - dual: as in Theorem 1 of the paper, a term for the noise and one for the Jacobian of b ↦ x, summed over the rounds.
-  Both are those of `netsim.algorithms.composition`, with κ = 2ηd_i − ρ_i and b = 2w, not the paper's: noise of density
-  ∝ exp(−ζ‖ε‖₂) needs no √d, and the paper counts the ridge in κ too, which is not done here.
+  Both are those of `netsim.algorithms.composition`, with κ = 2ηd_i − ρ_i and b = 2w, not the paper's: noise of
+  density ∝ exp(−ζ‖ε‖₂) needs no √d, and the paper counts the ridge in κ too, which is not done here.
 
 Where f_i is not convex both ask for 2ηd_i > ρ_i: below it the inner problem has no single minimizer. There the claims
 without ρ_i are exceeded.

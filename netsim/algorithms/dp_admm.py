@@ -90,7 +90,10 @@ class DpAdmm(Noisy, InRounds):
 
 async def _gathered(node: Node, told: Array) -> Array:
     """The hub's part of line 3; the sum runs over agents in their order, whoever comes first."""
-    leaves = {(message := await node.receive()).sender: message.values["w"] for _ in node.neighbors}
+    leaves: dict[int, Array] = {}
+    while len(leaves) < len(node.neighbors):
+        message = await node.receive()
+        leaves[message.sender] = message.values["w"]
     center = told
     for j in node.neighbors:
         center = center + leaves[j]

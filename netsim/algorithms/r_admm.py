@@ -17,8 +17,9 @@ distributed algorithms (its penalties η_i(t)). How sure: R-ADMM fair (inferred:
 MR-ADMM inferred: the combination of growing penalties with recycling. γ ≥ max L_i is safe; γ > max L_i / 2 is asked
 for, so that a γ that fits one objective fits adjacent ones (it converged at L/4 too).
 
-Claim (composition of objective perturbation, `netsim.algorithms.composition`, with κ = 2η_i(t)d_i − ρ_i, which has to be
-positive, ρ_i the weak convexity of f_i; the paper's own theorem is not at hand): only rounds 2t release something, so K rounds cost ⌈K/2⌉ releases.
+Claim (composition of objective perturbation, `netsim.algorithms.composition`, with κ = 2η_i(t)d_i − ρ_i, ρ_i the weak
+convexity of f_i, which has to be positive; the paper's own theorem is not at hand): only rounds 2t release something,
+so K rounds cost ⌈K/2⌉ releases.
 """
 
 import math

@@ -15,7 +15,8 @@ Source: Shah, Avrachenkov, Linearly convergent asynchronous distributed ADMM via
 inferred; the reading as node-sampled D-ADMM, the confirmations and the noise (the paper has none) are decisions.
 
 Claim (composition of the mechanism; the paper claims none): as D-ADMM's on the primal, a release moves by
-G/(2ηd_i + μ_i − ρ_i) where 2ηd_i > ρ_i; `setting.releases` counts one agent's activations. Which agents are active depends on no data.
+G/(2ηd_i + μ_i − ρ_i) where 2ηd_i > ρ_i; `setting.releases` counts one agent's activations. Which agents are active
+depends on no data.
 """
 
 from dataclasses import dataclass
@@ -108,6 +109,10 @@ class RwAdmm(Noisy):
 
     def stopping(self) -> Stopping:
         return Stopping() if self.activation == "everybody" else Stopping(self.activations, self.per_agent)
+
+    @property
+    def horizon(self) -> int | None:
+        return self.per_agent
 
     @property
     def summary(self) -> str:

@@ -62,7 +62,7 @@ def test_the_formula_of_convex_objectives_is_exceeded_and_the_claim_is_not(name)
 def proximal_moves(beta, activations):
     """How far y − z/β is apart after each activation of two worlds that see the same x and differ where they may.
 
-    f = −ρ/2 x² wherever it goes, so y = (βx + z)/(β − ρ) and z' = −ρy; the gradient of the other world is larger by 1.
+    f = −ρ/2 x² wherever it goes, so y = (βx + z)/(β − ρ) and z = −ρy; the other world's gradient is larger by 1.
     """
     y, z, before = np.zeros(2), np.zeros(2), np.zeros(2)
     moves = []
@@ -101,9 +101,7 @@ def test_walkmans_bound_holds_on_the_most_concave_objective():
 )
 def test_an_inner_problem_without_a_single_minimizer_is_refused(algorithm):
     """2ηd_i = 4η = 0.48, or β, is below ρ = ½; claims of it are not made either."""
-    with pytest.raises(
-        ScenarioError, match=r"penalty.*f_0 is not convex: its inner problem needs κ = 0.48 > ρ = 0.5"
-    ):
+    with pytest.raises(ScenarioError, match=r"penalty.*f_0 is not convex.*needs κ = 0.48 > ρ = 0.5"):
         world(algorithm, 1.0)
     problem = world(IcAdmm(1, 0.1, 3.0), 1.0).problem
     noisy = replace(algorithm, noise="laplace", scale=Constant(1.0))
