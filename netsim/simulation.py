@@ -119,6 +119,11 @@ class Simulation:
         if self.algorithm.codec is not None and not self.codec.lossless:
             why = f"{type(self.algorithm).__name__} brings a compressor of its own"
             raise ScenarioError("codec", str(self.codec), why, "float64")
+        if self.algorithm.needs_all_messages and not self.patience.endless:
+            why = f"{type(self.algorithm).__name__} needs every message of an exchange: no exchange.deadline"
+            raise ScenarioError(
+                "patience.deadline", self.patience.deadline, why, "none, so that exchanges wait for all"
+            )
         meddling.check(
             self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
         )

@@ -82,6 +82,11 @@ class Algorithm(ABC):
         return None
 
     @property
+    def needs_all_messages(self) -> bool:
+        """Whether nothing can stand in for a message of an exchange: then its exchanges may have no deadline."""
+        return False
+
+    @property
     def noisy(self) -> bool:
         """Whether its agents add any randomness to what they release."""
         return False

@@ -68,7 +68,7 @@ class DpAdmm(Noisy, InRounds):
         self.check_noise(self.rounds)
         check_penalty(self.penalty)
         bound = 2 / max(setting.smoothness)
-        for k in (0, self.rounds - 1):
+        for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 why = f"η_{k} is outside the convergence condition"
                 raise ScenarioError("step", self.step(k), why, f"0 < η_k < 2/L = {bound:.6g}")
