@@ -121,9 +121,7 @@ class Simulation:
             raise ScenarioError("codec", str(self.codec), why, "float64")
         if self.algorithm.needs_all_messages and not self.patience.endless:
             why = f"{type(self.algorithm).__name__} needs every message of an exchange: no exchange.deadline"
-            raise ScenarioError(
-                "patience.deadline", self.patience.deadline, why, "none, so that exchanges wait for all"
-            )
+            raise ScenarioError("patience.deadline", self.patience.deadline, why, "none: exchanges wait for all")
         meddling.check(
             self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
         )

@@ -249,9 +249,8 @@ def excess_delta(stddev, agents, apart):
         for epsilon in (0.01, 0.1, 0.5, 1.0, 2.0):
             z, shift = apart / (2 * scale), epsilon * scale / apart
             gaussian = stats.norm.cdf(z - shift) - math.exp(epsilon) * stats.norm.cdf(-z - shift)
-            found += [
-                float(np.clip(a - math.exp(epsilon) * b, 0, None).sum()) - gaussian for a, b in ((p, q), (q, p))
-            ]
+            for a, b in ((p, q), (q, p)):
+                found.append(float(np.clip(a - math.exp(epsilon) * b, 0, None).sum()) - gaussian)
     return max(found)
 
 
@@ -278,9 +277,8 @@ def test_exchanges_with_a_deadline_are_refused(patience):
     with pytest.raises(ScenarioError, match=r"needs every message.*exchange\.deadline") as caught:
         Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=patience)
     assert caught.value.field == "patience.deadline"
-    assert (
-        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=Patience()).run().activations == (5,) * 5
-    )
+    waiting = Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=Patience())
+    assert waiting.run().activations == (5,) * 5
 
 
 @pytest.mark.parametrize(

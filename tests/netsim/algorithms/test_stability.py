@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import DpAdmm, RandomPenaltyAdmm
+from netsim.algorithms import Cpgt, DpAdmm, RandomPenaltyAdmm
+from netsim.algorithms.cpgt import largest_share, noise_gain
 from netsim.algorithms.random_penalty_admm import stable_room
+from netsim.codecs import FLOAT64, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, UniformDraws
@@ -103,3 +105,98 @@ def test_dp_admm_checks_its_step_in_every_round():
     with pytest.raises(ScenarioError, match="outside the convergence condition") as caught:
         Simulation(problem, topology.star(5), DpAdmm(100, penalty=0.05, step=step))
     assert caught.value.field == "algorithm.step"
+
+
+def compressed_gossip(graph, compressor, gamma, dimension=12, rounds=900, start="random"):
+    """ln of the growth a round of (x, x^c) under CPGT's lines 2 to 4 with no gradients: x⁺ = x − γ(I − W)x^c⁺.
+
+    From random points, of heavy tails ("cauchy") too, or with all coordinates "alike", 1 and −1 in turn.
+    """
+    rng = np.random.default_rng(0)
+    W = graph.mixing.toarray()
+    x = rng.standard_normal((graph.agents, dimension))
+    if start == "alike":
+        x = np.outer((-1.0) ** np.arange(graph.agents), np.ones(dimension))
+    elif start == "cauchy":
+        x = rng.standard_cauchy(x.shape)
+    copy, grown = np.zeros_like(x), 0.0
+    for k in range(rounds):
+        copy = copy + compressor.encode(x - copy, rng.random(x.shape))
+        x = x + gamma * (W @ copy - copy)
+        x -= x.mean(axis=0)
+        size = max(np.abs(x).max(), np.abs(copy).max(), 1e-300)
+        x, copy = x / size, copy / size
+        grown += np.log(size) / (rounds - 300) if k >= 300 else 0.0
+    return grown
+
+
+STARTS = ("random", "alike", "cauchy")
+
+
+class TestCompressors:
+    GRAPHS = (topology.ring(6), topology.complete(6), topology.star(7))
+
+    @pytest.mark.parametrize("k", [1, 2, 3, 4])
+    def test_top_k_bears_its_bound_from_every_start_and_no_half_more(self, k):
+        for graph in self.GRAPHS[:2]:
+            spread = 1 - graph.least_eigenvalue
+            most = largest_share(TopK(k), 12, spread)
+            assert most == pytest.approx(2 * k / 12 / spread, rel=1e-12)
+            within, beyond = (
+                [compressed_gossip(graph, TopK(k), share * most, start=start) for start in STARTS]
+                for share in (0.97, 1.5)
+            )
+            assert max(within) < 1e-3
+            assert max(beyond) > 3e-3
+
+    @pytest.mark.parametrize("compressor", [RandomK(2, unbiased=False), RandomK(6, unbiased=False), RandomK(9)])
+    def test_random_k_dies_out_within_its_bound(self, compressor):
+        for graph in self.GRAPHS:
+            most = largest_share(compressor, 12, 1 - graph.least_eigenvalue)
+            assert 0 < most < 1
+            assert compressed_gossip(graph, compressor, most) < 0
+
+    @pytest.mark.parametrize("g", [0.1, 0.7, 1.9])
+    @pytest.mark.parametrize("mean", [0.0, 0.5, 0.9])
+    def test_what_a_unit_of_noise_comes_to(self, g, mean):
+        """By running the mode itself: the noise enters where the residual does."""
+        x, e, total = g, 1 + g, 0.0
+        for _ in range(4000):
+            total += e**2
+            r = mean * e
+            x, e = (1 - g) * x + g * r, (1 + g) * r - g * x
+        assert noise_gain(g, mean) == pytest.approx(total, rel=1e-9)
+
+    @pytest.mark.parametrize(
+        ("compressor", "gamma", "allowed"),
+        [
+            (FLOAT64, 1.0, True),
+            (TopK(1), 1.0, False),
+            (TopK(1), 0.1, True),
+            (TopK(3), 1.0, False),
+            (TopK(3), 0.5, True),
+            (Quantizer(2), 1.0, True),
+            (Quantizer(4), 1.0, True),
+            (Quantizer(1, unbiased=True), 0.02, False),
+            (Quantizer(3, unbiased=True), 0.8, True),
+            (ScaledSign(), 1.0, True),
+            (RandomK(6), 1.0, False),
+            (RandomK(6), 0.1, True),
+            (RandomK(1, unbiased=False), 0.3, False),
+        ],
+    )
+    def test_what_is_checked_before_time_0(self, compressor, gamma, allowed):
+        """Ten coordinates, a ring of six. What is refused blows up, what passes comes to a mean gradient of 0."""
+        rng = np.random.default_rng(0)
+        problem = Problem(
+            tuple(LeastSquares(rng.standard_normal((12, 10)), rng.standard_normal(12), 0.2) for _ in range(6))
+        )
+        algorithm = Cpgt(300, 0.01 / problem.smoothness, 1e-12, 1e-12, 0.95, gamma, compressor)
+        if not allowed:
+            with pytest.raises(ScenarioError, match=r"gamma|contract"):
+                Simulation(problem, topology.ring(6), algorithm)
+            assert compressed_gossip(topology.ring(6), compressor, gamma, dimension=10) > 0.01
+            return
+        run = Simulation(problem, topology.ring(6), algorithm).run()
+        assert float(run.metrics.errors[-1][0]) < 1.0
+        assert compressed_gossip(topology.ring(6), compressor, gamma, dimension=10) < 1e-3
