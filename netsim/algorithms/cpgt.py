@@ -22,9 +22,9 @@ its bound d/(4s²) or √d/s is 1 or more.
 A contraction does not bear every γ. Let s = 1 − λ_min(W) be the largest eigenvalue of I − W, and α small.
 
 - `TopK`: where coordinates are alike each waits d/k rounds for its turn, moves by −γs x in each of them, and turns
-  over ever wider if γs·d/k > 2. Where k divides d the numbers agree: from the worst of several starts it grows from 2.1
-  to 2.6 on, and below 2 from none. Else coordinates wait ⌊d/k⌋ or ⌈d/k⌉ rounds, and γs⌊d/k⌋ ≤ 2 is what is asked for;
-  between 2k/d and that it can diverge still.
+  over ever wider if γs·d/k > 2. That is asked for, with d/k rounded down if that is nearer; whatever was tried within
+  it converges. Beyond it starts with all coordinates alike diverge, from 1.1 times it on, and random ones on complete
+  graphs from 1.5 times it on, on rings and paths from 2 times it on.
 - `RandomK`: the residual v − C(v) has mean mv and variance V‖v‖², (m, V) = (1 − k/d, (1 − k/d)k/d), or (0, d/k − 1)
   with the factor. A unit of noise in it comes in a mode of I − W to Σ‖x − x^c‖² = `noise_gain(γs, m)` in all, so that
   second moments die out if V times that is below 1 at the largest s, where it is largest. Single runs bear up to
@@ -113,7 +113,8 @@ class Cpgt(DecayingNoise):
 def largest_share(compressor: Codec, dimension: int, spread: float) -> float:
     """The γ up to which nothing speaks against this compressor, `spread` being 1 − λ_min(W); at most 1."""
     if isinstance(compressor, TopK):
-        most = 2 / (dimension // compressor.kept(dimension))
+        wait = dimension / compressor.kept(dimension)
+        most = 2 / min(wait, math.floor(wait + 0.5))
     elif isinstance(compressor, RandomK) and compressor.kept(dimension) < dimension:
         kept = compressor.kept(dimension) / dimension
         mean, variance = (0.0, 1 / kept - 1) if compressor.unbiased else (1 - kept, kept * (1 - kept))
