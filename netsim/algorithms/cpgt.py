@@ -23,8 +23,8 @@ A contraction does not bear every γ. Let s = 1 − λ_min(W) be the largest eig
 
 - `TopK`: where coordinates are alike each waits d/k rounds for its turn, moves by −γs x in each of them, and turns
   over ever wider if γs·d/k > 2. That is asked for, with d/k rounded down if that is nearer; whatever was tried within
-  it converges. Beyond it starts with all coordinates alike diverge, from 1.1 times it on, and random ones on complete
-  graphs from 1.5 times it on, on rings and paths from 2 times it on.
+  it converges. Beyond it some starts with all coordinates alike diverge, from 1.1 times it on, and random ones on
+  complete graphs from 1.5 times it on, on rings and paths from 2 times it on.
 - `RandomK`: the residual v − C(v) has mean mv and variance V‖v‖², (m, V) = (1 − k/d, (1 − k/d)k/d), or (0, d/k − 1)
   with the factor. A unit of noise in it comes in a mode of I − W to Σ‖x − x^c‖² = `noise_gain(γs, m)` in all, so that
   second moments die out if V times that is below 1 at the largest s, where it is largest. Single runs bear up to

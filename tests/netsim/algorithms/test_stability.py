@@ -143,7 +143,7 @@ class TestCompressors:
             grown = [compressed_gossip(graph, TopK(k), 0.98 * most, dimension, 500, start) for start in STARTS]
             assert max(grown) < 1e-3
 
-    @pytest.mark.parametrize("k", [1, 2, 4])
+    @pytest.mark.parametrize("k", [1, 4])
     def test_top_k_may_turn_over_beyond_its_bound(self, k):
         graph = topology.ring(6)
         most = largest_share(TopK(k), 12, 1 - graph.least_eigenvalue)
