@@ -45,7 +45,8 @@ class Inbox:
         """Where messages come in; each is counted in `tally`, which has no other entrance.
 
         Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
-        those of an exchange that is over, are counted and left.
+        those of an exchange that is over, are counted and left. (Copies of direct messages do not come this far:
+        `netsim.network`.)
         """
         tally.inbox = self
         return MethodType(self._enter_once if repeats else self._enter, tally)

@@ -145,14 +145,14 @@ class Network:
         """Where messages enter an agent: its inbox, behind whoever watches that door."""
         enter, watchers = self.inboxes[agent].entrance(tally, repeats=repeats), tuple(self._observers.get(agent, ()))
         if not watchers:
-            return enter
+            return _once(enter, tally) if repeats else enter
 
         def watched(message: Message) -> None:
             for watch in watchers:
                 watch(message)
             enter(message)
 
-        return watched
+        return _once(watched, tally) if repeats else watched
 
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
@@ -179,6 +179,25 @@ class Network:
 def downs(agent: int, outages: Outages, streams: Streams) -> Iterator[float]:
     """When an agent goes down and comes back: the same flips for whoever asks."""
     return outages.changes(streams.plain("outage", "agent", agent))
+
+
+def _once(deliver: Callable[[Message], None], tally: Tally) -> Callable[[Message], None]:
+    """Of the copies of a direct message the first is delivered, by its sender's number; the others are only counted.
+
+    For one link, so for one sender. A baton that a link repeats stays one baton.
+    """
+    had = set[int]()
+
+    def first(message: Message) -> None:
+        if message.kind == "direct":
+            if message.number in had:
+                tally.received += 1
+                tally.received_bytes += message.size
+                return
+            had.add(message.number)
+        deliver(message)
+
+    return first
 
 
 def _inbox(agent: int, neighbors: tuple[int, ...], patience: Patience | None) -> Inbox:

@@ -21,6 +21,7 @@ from netsim.messages import HEADER_BYTES
 from netsim.network import Edge
 from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
+from netsim.problems.objective import weak_convexity
 from netsim.radio import Radio
 from netsim.run import Run
 from netsim.running import Watch
@@ -118,6 +119,9 @@ class Simulation:
         if self.algorithm.codec is not None and not self.codec.lossless:
             why = f"{type(self.algorithm).__name__} brings a compressor of its own"
             raise ScenarioError("codec", str(self.codec), why, "float64")
+        if self.algorithm.needs_all_messages and not self.patience.endless:
+            why = f"{type(self.algorithm).__name__} needs every message of an exchange: no exchange.deadline"
+            raise ScenarioError("patience.deadline", self.patience.deadline, why, "none: exchanges wait for all")
         meddling.check(
             self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
         )
@@ -194,6 +198,7 @@ def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -
         strong_convexity=tuple(f.strong_convexity for f in objectives),
         records=problem.records,
         regularized=problem.regularized,
+        weak_convexity=tuple(weak_convexity(f) for f in objectives),
     )
 
 

@@ -53,14 +53,14 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
     The visits of an agent with a tap at its door are read there, those of the others on the links and at the doors
     of insiders. Insiders need no inference of their own; of agents that may begin anew nothing follows. Where there
-    may be more than one baton (links that deliver twice, a first holder that begins anew) no order of packets on
-    links tells which one an agent had, and only doors are read. `first` is the first holder: its incoming baton is
-    the public start, zeros under the name `noisy` and ``x``.
+    may be more than one baton (a first holder that begins anew) no order of packets on links tells which one an
+    agent had, and only doors are read. A baton that a link delivers twice is taken once. `first` is the first
+    holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
     """
     watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
     start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
     yield from _at_doors(view, first, start, skipped)
-    if view.public.repeats or first in view.public.forgetful:
+    if first in view.public.forgetful:
         return
     yield from (visit for visit in _on_links(view, first, start) if visit.agent not in watched | skipped)
 

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 class Setting:
     """Public facts an algorithm's conditions and claim depend on.
 
-    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i, `strong_convexity[i]` its μ_i ≥ 0 and `records[i]` how
-    many records its mean runs over. `releases` is the largest number of times that one agent runs its mechanism:
-    rounds, or the largest number of activations Θ (the papers' PLF). `topology` is the graph with its weights, None
-    where nothing depends on it. `regularized`: there is an r ≠ 0.
+    `smoothness[i]` is L_i, the Lipschitz constant of ∇f_i, `strong_convexity[i]` its μ_i ≥ 0, `weak_convexity[i]` the
+    ρ_i ≥ 0 for which f_i + ρ_i/2 ‖x‖² is convex (none named: all f_i are convex) and `records[i]` how many records
+    its mean runs over. L_i, μ_i and ρ_i are taken to hold for both objectives of an adjacent pair. `releases` is the
+    largest number of times that one agent runs its mechanism: rounds, or the largest number of activations Θ (the
+    papers' PLF). `topology` is the graph with its weights, None where nothing depends on it. `regularized`: there is
+    an r ≠ 0.
     """
 
     agents: int
@@ -33,6 +35,7 @@ class Setting:
     strong_convexity: tuple[float, ...] = ()
     records: tuple[int, ...] = ()
     regularized: bool = False
+    weak_convexity: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class Algorithm(ABC):
         return Stopping()
 
     @property
+    def horizon(self) -> int | None:
+        """How often one agent acts at most: rounds, or its activations. None where only chance ends it."""
+        return self.stopping().per_agent
+
+    @property
     def summary(self) -> str:
         """One sentence for a reader of results: the first line of the class's docstring, unless it says more."""
         return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
@@ -72,6 +80,11 @@ class Algorithm(ABC):
     def codec(self) -> Codec | None:
         """What the algorithm itself makes of its vectors on the wire (a compressor); None: what the network has."""
         return None
+
+    @property
+    def needs_all_messages(self) -> bool:
+        """Whether nothing can stand in for a message of an exchange: then its exchanges may have no deadline."""
+        return False
 
     @property
     def noisy(self) -> bool:
@@ -104,6 +117,10 @@ class InRounds(Algorithm):
     """An algorithm whose agents all do the same so many `rounds`."""
 
     rounds: int
+
+    @property
+    def horizon(self) -> int:
+        return self.rounds
 
     def check(self, setting: Setting) -> None:  # noqa: ARG002
         """At least one round."""

@@ -7,11 +7,12 @@ Then, adaptively,
 - Gaussian noise of deviation σ_k: ρ = Σ Δ_k² / (2σ_k²) in zCDP, ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016).
 
 Objective perturbation releases x = argmin f + ⟨b, ·⟩ + ‖· − v‖²/(2s) with noise b. With G ≥ ‖∇f − ∇f'‖₂,
-C ≥ the sum of the positive eigenvalues of ∇²f − ∇²f' or ∇²f' − ∇²f, and κ = 1/s, the density of x under f is
-p(b)·det(κI + ∇²f(x)) at b = κ(v − x) − ∇f(x). Its logarithm moves by
+C ≥ the sum of the positive eigenvalues of ∇²f − ∇²f' or ∇²f' − ∇²f, ρ ≥ 0 such that f + ρ/2‖·‖² and f' + ρ/2‖·‖²
+are convex, and κ = 1/s − ρ > 0, the density of x under f is p(b)·det(I/s + ∇²f(x)) at b = (v − x)/s − ∇f(x). Its
+logarithm moves by
 
-- at most d·ln(1 + C/(dκ)) through the determinant: det(κI + H)/det(κI + H') ≤ det(I + M^{−½}(H − H')₊M^{−½}) with
-  M = κI + H' ⪰ κI, and d numbers of sum C/κ have the largest product of 1 + each when they are equal;
+- at most d·ln(1 + C/(dκ)) through the determinant: det(I/s + H)/det(I/s + H') ≤ det(I + M^{−½}(H − H')₊M^{−½}) with
+  M = I/s + H' ⪰ κI, and d numbers of sum C/κ have the largest product of 1 + each when they are equal;
 - at most √d·G/b through Laplace noise, always;
 - at most (G² + 2G‖b‖₂)/(2σ²) through Gaussian noise. The gradient's change depends on b, so the Gaussian mechanism's
   own accounting does not apply; ‖b‖₂/σ follows the χ law with d degrees of freedom. T releases stay below the sum of
@@ -26,6 +27,7 @@ from scipy import stats
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.noisy import Noise, Noisy
 from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
 
 NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
 
@@ -76,10 +78,12 @@ def claimed(
     epsilon: Callable[[Setting, int, list[float]], float],
     failed: Sequence[str] = (),
     curved: bool = False,
+    inner: Callable[[Setting, int], float] | None = None,
 ) -> Claim:
     """The claim of the agent that pays most: `epsilon(setting, agent, scales)` where every condition holds.
 
-    `curved`: the formula needs a bound on the change of the Hessian too.
+    `curved`: the formula needs a bound on the change of the Hessian too. `inner`: the least 1/s of the steps s at
+    which an agent takes proximal points of f_i; where it is not above ρ_i these are no single points.
     """
     pure = algorithm.noise == "laplace"
     scales = [algorithm.scale(k) for k in range(releases)]
@@ -93,6 +97,8 @@ def claimed(
         conditions.append("the change of the Hessian has no finite bound, and the density of a minimizer needs one")
     if setting.topology is None:
         conditions.append("no topology: degrees are not known")
+    elif inner is not None:
+        conditions += unsolved(setting, inner)[:1]
     value = None if conditions else max(epsilon(setting, i, scales) for i in range(setting.agents))
     return Claim(value, 0.0 if pure else delta, source, adjacency, NORMS[algorithm.noise], tuple(conditions))
 
@@ -104,5 +110,27 @@ def degree(setting: Setting, agent: int) -> int:
 
 
 def convexity(setting: Setting, agent: int) -> float:
-    """μ_i, 0 if nothing is known."""
-    return setting.strong_convexity[agent] if setting.strong_convexity else 0.0
+    """μ_i − ρ_i, the least eigenvalue that ∇²f_i may have; 0, convex, if nothing is known."""
+    strong = setting.strong_convexity[agent] if setting.strong_convexity else 0.0
+    return strong - weakness(setting, agent)
+
+
+def weakness(setting: Setting, agent: int) -> float:
+    """ρ_i, 0 if nothing is known."""
+    return setting.weak_convexity[agent] if setting.weak_convexity else 0.0
+
+
+def unsolved(setting: Setting, inner: Callable[[Setting, int], float]) -> list[str]:
+    """A sentence for each agent whose inner problem, f_i + `inner`/2‖· − v‖², need not be strongly convex."""
+    found: list[str] = []
+    for i in range(setting.agents):
+        rho, curvature = weakness(setting, i), inner(setting, i)
+        if not curvature > rho:
+            found.append(f"f_{i} is not convex: its inner problem needs κ = {curvature:.6g} > ρ = {rho:.6g}")
+    return found
+
+
+def check_inner(setting: Setting, inner: Callable[[Setting, int], float], field: str) -> None:
+    """A `ScenarioError` where the inner problem of an agent has no single minimizer."""
+    for why in unsolved(setting, inner):
+        raise ScenarioError(field, None, why, "a larger penalty")

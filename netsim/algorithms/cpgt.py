@@ -16,19 +16,37 @@ With C the identity and γ = 1 this is DiaDSP. Whatever C, γ and α, the noise 
 Σ_i ∇f_i(x^∞) = −ΣΣ η_y (see `netsim.algorithms.diadsp`, also for the claim, which is the same for every compressor,
 and for what is wrong with it). Source: the CPGT paper (the form is sure). Its compressors are
 `TopK` and `Quantizer`. A compressor has to contract, E‖C(v) − v‖² < ‖v‖², or the copies run away from what they copy:
-`RandomK` with its factor d/k does so only for 2k > d, and is refused otherwise.
+`RandomK` with its factor d/k does so only for 2k > d, and is refused otherwise; so is the unbiased `Quantizer` where
+its bound d/(4s²) or √d/s is 1 or more.
+
+A contraction does not bear every γ. Let s = 1 − λ_min(W) be the largest eigenvalue of I − W, and α small.
+
+- `TopK`: where coordinates are alike each waits d/k rounds for its turn, moves by −γs x in each of them, and turns
+  over ever wider if γs·d/k > 2. That is asked for, with d/k rounded down if that is nearer; whatever was tried within
+  it converges. Beyond it some starts with all coordinates alike diverge, from 1.1 times it on, and random ones on
+  complete graphs from 1.5 times it on, on rings and paths from 2 times it on.
+- `RandomK`: the residual v − C(v) has mean mv and variance V‖v‖², (m, V) = (1 − k/d, (1 − k/d)k/d), or (0, d/k − 1)
+  with the factor. A unit of noise in it comes in a mode of I − W to Σ‖x − x^c‖² = `noise_gain(γs, m)` in all, so that
+  second moments die out if V times that is below 1 at the largest s, where it is largest. Single runs bear up to
+  some 2.5 times that γ.
+- `Quantizer`, `ScaledSign`: no bound on γ is known that does not refuse what converges. Of those tried, at d = 10 and
+  40, these diverge: 1 bit at d = 40, from γ = 0.4 on; the unbiased, where d/(4s²) = 0.625, from γ = 0.6 on.
 
 What is privatized is x − x^c, with the copy that everybody knows: the same noise, and with a compressor that keeps
 what it gets the release is on the wire. With a lossy one a replay has to be granted it: the loss is an upper bound.
 """
 
+import math
 from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.diadsp import DecayingNoise
-from netsim.codecs import FLOAT64, Codec, RandomK
+from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, TopK
 from netsim.errors import ScenarioError
 from netsim.node import Node
+
+ROUNDING = 1e-9
+"""Relative: what rounding may do to an eigenvalue."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +82,58 @@ class Cpgt(DecayingNoise):
             node.estimate(x)
 
     def check(self, setting: Setting) -> None:
-        """DiaDSP's conditions, γ in (0, 1], and a compressor that contracts, as far as that is known."""
+        """DiaDSP's conditions, γ in (0, 1], and a compressor that contracts and bears γ, as far as that is known."""
         super().check(setting)
+        self._check_contraction(setting)
+        if not 0 < self.gamma <= 1:
+            raise ScenarioError("gamma", self.gamma, "no share of the way to the neighbors", "0 < γ <= 1")
+        if setting.topology is None:
+            return
+        spread = 1 - setting.topology.least_eigenvalue
+        most = largest_share(self.compressor, setting.dimension, spread)
+        if self.gamma > most * (1 + ROUNDING):
+            why = f"unstable with {self.compressor} in dimension {setting.dimension}: 1 − λ_min(W) = {spread:.6g}"
+            raise ScenarioError("gamma", self.gamma, why, f"γ <= {most:.6g}")
+
+    def _check_contraction(self, setting: Setting) -> None:
         compressor = self.compressor
         if isinstance(compressor, RandomK) and compressor.unbiased:
             kept = compressor.kept(setting.dimension)
             if 2 * kept <= setting.dimension:
                 problem = f"does not contract: E‖C(v) − v‖² = (d/k − 1)‖v‖², d = {setting.dimension}, k = {kept}"
                 raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or 2k > d")
-        if not 0 < self.gamma <= 1:
-            raise ScenarioError("gamma", self.gamma, "no share of the way to the neighbors", "0 < γ <= 1")
+        if isinstance(compressor, Quantizer) and compressor.unbiased:
+            levels = 2 ** (compressor.bits - 1)
+            variance = min(setting.dimension / 4, levels * math.sqrt(setting.dimension)) / levels**2
+            if variance >= 1:
+                problem = f"need not contract: E‖C(v) − v‖² up to {variance:.6g}‖v‖², d = {setting.dimension}"
+                raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or more bits")
+
+
+def largest_share(compressor: Codec, dimension: int, spread: float) -> float:
+    """The γ up to which nothing speaks against this compressor, `spread` being 1 − λ_min(W); at most 1."""
+    if isinstance(compressor, TopK):
+        wait = dimension / compressor.kept(dimension)
+        most = 2 / min(wait, math.floor(wait + 0.5))
+    elif isinstance(compressor, RandomK) and compressor.kept(dimension) < dimension:
+        kept = compressor.kept(dimension) / dimension
+        mean, variance = (0.0, 1 / kept - 1) if compressor.unbiased else (1 - kept, kept * (1 - kept))
+        most = _largest_stable(mean, variance)
+    else:
+        return 1.0
+    return min(1.0, most / spread) if spread > 0 else 1.0
+
+
+def noise_gain(g: float, mean: float) -> float:
+    """Σ_t e_t² of e = x − x^c for one unit of noise n in the residual r = me + n, in a mode where γs = g.
+
+    x⁺ = (1 − g)x + gr and e⁺ = (1 + g)r − gx; the variance of an ARMA(2, 1).
+    """
+    numerator = (1 + mean) * g + 2 * (1 - mean) * (1 + g)
+    return numerator / ((1 - mean) ** 2 * (2 * (1 + mean) - g * (1 - mean)))
+
+
+def _largest_stable(mean: float, variance: float) -> float:
+    """The g at which variance · noise_gain(g, mean) = 1: it is a ratio of two linear functions of g."""
+    m, c = mean, (1 - mean) ** 2
+    return (2 * c * (1 + m) - 2 * variance * (1 - m)) / (variance * (3 - m) + c * (1 - m))

@@ -18,18 +18,30 @@ and is scaled by C/(2B_i), B_i the number of records; here w is Laplace or Gauss
 
 Claims. G bounds ‖∇f_i − ∇f_i'‖₂.
 
-- primal: given the transcript, v is the same in both worlds, so x_i moves by G/(2ηd_i + μ_i), strong convexity μ_i.
-  Composition of the mechanism; the paper's own theorem for PVP is not at hand.
+- primal: given the transcript, v is the same in both worlds, so x_i moves by G/(2ηd_i + μ_i − ρ_i), μ_i the strong
+  and ρ_i the weak convexity of f_i. Composition of the mechanism; the paper's own theorem for PVP is not at hand.
 - dual: as in Theorem 1 of the paper, a term for the noise and one for the Jacobian of b ↦ x, summed over the rounds.
-  Both are those of `netsim.algorithms.composition`, with κ = 2ηd_i and b = 2w, not the paper's: noise of density
-  ∝ exp(−ζ‖ε‖₂) needs no √d, and the paper counts the ridge in κ too, which a `Setting` does not name.
+  Both are those of `netsim.algorithms.composition`, with κ = 2ηd_i − ρ_i and b = 2w, not the paper's: noise of
+  density ∝ exp(−ζ‖ε‖₂) needs no √d, and the paper counts the ridge in κ too, which is not done here.
+
+Where f_i is not convex both ask for 2ηd_i > ρ_i: below it the inner problem has no single minimizer. There the claims
+without ρ_i are exceeded.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import claimed, composed, convexity, degree, perturbed_objective
+from netsim.algorithms.composition import (
+    check_inner,
+    claimed,
+    composed,
+    convexity,
+    degree,
+    perturbed_objective,
+    weakness,
+)
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.noisy import Noisy
 from netsim.arrays import Array
@@ -74,6 +86,7 @@ class DAdmm(Noisy, InRounds):
         super().check(setting)
         self.check_noise(self.rounds)
         check_penalty(self.penalty)
+        check_inner(setting, self._inner, "penalty")
         if self.perturbation not in ("primal", "dual"):
             raise ScenarioError("perturbation", self.perturbation, "no such perturbation", "primal, dual")
         if self.perturbation == "dual":
@@ -86,7 +99,7 @@ class DAdmm(Noisy, InRounds):
 
     def _claim_of_dual(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         def epsilon(s: Setting, i: int, scales: list[float]) -> float:
-            curvatures = [2 * self.penalty * degree(s, i)] * len(scales)
+            curvatures = [self._inner(s, i) - weakness(s, i)] * len(scales)
             doubled = [2 * b for b in scales]
             return perturbed_objective(self.noise, adjacency, curvatures, doubled, s.dimension, delta)
 
@@ -96,20 +109,35 @@ class DAdmm(Noisy, InRounds):
             source="composition of objective perturbation; in the manner of Zhang and Zhu 2017, Theorem 1",
             epsilon=epsilon,
             curved=True,
+            inner=self._inner,
         )  # fmt: skip
+
+    def _inner(self, setting: Setting, agent: int) -> float:
+        return inner_curvature(self.penalty, setting, agent)
+
+
+def inner_curvature(penalty: float, setting: Setting, agent: int) -> float:
+    """1/s = 2ηd_i; infinite without a topology, where no degree is known."""
+    return math.inf if setting.topology is None else 2 * penalty * degree(setting, agent)
 
 
 def claim_of_primal(
     algorithm: Noisy, penalty: float, adjacency: Adjacency, setting: Setting, delta: float, releases: int
 ) -> Claim:
-    """Composition of releases of exact minimizers, each of which moves by G/(2ηd_i + μ_i)."""
+    """Composition of releases of exact minimizers, each of which moves by G/(2ηd_i + μ_i − ρ_i)."""
 
     def epsilon(s: Setting, i: int, scales: list[float]) -> float:
         move = adjacency.gradient_change / (2 * penalty * degree(s, i) + convexity(s, i))
         return composed(algorithm.noise, [move] * len(scales), scales, s.dimension, delta)
 
     source = f"composition of the {algorithm.noise.capitalize()} mechanism over the releases of exact minimizers"
-    return claimed(algorithm, adjacency, setting, delta, releases=releases, source=source, epsilon=epsilon)
+    return claimed(
+        algorithm, adjacency, setting, delta,
+        releases=releases,
+        source=source,
+        epsilon=epsilon,
+        inner=lambda s, i: inner_curvature(penalty, s, i),
+    )  # fmt: skip
 
 
 def refuse_regularizer(setting: Setting, field: str, value: object) -> None:

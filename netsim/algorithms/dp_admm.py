@@ -68,7 +68,7 @@ class DpAdmm(Noisy, InRounds):
         self.check_noise(self.rounds)
         check_penalty(self.penalty)
         bound = 2 / max(setting.smoothness)
-        for k in (0, self.rounds - 1):
+        for k in range(self.rounds):
             if not 0 < self.step(k) < bound:
                 why = f"η_{k} is outside the convergence condition"
                 raise ScenarioError("step", self.step(k), why, f"0 < η_k < 2/L = {bound:.6g}")
@@ -90,7 +90,10 @@ class DpAdmm(Noisy, InRounds):
 
 async def _gathered(node: Node, told: Array) -> Array:
     """The hub's part of line 3; the sum runs over agents in their order, whoever comes first."""
-    leaves = {(message := await node.receive()).sender: message.values["w"] for _ in node.neighbors}
+    leaves: dict[int, Array] = {}
+    while len(leaves) < len(node.neighbors):
+        message = await node.receive()
+        leaves[message.sender] = message.values["w"]
     center = told
     for j in node.neighbors:
         center = center + leaves[j]

@@ -15,7 +15,8 @@ matrix, which L/2 has to stay below (Condat 2013, Vũ 2013); with little couplin
 
 Claim (composition of the mechanism; the paper has none for privacy). Given the transcript, p_i and the sum over
 neighbors are the same in both worlds and the exact x_i is not: with G bounding ‖∇f_i − ∇f_i'‖₂ it moves by
-Δ⁺ = (qΔ + G)/γ_i, Δ⁰ = 0, q = max(b − μ_i, L_i − b), because prox does not expand. Release k moves by Δ^{k+1}.
+Δ⁺ = (qΔ + G)/γ_i, Δ⁰ = 0, q = max(b − μ_i + ρ_i, L_i − b), ρ_i the weak convexity of f_i, for the
+eigenvalues of ∇²f_i lie in [μ_i − ρ_i, L_i] and prox does not expand. Release k moves by Δ^{k+1}.
 Conditions: noise in every round, finite G.
 """
 

@@ -17,16 +17,17 @@ distributed algorithms (its penalties η_i(t)). How sure: R-ADMM fair (inferred:
 MR-ADMM inferred: the combination of growing penalties with recycling. γ ≥ max L_i is safe; γ > max L_i / 2 is asked
 for, so that a γ that fits one objective fits adjacent ones (it converged at L/4 too).
 
-Claim (composition of objective perturbation, `netsim.algorithms.composition`, with κ = 2η_i(t)d_i; the paper's own
-theorem is not at hand): only rounds 2t release something, so K rounds cost ⌈K/2⌉ releases.
+Claim (composition of objective perturbation, `netsim.algorithms.composition`, with κ = 2η_i(t)d_i − ρ_i, ρ_i the weak
+convexity of f_i, which has to be positive; the paper's own theorem is not at hand): only rounds 2t release something,
+so K rounds cost ⌈K/2⌉ releases.
 """
 
 import math
 from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import claimed, degree, perturbed_objective
-from netsim.algorithms.d_admm import refuse_regularizer
+from netsim.algorithms.composition import check_inner, claimed, perturbed_objective, weakness
+from netsim.algorithms.d_admm import inner_curvature, refuse_regularizer
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.noisy import Noisy
 from netsim.checks import nonnegative
@@ -85,9 +86,13 @@ class _Recycled(Noisy, InRounds):
             raise ScenarioError("linearization", self.linearization, why, f"γ > max L_i / 2 = {bound:.6g}")
         refuse_regularizer(setting, "kind", type(self).__name__)
 
+    def _inner(self, setting: Setting, agent: int) -> float:
+        """The least 2η_i(t)d_i."""
+        return min(inner_curvature(self.eta(agent, t), setting, agent) for t in range(self.pairs))
+
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         def epsilon(s: Setting, i: int, scales: list[float]) -> float:
-            curvatures = [2 * self.eta(i, t) * degree(s, i) for t in range(self.pairs)]
+            curvatures = [inner_curvature(self.eta(i, t), s, i) - weakness(s, i) for t in range(self.pairs)]
             return perturbed_objective(self.noise, adjacency, curvatures, scales, s.dimension, delta)
 
         return claimed(
@@ -96,6 +101,7 @@ class _Recycled(Noisy, InRounds):
             source="composition of objective perturbation over every other round",
             epsilon=epsilon,
             curved=True,
+            inner=self._inner,
         )  # fmt: skip
 
 
@@ -120,6 +126,7 @@ class RAdmm(_Recycled):
         """η > 0, and what every form needs."""
         super().check(setting)
         check_penalty(self.penalty)
+        check_inner(setting, self._inner, "penalty")
 
 
 @dataclass(frozen=True)
@@ -160,3 +167,4 @@ class MrAdmm(_Recycled):
                     why = f"η_{i}({t}) is below θ or the penalty before it"
                     raise ScenarioError("penalty", self.eta(i, t), why, f"finite and >= {least:.6g}")
                 least = self.eta(i, t)
+        check_inner(setting, self._inner, "penalty")

@@ -13,6 +13,18 @@ Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2
 is the one that converges; the printed one diverges. Law: Σ_i λ_i = 0, under noise too. Without Laplace noise it is
 exact: θ multiplies a difference that vanishes at consensus.
 
+Stability: let all f_i be quadratics of one curvature h, and let Q = I − Deg⁻¹A and the Laplacian have the eigenvalues
+q and ℓ in a mode that is not consensus. On a regular graph they share their modes. There, without the randomness of
+θ, x_{t+1} − x_t = m(x_t − x_{t−1}) − gx_t, m = 1 − q/2 − h/D, g = ζℓ/D; and θ − ½, of variance 1/12, adds noise of
+variance E‖Qx‖²/12. A unit of noise comes to Σ x_t² = 2/((1 − m)(2(1 + m) − g)) in all (the variance of an
+ARMA(2, 1)), so that second moments die out if q²/6 < (1 − m)(2(1 + m) − g) in every mode. With w = q + 2h/D that is
+
+    ζℓ/D < 4 − w − q²/(3w),
+
+and with the largest q, ℓ and h = L it is what is asked for on every graph. It is sharp on complete graphs, for
+q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are stable by it, q and ℓ being Rayleigh
+quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
+
 Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in ℓ∞,
 and K rounds lose ε = Σ_{k<K} dβ_kB/D. B is `Adjacency.gradient_change`, which bounds the change in ℓ2 and so in ℓ∞;
 its ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
@@ -32,6 +44,7 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
 from netsim.node import Node
 from netsim.schedules import Geometric, Schedule, scaled
+from netsim.topology.spectra import largest_laplacian_eigenvalue, largest_walk_eigenvalue
 
 SOURCE = "Xiao 2019, Theorem 2.2.1 (worst case), summed over releases"
 
@@ -84,18 +97,38 @@ class RandomPenaltyAdmm(InRounds):
         return replace(self, scale=scaled(self.scale, factor))
 
     def check(self, setting: Setting) -> None:
-        """D > L/2, below which the mean swings ever wider on some objectives; a dual step, scales."""
+        """D and ζ at which differences between agents die out (module docstring); scales."""
         super().check(setting)
         bound = max(setting.smoothness) / 2
         if not bound < self.penalty < math.inf:
             raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {bound:.6g}")
         if not 0 <= self.dual_step < math.inf:
             raise ScenarioError("dual_step", self.dual_step, "not a step", ">= 0 and finite")
+        self._check_stable(setting)
         check_scale("scale", self.scale, self.rounds)
         check_smooth(setting, "random-penalty ADMM")
+
+    def _check_stable(self, setting: Setting) -> None:
+        if setting.topology is None or setting.agents == 1:
+            return  # no differences, and D > L/2 is what is asked for
+        q = largest_walk_eigenvalue(setting.topology.adjacency)
+        largest = largest_laplacian_eigenvalue(setting.topology.adjacency)
+        room = stable_room(q, max(setting.smoothness) / self.penalty)
+        if room <= 0:
+            why = "unstable: q + 2L/D + q²/(3(q + 2L/D)) reaches 4"
+            raise ScenarioError("penalty", self.penalty, why, f"a larger D; here q = {q:.6g}")
+        if not self.dual_step * largest < room * self.penalty:
+            why = f"unstable: λ_max(Laplacian) = {largest:.6g}"
+            raise ScenarioError("dual_step", self.dual_step, why, f"ζ < {room * self.penalty / largest:.6g}")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε
         scales = [self.scale(k) for k in range(self.rounds)]
         losses, failed = worst_case([1 / self.penalty] * self.rounds, scales, adjacency, setting.dimension)
         return Claim(None if failed else math.fsum(losses), 0.0, SOURCE, adjacency, "ℓ∞", failed)
+
+
+def stable_room(q: float, ratio: float) -> float:
+    """4 − w − q²/(3w), w = q + 2L/D: what ζλ_max/D has to stay below; `ratio` is L/D."""
+    w = q + 2 * ratio
+    return 4 - w - q**2 / (3 * w)

@@ -15,14 +15,16 @@ Source: Shah, Avrachenkov, Linearly convergent asynchronous distributed ADMM via
 inferred; the reading as node-sampled D-ADMM, the confirmations and the noise (the paper has none) are decisions.
 
 Claim (composition of the mechanism; the paper claims none): as D-ADMM's on the primal, a release moves by
-G/(2ηd_i + μ_i); `setting.releases` counts one agent's activations. Which agents are active depends on no data.
+G/(2ηd_i + μ_i − ρ_i) where 2ηd_i > ρ_i; `setting.releases` counts one agent's activations. Which agents are active
+depends on no data.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.d_admm import claim_of_primal
+from netsim.algorithms.composition import check_inner
+from netsim.algorithms.d_admm import claim_of_primal, inner_curvature
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
@@ -109,6 +111,10 @@ class RwAdmm(Noisy):
         return Stopping() if self.activation == "everybody" else Stopping(self.activations, self.per_agent)
 
     @property
+    def horizon(self) -> int | None:
+        return self.per_agent
+
+    @property
     def summary(self) -> str:
         who = "a walker" if self.activation == "walk" else "everybody"
         return f"RW-ADMM, {who} active, exact inner problems; {self.noise_in_words} on what is sent."
@@ -117,6 +123,7 @@ class RwAdmm(Noisy):
         """η > 0, a walk that ends, or rounds."""
         self.check_noise(1)
         check_penalty(self.penalty)
+        check_inner(setting, lambda s, i: inner_curvature(self.penalty, s, i), "penalty")
         if self.activation not in ("walk", "everybody"):
             raise ScenarioError("activation", self.activation, "no such activation", "walk, everybody")
         if self.activation == "walk":

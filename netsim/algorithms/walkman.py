@@ -13,8 +13,8 @@ and ũ⁺ = u⁺ + noise goes to a neighbor drawn uniformly, who has only ũ⁺:
 
 Source: Mao, Yuan, Hu, Gu, Sayed, Yin, Walkman: a communication-efficient random-walk algorithm for decentralized
 optimization, IEEE TSP 2020. How sure: high; the noise is a decision, the paper has none. β > 2 max L_i is the
-paper's condition for the gradient version, which diverges at β = L. The proximal version takes any β > 0, f_i being
-convex: it converges at 0.2 L.
+paper's condition for the gradient version, which diverges at β = L. The proximal version takes any β > 0
+where f_i is convex (it converges at 0.2 L), and otherwise any above its weak convexity ρ_i, for y_i⁺ to be one point.
 
 Claim (composition of the mechanism; the paper claims none). Given the transcript all x are the same in both worlds,
 and (y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's own activations τ = 1, 2, …:
@@ -22,9 +22,10 @@ and (y_i, z_i) is not. With G = sup‖∇f_i − ∇f_i'‖₂, over the agent's
     gradient version: ‖Δz_τ‖ ≤ D_τ, D_τ = G + (L_i/β)(D_{τ−1} + D_{τ−2}), for ‖Δy_τ‖ ≤ (D_{τ−1} + D_τ)/β; D_τ = 0 for
     τ ≤ 0, but D_2 = G + (L_i/β)D_1. With y_τ − z_τ/β = x + (z_{τ−1} − 2z_τ)/β a release moves by at most
     (2D_τ + 3D_{τ−1} + D_{τ−2})/(nβ).
-    proximal version: ‖Δz_τ‖ ≤ Z_τ, Z_τ = L_i/(L_i + β)·Z_{τ−1} + Gβ/(β + μ_i), and y_τ − z_τ/β = 2y_τ − v with
-    v = x + z_{τ−1}/β moves by S_τ ≤ Z_{τ−1}/β + 2G/(β + μ_i), a reflection being nonexpansive: a release by
-    (S_τ + S_{τ−1})/n.
+    proximal version: with c_i = μ_i − ρ_i, ‖Δz_τ‖ ≤ Z_τ, Z_τ = aZ_{τ−1} + Gβ/(β + c_i), where a, the largest of
+    |h/(h + β)| over the eigenvalues −ρ_i ≤ h ≤ L_i, is max(L_i/(L_i + β), ρ_i/(β − ρ_i)); and y_τ − z_τ/β = 2y_τ − v
+    with v = x + z_{τ−1}/β moves by S_τ ≤ RZ_{τ−1}/β + 2G/(β + c_i), R the largest |β − h|/(β + h), which is
+    (β + ρ_i)/(β − ρ_i), and 1 at most where f_i is convex: a release by (S_τ + S_{τ−1})/n.
 
 `setting.releases` is the largest number of activations of one agent. The first release attains its bound. Later ones
 stay far below (a tenth and less on smooth problems): the bound lets ∇f_i − ∇f_i' turn about between activations.
@@ -34,7 +35,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import claimed, composed, convexity
+from netsim.algorithms.composition import check_inner, claimed, composed, convexity, weakness
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
@@ -89,6 +90,8 @@ class Walkman(Noisy):
         if self.version == "gradient" and not self.penalty > bound:
             why = "outside the convergence condition"
             raise ScenarioError("penalty", self.penalty, why, f"β > 2 max L_i = {bound:.6g}")
+        if self.version == "prox":
+            check_inner(setting, lambda s, i: self.penalty, "penalty")  # noqa: ARG005
         check_walk(self.first, self.activations, self.per_agent, setting.agents)
 
     def moves(self, change: float, setting: Setting, agent: int) -> list[float]:
@@ -106,12 +109,15 @@ class Walkman(Noisy):
         return found
 
     def _proximal_moves(self, change: float, setting: Setting, agent: int) -> list[float]:
-        beta, mu, smoothness = self.penalty, convexity(setting, agent), setting.smoothness[agent]
+        beta, curvature, rho = self.penalty, convexity(setting, agent), weakness(setting, agent)
+        smoothness = setting.smoothness[agent]
+        kept = max(smoothness / (smoothness + beta), rho / (beta - rho))
+        expansion = (beta + rho) / (beta - rho)
         z, before, found = 0.0, 0.0, list[float]()
         for _ in range(setting.releases):
-            reflected = z / beta + 2 * change / (beta + mu)
+            reflected = expansion * z / beta + 2 * change / (beta + curvature)
             found.append((reflected + before) / setting.agents)
-            z, before = smoothness / (smoothness + beta) * z + change * beta / (beta + mu), reflected
+            z, before = kept * z + change * beta / (beta + curvature), reflected
         return found
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
@@ -120,5 +126,6 @@ class Walkman(Noisy):
             self, adjacency, setting, delta,
             releases=setting.releases,
             source=f"composition of the {self.noise.capitalize()} mechanism over an agent's activations",
+            inner=(lambda s, i: self.penalty) if self.version == "prox" else None,  # noqa: ARG005
             epsilon=lambda s, i, b: composed(self.noise, self.moves(change, s, i), b, s.dimension, delta),
         )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csgraph, eye_array
+from scipy.sparse import csgraph, diags_array, eye_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
 from netsim.arrays import Array
@@ -55,6 +55,12 @@ def largest_laplacian_eigenvalue(adjacency: "Sparse") -> float:
     bound = float(np.max(np.repeat(degrees, degrees) + degrees[adjacency.indices]))
     one: Any = eye_array(adjacency.shape[0], format="csr")
     return bound - _least(bound * one - csgraph.laplacian(adjacency), constants=True)
+
+
+def largest_walk_eigenvalue(adjacency: "Sparse") -> float:
+    """That of I − Deg⁻¹A, in (1, 2] for a connected graph of two agents or more, 2 where it is bipartite."""
+    root: Any = diags_array(1 / np.sqrt(np.diff(adjacency.indptr)))
+    return 1 - least_eigenvalue(root @ adjacency @ root)
 
 
 def _least(M: Any, constants: bool) -> float:

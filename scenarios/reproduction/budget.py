@@ -18,8 +18,7 @@ VACUOUS = 20.0
 
 def horizon(simulation: Simulation) -> int | None:
     """How often an agent runs its mechanism: rounds, or the activations of one agent at which a walk ends."""
-    rounds: int | None = getattr(simulation.algorithm, "rounds", None)
-    return rounds if rounds is not None else simulation.algorithm.stopping().per_agent
+    return simulation.algorithm.horizon
 
 
 def claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
@@ -49,7 +48,7 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
 
     counts = sorted({*_spread(last), *_asked(scenario)})
     return {
-        "unit": "rounds" if hasattr(simulation.algorithm, "rounds") else "plf",
+        "unit": "plf" if simulation.algorithm.stopping().walks else "rounds",
         "last": last,
         "count": counts,
         "epsilon": [epsilon(k) for k in counts],

@@ -55,7 +55,8 @@ def test_a_walk_that_is_misread_is_not_called_exact(links, graph, adversary, opt
 
 
 def test_a_walk_is_still_read_where_it_can_be():
-    assert worst(WALK, ring(5), DUPLICATED, Adversary(nodes=(0, 2)), 0)[1] > 5  # at doors, whatever was repeated
+    assert worst(WALK, ring(5), DUPLICATED, Adversary(nodes=(0, 2)), 0)[1] > 5
+    assert worst(WALK, ring(5), DUPLICATED, Adversary(), 0)[1] == 30  # whatever was repeated, it is one baton
     assert worst(WALK, ring(5), TENTH, Adversary(), 0)[1] == 30
     mixed = worst(WALK, complete(5), TENTH, Adversary(links="all", insiders=(2,)), 1, link_laws=TO_TWO)
     assert mixed[1] > 15

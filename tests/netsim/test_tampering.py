@@ -244,10 +244,10 @@ def test_delays_change_times_and_nothing_else():
     assert held.time > honest.time + 0.5
 
 
-def test_repeated_exchanges_are_harmless_and_repeated_messages_are_not():
+def test_repeated_messages_are_harmless():
     copies = mallory(Replay(0.3, copies=3))
     assert estimates(descent(meddlers=copies)) == estimates(descent())
-    assert heard_directly(LinkLaw(), copies) == [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]
+    assert heard_directly(LinkLaw(), copies) == [1.0, 2.0]
     assert heard_directly(LinkLaw(authenticated=True), copies) == [1.0, 2.0]
     assert heard_directly(LinkLaw(reliable=True), copies) == [1.0, 2.0]
 

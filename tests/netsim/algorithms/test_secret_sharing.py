@@ -13,11 +13,12 @@ from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import SecretSharing
-from netsim.algorithms.secret_sharing import PRIME, minus, plus, signed
+from netsim.algorithms.secret_sharing import PRIME, ROUNDED, minus, plus, signed
 from netsim.claims import Adjacency
 from netsim.codecs import Float32
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.links import LinkLaw
+from netsim.patience import Patience
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of
@@ -226,6 +227,58 @@ class TestClaim:
         assert [one.epsilon for one in (silent, pure, unbounded)] == [None] * 3
         assert "σ_1 = 0" in silent.failed_conditions[0]
         assert "δ = 0" in pure.failed_conditions[0]
+
+
+def rounded_sum(first, stddev, agents, size=256):
+    """The law of Σ round(v_i) over whole numbers mod `size`: v_0 ~ N(first, stddev²), the others around 0."""
+    k = np.arange(-size // 2, size // 2)
+    own, others = (
+        stats.norm.cdf((k + 0.5 - center) / stddev) - stats.norm.cdf((k - 0.5 - center) / stddev)
+        for center in (first, 0.0)
+    )
+    turned = [np.fft.fft(np.fft.ifftshift(law)) for law in (own, others)]
+    return np.clip(np.fft.ifft(turned[0] * turned[1] ** (agents - 1)).real, 0, None)
+
+
+def excess_delta(stddev, agents, apart):
+    """By how much the rounded sum's δ(ε) is above that of Gaussian noise √n·stddev, at the worst place and ε."""
+    scale = math.sqrt(agents) * stddev
+    found = []
+    for first in np.linspace(0, 1, 9):
+        p, q = (rounded_sum(center, stddev, agents) for center in (first, first + apart))
+        for epsilon in (0.01, 0.1, 0.5, 1.0, 2.0):
+            z, shift = apart / (2 * scale), epsilon * scale / apart
+            gaussian = stats.norm.cdf(z - shift) - math.exp(epsilon) * stats.norm.cdf(-z - shift)
+            for a, b in ((p, q), (q, p)):
+                found.append(float(np.clip(a - math.exp(epsilon) * b, 0, None).sum()) - gaussian)
+    return max(found)
+
+
+@pytest.mark.parametrize("agents", [2, 10])
+@pytest.mark.parametrize("share", [0.1, 1.0, 3.0])
+def test_noise_of_some_fixed_point_steps_protects_the_rounded_sum_like_the_sum(agents, share):
+    """In units of the resolution: at 4 steps δ(ε) is that of √n noises or less, at a quarter of one it is not."""
+    assert excess_delta(ROUNDED, agents, share * ROUNDED) < 1e-14
+    assert excess_delta(0.25, agents, share * 0.25) > (0.01 if share > 0.5 else 1e-4)
+
+
+def test_noise_that_rounding_hides_claims_nothing():
+    setting = TestClaim.setting
+    algorithm = SecretSharing(4, Constant(0.4), Constant(0.01), resolution=0.01 / ROUNDED)
+    assert algorithm.claim(RECORD, setting, 1e-3).epsilon is not None
+    coarse = replace(algorithm, resolution=0.011 / ROUNDED).claim(RECORD, setting, 1e-3)
+    assert coarse.epsilon is None
+    assert "rounding" in coarse.failed_conditions[0]
+
+
+@pytest.mark.parametrize("patience", [Patience(0.5), Patience(5.0, "own_value")])
+def test_exchanges_with_a_deadline_are_refused(patience):
+    """A sum of shares in which one stands for another is noise; on lossless links the shares may even never match."""
+    with pytest.raises(ScenarioError, match=r"needs every message.*exchange\.deadline") as caught:
+        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=patience)
+    assert caught.value.field == "patience.deadline"
+    waiting = Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=Patience())
+    assert waiting.run().activations == (5,) * 5
 
 
 @pytest.mark.parametrize(

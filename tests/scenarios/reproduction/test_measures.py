@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netsim import topology
-from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal
+from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
 from netsim.claims import Adjacency
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
@@ -154,6 +154,14 @@ def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
     assert points.y == tuple(simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 26))
     with pytest.raises(NotMeasuredError, match="by plf, not by rounds"):
         curve(one, "epsilon_claimed", "rounds")
+
+
+def test_everybody_active_in_every_round_has_a_budget_of_rounds(world):
+    algorithm = RwAdmm(0.3, "everybody", per_agent=20, noise="laplace", scale=Constant(1.0))
+    simulation = Simulation(*world, algorithm)
+    found = budget(simulation, ADJACENCY, 1e-3, BARE)
+    assert (found["unit"], found["last"], found["count"]) == ("rounds", 20, list(range(1, 21)))
+    assert found["epsilon"] == [simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 21)]
 
 
 def test_who_claims_nothing_has_no_budget(world):

@@ -1,0 +1,56 @@
+"""Links that deliver twice, and out of order, change when things happen and not what."""
+
+import numpy as np
+import pytest
+
+from attacks.gradients import infer
+from attacks.score import score_gradients
+from netsim.adversary import Adversary
+from netsim.algorithms import DpAdmm, DPRecal, Recal, RwAdmm, Walkman
+from netsim.laws import UniformDelay
+from netsim.links import LinkLaw
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from netsim.topology import complete, ring, star
+from tests.netsim.algorithms.admm_family import problem_of
+
+PROBLEM = problem_of("ridge")
+L = PROBLEM.smoothness
+ROUGH = LinkLaw(UniformDelay(0.0, 1.0), duplication=0.3, reordering=True)
+MEMBERS = [
+    (DpAdmm(60, 1.0, Constant(1 / L)), star),
+    (Walkman(2.1 * L, activations=200), complete),
+    (Walkman(L, "prox", activations=200), complete),
+    (Recal(step=1 / (L + 1), activations=200), complete),
+    (DPRecal(step=1 / (L + 1), activations=200, stddev=0.1), complete),
+    (RwAdmm(0.3, activations=100), ring),
+]
+
+
+def course(algorithm, graph, law):
+    """The run, and all that must not depend on the links."""
+    run = Simulation(PROBLEM, graph(6), algorithm, law, adversaries=(Adversary(nodes=(0, 1, 2)),), seed=3).run()
+    return run, (run.activations, [float(error[0]) for error in run.metrics.errors])
+
+
+@pytest.mark.parametrize(("algorithm", "graph"), MEMBERS)
+def test_a_message_that_comes_twice_is_one_message(algorithm, graph):
+    run, rough = course(algorithm, graph, ROUGH)
+    assert run.traffic["packets_duplicated"] > 20
+    assert rough == course(algorithm, graph, LinkLaw())[1]
+    received = [row for row in run.views[0].transcript if row.event == "received"]
+    assert len({(row.sender, row.receiver, row.number) for row in received}) == len(received)
+    ends = ("delivered", "lost", "dropped", "in_flight")
+    carried = run.traffic
+    assert carried["packets_sent"] + carried["packets_duplicated"] == sum(carried[f"packets_{end}"] for end in ends)
+
+
+@pytest.mark.parametrize("nodes", [(), (0, 2)])
+def test_the_inversion_reads_a_walk_over_such_links_to_its_end(nodes):
+    eve = Adversary(nodes=nodes, links="all")
+    walk = Recal(step=1 / (L + 1), activations=60)
+    run = Simulation(PROBLEM, complete(6), walk, ROUGH, adversaries=(eve,), seed=1).run()
+    exact = [estimate for estimate in infer(run.views[0]) if estimate.stddev == 0]
+    assert len(exact) >= 55
+    assert score_gradients(exact, run.truth).worst < 1e-9
+    assert np.isfinite([e.gradient for e in exact]).all()
