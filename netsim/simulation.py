@@ -120,7 +120,7 @@ class Simulation:
             why = f"{type(self.algorithm).__name__} brings a compressor of its own"
             raise ScenarioError("codec", str(self.codec), why, "float64")
         if self.algorithm.needs_all_messages and not self.patience.endless:
-            why = f"{type(self.algorithm).__name__} needs every message of an exchange: no exchange.deadline"
+            why = f"{type(self.algorithm).__name__} needs every message: it takes no exchange.deadline"
             raise ScenarioError("patience.deadline", self.patience.deadline, why, "none: exchanges wait for all")
         meddling.check(
             self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec

@@ -314,6 +314,7 @@ def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
         ("algorithm", f"algorithms[{index}]"),
         ("adversaries[0]", "adversary"),
         ("link_laws", "link_overrides"),
+        ("patience", "exchange"),
     ):
         if error.field == inner or error.field.startswith(inner + "."):
             return replace(error, field=outer + error.field.removeprefix(inner))

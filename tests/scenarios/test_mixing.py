@@ -60,8 +60,8 @@ FALLING = "{kind: geometric, first: 0.5, ratio: 0.9}"
         ),
         ("{kind: diadsp, rounds: 9, step: 0.01, scale_x: 2, ratio: 0.9}", DiaDSP(9, 0.01, 2.0, 1.0, 0.9)),
         (
-            "{kind: cpgt, rounds: 9, step: 0.01, ratio: 0.9, gamma: 0.5, compressor: {kind: top_k, k: 3}}",
-            Cpgt(9, 0.01, 1.0, 1.0, 0.9, 0.5, TopK(3)),
+            "{kind: cpgt, rounds: 9, step: 0.01, ratio: 0.9, gamma: 0.07, compressor: {kind: top_k, k: 3}}",
+            Cpgt(9, 0.01, 1.0, 1.0, 0.9, 0.07, TopK(3)),
         ),
         (
             f"{{kind: ppdc, rounds: 9, step: 0.01, gamma: 2, omega: 1.5, scale_x: 0.1, scale_v: {FALLING}}}",

@@ -74,6 +74,7 @@ def test_a_target_is_met(kind):
         ("grouped_descent", "rounds: 4", {}, "algorithms[0].rounds", "N >= 2K"),
         ("secret_sharing", "rounds: 4", {"topology": "ring"}, "algorithms[0]", "not complete"),
         ("secret_sharing", "rounds: 4, modulus: 11", {}, "algorithms[0].modulus", "range"),
+        ("random_penalty_admm", "rounds: 4, dual_step: 50", {}, "algorithms[0].dual_step", "unstable"),
         *((kind, KINDS[kind], {"problem": "sparse"}, "algorithms[0]", "r ≠ 0") for kind in KINDS),
     ],
 )
