@@ -19,6 +19,8 @@ from netsim.mechanisms.scales import check_scale, none
 
 TAIL = 60.0
 """In scales; what lies beyond it has probability below 1e-26."""
+NO_WIDTH = 1e-290
+"""In scales; below it numbers lose digits, and the mixture is the Laplace law."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class UniformLaplace:
             outside = np.maximum(0.0, np.maximum(-p, -q))
             inside = (p > 0) & (q > 0)
             mass = np.where(inside, -(np.expm1(-p) + np.expm1(-q)), -np.expm1(-r)) / 2
-            thin = np.where(r > 0, np.log(mass / r), -math.log(2)) - np.log(unit)
+            thin = np.where(r > NO_WIDTH, np.log(mass / r), -math.log(2)) - np.log(unit)
             logs = np.where(r < 1, thin, np.log(mass) - np.log(size)) - outside
             plain = self._plain(observed, value, size, below, above)
         return np.sum(np.where(silent, plain, logs), axis=-1)
@@ -72,7 +74,7 @@ class UniformLaplace:
         unit = np.where(silent, 1.0, b)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             r, p, q = size / unit, below / unit, above / unit
-            share = np.where(r > 0, -np.expm1(-r) / r, 1.0) / 2
+            share = np.where(r > NO_WIDTH, -np.expm1(-r) / r, 1.0) / 2
             within = below / size + (np.expm1(-p) - np.expm1(-q)) / (2 * r)
             noisy = np.where(p <= 0, share * np.exp(p), np.where(q <= 0, 1 - share * np.exp(q), within))
             plain = np.where(size > 0, np.clip(below / size, 0.0, 1.0), np.where(below >= 0, 1.0, 0.0))

@@ -214,3 +214,10 @@ def test_its_mean_is_half_its_width(width):
     assert law.mean() == width / 2
     assert abs(noise.mean() - law.mean()) < 5 * (law.variance() / noise.size) ** 0.5
     assert noise.var() == pytest.approx(law.variance(), rel=0.03)
+
+
+def test_a_width_of_the_least_float_is_none():
+    least, none = UniformLaplace(np.full((1, 2), 5e-324), 1.0), UniformLaplace(np.zeros((1, 2)), 1.0)
+    at, value = np.array([[0.0, -1.3]]), np.zeros((1, 2))
+    np.testing.assert_array_equal(least.log_density(at, value), none.log_density(at, value))
+    np.testing.assert_allclose(least.quantiles(at, value), none.quantiles(at, value), atol=1e-15)
