@@ -1,5 +1,6 @@
 """What every algorithm of a scenario is made of: a name, how to build it, noise as given or from a target."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -101,14 +102,14 @@ class ClipSpec(Model):
         return Clip(self.bound, self.norm)
 
 
-class AlgorithmModel(Model):
+class AlgorithmModel(Model, ABC):
     """One algorithm of a scenario; `name` is what results call it."""
 
     name: str
 
+    @abstractmethod
     def build(self, ground: Ground) -> Algorithm:
         """The algorithm on this problem and graph. A `ScenarioError` has fields under "algorithm"."""
-        raise NotImplementedError
 
     @property
     def delta(self) -> float | None:
