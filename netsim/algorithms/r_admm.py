@@ -23,6 +23,7 @@ so K rounds cost ⌈K/2⌉ releases.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
@@ -43,14 +44,14 @@ class _Recycled(Noisy, InRounds):
 
     linearization: float
 
+    @abstractmethod
     def eta(self, agent: int, t: int) -> float:
         """η_i(t)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def theta(self) -> float:
         """θ."""
-        raise NotImplementedError
 
     @property
     def pairs(self) -> int:
