@@ -31,10 +31,9 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
 from netsim.claims import Adjacency, Claim
 from netsim.domains import Ball, Box
-from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Constant, Geometric, Schedule, scaled
@@ -74,10 +73,7 @@ class Dmsp(InRounds):
     def check(self, setting: Setting) -> None:
         """Steps in (0, 2/L), scales that are not negative."""
         super().check(setting)
-        bound = 2 / max(setting.smoothness)
-        for k in range(self.rounds):
-            if not 0 < self.step(k) < bound:
-                raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
+        check_steps(self.step, self.rounds, setting)
         check_scale("scale", self.scale, self.rounds)
         check_smooth(setting, "DMSP")
 

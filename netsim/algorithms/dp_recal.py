@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.recal import Own, Walk, coupling, geometric_sum, update
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError, ScenarioError
@@ -126,7 +127,7 @@ class DPRecal(Walk):
         if not math.isfinite(adjacency.gradient_change):
             failed.append("the change of a gradient has no finite bound c")
         rho = math.inf if failed else self.rho(adjacency, setting)
-        epsilon = None if failed else rho + 2 * math.sqrt(rho * math.log(1 / delta))
+        epsilon = None if failed else zcdp_epsilon(rho, delta)
         return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", tuple(failed))
 
     def scaled(self, factor: float) -> Self:

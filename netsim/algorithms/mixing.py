@@ -42,6 +42,14 @@ def check_smooth(setting: Setting, name: str) -> None:
         raise ScenarioError("", name, "has no proximal step, and the problem has r ≠ 0", allowed)
 
 
+def check_steps(step: Schedule, rounds: int, setting: Setting) -> None:
+    """Every step in (0, 2/L)."""
+    bound = 2 / max(setting.smoothness)
+    for k in range(rounds):
+        if not 0 < step(k) < bound:
+            raise ScenarioError("step", step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
+
+
 def check_below(field: str, value: float, bound: float, condition: str) -> None:
     """0 < value < bound; `condition` says so in the paper's letters."""
     if not 0 < value < bound:

@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
 from netsim.algorithms.random_penalty_admm import SOURCE, worst_case
 from netsim.arrays import Array
 from netsim.checks import whole
@@ -47,10 +47,7 @@ class RandomAggregates(InRounds):
     def check(self, setting: Setting) -> None:
         """Steps in (0, 2/L), scales that are not negative."""
         super().check(setting)
-        bound = 2 / max(setting.smoothness)
-        for k in range(self.rounds):
-            if not 0 < self.step(k) < bound:
-                raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 2/L = {bound:.6g}")
+        check_steps(self.step, self.rounds, setting)
         check_scale("scale", self.scale, self.rounds)
         check_smooth(setting, type(self).__name__)
 

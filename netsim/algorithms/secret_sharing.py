@@ -44,6 +44,7 @@ from typing import Self
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.algorithms.random_aggregates import check_complete
 from netsim.arrays import Array
@@ -174,7 +175,7 @@ class SecretSharing(InRounds):
             apart = self.sensitivities(adjacency.gradient_change, max(setting.smoothness))
             terms = ((apart[k] / self.stddev(k)) ** 2 for k in range(1, self.rounds))
             rho = math.fsum(terms) / (2 * setting.agents)
-            epsilon = rho + 2 * math.sqrt(rho * math.log(1 / delta))
+            epsilon = zcdp_epsilon(rho, delta)
         source = "zCDP composition of the Gaussian mechanism on the sum, to an outsider"
         return Claim(epsilon, delta, source, adjacency, "ℓ2", tuple(failed))
 
