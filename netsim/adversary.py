@@ -117,8 +117,8 @@ class PublicKnowledge:
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
     `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query
     takes agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the
-    agents that may be stopped and begin anew; `repeats`: whether links may deliver a message twice. `codec` is how
-    values go on the wire; `records[i]` how many records agent i has.
+    agents that may be stopped and begin anew; `codec` is how values go on the wire; `records[i]` how many records
+    agent i has.
     """
 
     algorithm: "Algorithm"
@@ -133,7 +133,6 @@ class PublicKnowledge:
     query_times: tuple[float | None, ...] = ()
     patience: Patience = WAIT_FOR_ALL
     forgetful: frozenset[int] = frozenset()
-    repeats: bool = False
     codec: Codec = FLOAT64
     records: tuple[int, ...] = ()
 

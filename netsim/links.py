@@ -71,11 +71,6 @@ class LinkLaw:
         return self.authenticated or self.encrypted
 
     @property
-    def repeats(self) -> bool:
-        """Whether a message may be delivered twice."""
-        return self.duplication > 0 and not self.reliable and not self.tagged
-
-    @property
     def random(self) -> bool:
         """Whether a wire of this law draws random numbers."""
         constant = isinstance(self.delay, ConstantDelay)

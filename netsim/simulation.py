@@ -157,7 +157,6 @@ class Simulation:
             query_times=tuple(_query_time(self.compute_law(i)) for i in range(self.topology.agents)),
             patience=self.patience,
             forgetful=self.forgetful,
-            repeats=any(law.repeats for law in (self.links, *self.link_laws.values())),
             codec=self.wire_codec,
             records=self.problem.records,
         )
