@@ -41,8 +41,8 @@ class GameResult:
     The rule said 1 at score ≥ `threshold_1`, 0 at score < `threshold_0`, and nothing between. `trials` coins
     were tossed, `guesses` of them guessed, `correct` of these right; `accuracy_lower` bounds
     P(right | guessed). `ceiling` is the ε that as many trials prove when all are guessed right. `choosing` trials
-    of each world chose the thresholds and were not played. `rates` is a second statistic on the same trials: valid at the same confidence alone, but not together with
-    `epsilon_audited`, which is the one to decide by.
+    of each world chose the thresholds and were not played. `rates` is a second statistic on the same trials: valid
+    at the same confidence alone, but not together with `epsilon_audited`, which is the one to decide by.
     """
 
     epsilon_audited: float
@@ -94,7 +94,7 @@ def play(
     _check(delta, confidence)
     if holdout is not None and not 0 < holdout < 1:
         raise PrivacyError(f"holdout = {holdout!r}: must lie strictly between 0 and 1")
-    flat_0, flat_1 = checked(scores_0, 0), checked(scores_1, 1)
+    flat_0, flat_1 = checked(scores_0, "world 0"), checked(scores_1, "world 1")
     cut, table = choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout)
     rest_0, rest_1 = flat_0[cut:], flat_1[cut:]
     trials = coins_for(min(rest_0.size, rest_1.size))
@@ -170,11 +170,11 @@ def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence:
     return max(bounds, key=lambda b: b.epsilon)
 
 
-def checked(scores: Array, world: int) -> Array:
+def checked(scores: Array, whose: str) -> Array:
     """The scores as a flat float array without NaN."""
     flat = np.asarray(scores, dtype=np.float64).ravel()
     if np.isnan(flat).any():
-        raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of world {world} are NaN: score every trial")
+        raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of {whose} are NaN: score every trial")
     return flat
 
 

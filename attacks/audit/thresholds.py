@@ -99,7 +99,7 @@ def _fits(belongs: Array, p: Array) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """At each candidate threshold, the share of each world's scores below it and from it on, and how far to trust that.
+    """At each candidate threshold, the share of each world's scores below it and from it on, and how far it is trusted.
 
     The shares are promised to hold as if `size` trials of each world had shown them, but for `caution` standard
     deviations.
@@ -115,7 +115,7 @@ class Table:
     @classmethod
     def as_counted(cls, scores_0: Array, scores_1: Array, delta: float) -> Self:
         """What as many scores of each world show."""
-        at = _candidates(scores_0, scores_1)
+        at = candidates(scores_0, scores_1)
         below_0, below_1 = (np.searchsorted(np.sort(s), at) / s.size for s in (scores_0, scores_1))
         above_0, above_1 = (np.where(at < np.inf, 1 - below, 0.0) for below in (below_0, below_1))
         return cls(at, (below_0, below_1), (above_0, above_1), scores_0.size, _CAUTION, delta)
@@ -123,7 +123,7 @@ class Table:
     @classmethod
     def at_face_value(cls, scores_0: Array, scores_1: Array, delta: float, to_play: int, confidence: float) -> Self:
         """What the scores of both worlds together say, each of its own odds, for `to_play` trials of each world."""
-        at = _candidates(scores_0, scores_1)
+        at = candidates(scores_0, scores_1)
         scores = np.sort(np.concatenate([scores_0, scores_1]))
         rank = np.searchsorted(scores, at)
         sums = [np.concatenate([[0.0], np.cumsum(special.expit(s))]) / (scores.size / 2) for s in (-scores, scores)]
@@ -172,7 +172,7 @@ class Table:
         return (trials * p + z * z / 2 - spread) / (trials + z * z)
 
 
-def _candidates(scores_0: Array, scores_1: Array) -> Array:
+def candidates(scores_0: Array, scores_1: Array) -> Array:
     """Thresholds halfway between each world's quantiles, denser in the tails, and the next scores; and ±∞."""
     distinct = np.unique(np.clip(np.concatenate([scores_0, scores_1]), -_FAR, _FAR))
     gaps = np.diff(distinct) > _SAME * np.maximum(np.abs(distinct[1:]), np.abs(distinct[:-1]))
