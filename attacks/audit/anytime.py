@@ -1,27 +1,27 @@
 """The game as a wager that may end at any trial: a bettor's wealth against "the mechanism is (ε, δ)-DP".
 
 Under H_ε a fair coin and any rule fixed before the trial obey E[1_right − e^ε 1_wrong] ≤ δ, and ≤ δ/2 where the
-rule names one world only (one half of the definition, for one direction, each met by a coin with probability ½).
-So whoever stakes c ∈ [0, 1) on each world that the rule names multiplies his wealth by
+rule names one world only (the definition for one direction, met by the coin with probability ½). So whoever stakes
+c ∈ [0, 1) on each world that the rule may name multiplies his wealth by
 
-    (1 + c·e^{−ε} if right, 1 − c if wrong, 1 if silent) / (1 + c·e^{−ε}·δ/2 per world named),
+    (1 + c·e^{−ε} if right, 1 − c if wrong, 1 if silent) / (1 + Σ c·e^{−ε}·δ/2),
 
-which has mean at most 1: the wealth is a nonnegative supermartingale from 1 on. By Ville P(it ever reaches 1/α) ≤ α.
-Rule and stake may depend on all earlier trials, so none is held out, and on the score itself, which is a mixture of
-rules: a stake c(score) that does not fall with the score's size, paying δ for the largest c.
+which has mean at most 1: the wealth is a nonnegative supermartingale that begins at 1. By Ville
+P(it ever reaches 1/α) ≤ α. Rule and stake may depend on all earlier trials, so none is held out; and on the score
+itself, if the stake does not fall with the score's size: that is a mixture of rules, which pays δ for the largest c.
 
-Half of the wealth takes scores *at face value*, as losses ln p₁/p₀, and stakes Kelly's share 1 − P(wrong)/(1 + e^{ε})⁻¹
-wherever the loss exceeds ε: nothing has to be learned. The other half *learns* one threshold and one stake for each
-world from the trials before, whatever the score. The mean of both is a supermartingale too.
+Half of the wealth takes scores *at face value*, as losses ln p₁/p₀, and stakes what Kelly would wherever the loss
+exceeds ε: nothing has to be learned. The other half *learns* one threshold and one stake for each world from the
+trials before, whatever the score. The mean of both is a supermartingale too.
 
-**Every ε at once, at no price.** H_ε is nested: what is (ε, δ)-DP is (ε', δ)-DP for ε' ≥ ε. Each ε of a fixed grid has a
-bettor of its own, and the lower bound is the largest grid point such that it and all smaller ones are rejected. Let ε*
-be the smallest ε that the mechanism satisfies at δ, and ε_k the smallest grid point ≥ ε*, which depends on no trial. A
-bound that exceeds ε* has rejected ε_k, whose H is true: probability at most α, for all times together. Nothing is paid
-for the number of grid points, and no monotone wealth is needed. The claim is one of them, and is refuted when the
-bound reaches it: one statement, at level α.
+**Every ε at once, at no price.** H_ε is nested: what is (ε, δ)-DP is (ε', δ)-DP for all ε' ≥ ε. Each ε of a fixed
+grid has bettors of its own, and the lower bound is the largest grid point such that it and all smaller ones are
+rejected. Let ε* be the smallest ε that the mechanism satisfies at δ, and ε_k the smallest grid point ≥ ε*: it
+depends on no trial. A bound of ε* or more has rejected ε_k, whose H is true: probability at most α, for all times
+together. Nothing is paid for the number of grid points, and the wealth need not be monotone in ε. The claim is one
+of them, and is refuted when the bound reaches it: one statement, at level α.
 
-Sources: Ville 1939; Waudby-Smith, Ramdas 2023 (betting); Kelly 1956. Tests with mechanisms of known ε decide.
+Sources: Ville 1939; Kelly 1956; Waudby-Smith, Ramdas 2023 (betting).
 """
 
 import math
@@ -111,8 +111,8 @@ class Stopping:
 class Wager:
     """The game while it is played: trials arrive in any portions, and the result is the same for all portions.
 
-    The wealth is looked at after 8 trials, then whenever they have grown by a sixteenth (by 4 at least); only then are
-    rules and stakes learned anew. Once the claim is refuted (`decided`), further trials are not looked at, unless
+    The wealth is looked at after 8 trials, then whenever they have grown by a sixteenth (by 4 at least); only then
+    are rules and stakes learned anew. Once the claim is refuted (`decided`), further trials are not looked at, unless
     the game is played `to_the_end`.
     """
 
@@ -192,7 +192,7 @@ class _Books:
         return cls(
             claim=int(np.searchsorted(grid, claim_epsilon)),
             alpha=alpha,
-            face=AtFaceValue(grid, delta),
+            face=AtFaceValue.bold(grid, delta),
             learner=Learner.silent(grid, delta),
             log_face=nothing,
             log_learner=nothing,
@@ -228,7 +228,7 @@ class _Books:
     def taught(self, past: Block) -> "_Books":
         """The books with the bets that follow from all trials so far."""
         grid, delta = self.face.epsilons, self.face.delta
-        return replace(self, face=self.face.after(past), learner=Learner.taught(grid, delta, past))
+        return replace(self, face=self.face.taught(past), learner=Learner.taught(grid, delta, past))
 
     def result(self) -> Stopping:
         grid, proven = self.face.epsilons, int(np.append(~self.rejected, True).argmax())

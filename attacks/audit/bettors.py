@@ -1,8 +1,8 @@
 """Two bettors against "the mechanism is (ε, δ)-DP", each for all ε of a grid at once.
 
-Of x = e^{−ε} and δ/2 per world named: a stake c ∈ [0, 1) multiplies the wealth by (1 + c·x) when right, (1 − c) when
-wrong, and every trial, spoken or not, divides it by 1 + Σ c·x·δ/2 over the worlds that the rule may name. The mean is at
-most 1 under H_ε as long as rule and stake were fixed before the trial: `attacks.audit.anytime` argues why.
+With x = e^{−ε} a stake c ∈ [0, 1) multiplies the wealth by 1 + c·x when right, by 1 − c when wrong, and every trial,
+spoken or not, divides it by 1 + Σ c·x·δ/2 over the worlds that the rule may name. The mean is at most 1 under H_ε
+if rule and stake were fixed before the trial: `attacks.audit.anytime` argues why.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from attacks.audit.thresholds import candidates
 from netsim.arrays import Array
 
 _LEFT = 1e-6  # a stake leaves at least so much of the wealth: one wrong guess ruins nobody
+_LARGE = (0.5, 0.75, 0.9, 0.97)  # quantiles of the losses' sizes, tried as the one from which stakes grow no more
 _DOUBT = 3.0  # trials at exactly ε, added to those counted before a stake is learned from them
 
 
@@ -46,7 +47,7 @@ class Block:
 
     @cached_property
     def at_face_value(self) -> tuple[Array, Array]:
-        """(sizes of the losses whose sign is right, of those whose sign is wrong), sorted; a loss of 0 has no sign."""
+        """(sizes of the losses whose sign is right, of those whose sign is wrong), sorted; 0 has no sign."""
         right = np.sort(np.concatenate([-self.zeros[self.zeros < 0], self.ones[self.ones > 0]]))
         wrong = np.sort(np.concatenate([self.zeros[self.zeros > 0], -self.ones[self.ones < 0]]))
         return right, wrong
@@ -68,12 +69,28 @@ class AtFaceValue:
     """Takes a score s for the loss ln p₁/p₀, whose sign is wrong with probability σ(−|s|), σ(s) = 1/(1 + e^{−s}).
 
     Kelly's stake where |s| > ε: 1 − c = σ(−|s|)/σ(−ε), hence 1 + c·x = σ(|s|)/σ(ε). It grows with |s|, so that it
-    is a mixture of rules; the largest stake is that at `most`, the largest size seen before, where δ > 0.
+    is a mixture of rules, and δ is paid for the largest stake, that at |s| = `most`, one for each ε.
     """
 
     epsilons: Array
     delta: float
-    most: float = np.inf
+    most: Array
+
+    @classmethod
+    def bold(cls, epsilons: Array, delta: float) -> Self:
+        """Who stakes on any loss whatever he would on one so large."""
+        return cls(epsilons, delta, np.full(epsilons.size, np.inf))
+
+    def taught(self, past: Block) -> Self:
+        """Where δ > 0: with the `most` that would have grown the wealth most, and silent where none would."""
+        sizes = np.concatenate(past.at_face_value)
+        sizes = sizes[np.isfinite(sizes)]
+        if self.delta == 0 or sizes.size == 0:
+            return self
+        most = np.append(np.quantile(sizes, _LARGE), np.inf)
+        tries = [type(self)(self.epsilons, self.delta, np.full(self.epsilons.size, m)) for m in most]
+        grown = np.stack([one.settle(past).gain for one in tries])
+        return type(self)(self.epsilons, self.delta, np.where(grown.max(axis=0) > 0, most[grown.argmax(axis=0)], 0.0))
 
     def settle(self, block: Block) -> Bets:
         """What the block did, for each ε."""
@@ -81,16 +98,9 @@ class AtFaceValue:
         right, wrong = block.at_face_value
         won, spoken_right = self._sum(right, cap, 1)
         lost, spoken_wrong = self._sum(wrong, cap, -1)
-        stake = 1 - np.exp(_log_odds_share(-cap) - _log_odds_share(-self.epsilons))
-        cost = block.size * np.log1p(stake * np.exp(-self.epsilons) * self.delta) if self.delta > 0 else 0.0
+        stake = 1 - np.exp(_log_share(-cap) - _log_share(-self.epsilons))
+        cost = block.size * np.log1p(stake * np.exp(-self.epsilons) * self.delta)
         return Bets(won + lost - cost, spoken_right + spoken_wrong, spoken_right)
-
-    def after(self, block: Block) -> Self:
-        """The bettor who has seen the block as well."""
-        if self.delta == 0:
-            return self
-        seen = max((float(sizes[-1]) for sizes in block.at_face_value if sizes.size), default=0.0)
-        return type(self)(self.epsilons, self.delta, seen if np.isinf(self.most) else max(self.most, seen))
 
     @cached_property
     def _ruin(self) -> Array:
@@ -99,17 +109,17 @@ class AtFaceValue:
 
     def _sum(self, sizes: Array, cap: Array, sign: int) -> tuple[Array, Array]:
         """(Σ ln σ(±min(|s|, cap))/σ(±ε), number) over the sizes above ε."""
-        logs = _log_odds_share(sign * np.minimum(sizes, float(cap.max())))
+        logs = _log_share(sign * np.minimum(sizes, float(cap.max())))
         sums = np.concatenate([[0.0], np.cumsum(logs)])
         start = np.searchsorted(sizes, self.epsilons, side="right")
         end = np.maximum(np.searchsorted(sizes, cap, side="right"), start)
         spoken = sizes.size - start
-        capped = (sizes.size - end) * _log_odds_share(sign * cap)
-        return sums[end] - sums[start] + capped - spoken * _log_odds_share(sign * self.epsilons), spoken
+        capped = (sizes.size - end) * _log_share(sign * cap)
+        return sums[end] - sums[start] + capped - spoken * _log_share(sign * self.epsilons), spoken
 
 
-def _log_odds_share(loss: Array) -> Array:
-    """ln σ(loss) = −ln(1 + e^{−loss})."""
+def _log_share(loss: Array) -> Array:
+    """ln σ(loss) = −ln(1 + e^{−loss}): of how sure a guess of this loss is."""
     return -np.logaddexp(0.0, -loss)
 
 

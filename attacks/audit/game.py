@@ -16,7 +16,7 @@ from attacks.audit.thresholds import Table, choose
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
-_BAND_SHARE = 0.1  # of α, spent on how often the rule speaks, where that is needed
+BAND_SHARE = 0.1  # of α, spent on how often the rule speaks, where that is needed
 _SPARE = 3.0  # standard deviations of the coins that a world holds in reserve
 
 
@@ -142,8 +142,8 @@ def _prove(
     if not abstains or delta == 0:
         p = clopper_pearson(correct, guesses, confidence, "lower").lower
         return p, _epsilon(p, delta)
-    q = clopper_pearson(spoken, trials, 1 - _BAND_SHARE * alpha, "lower").lower
-    p = clopper_pearson(correct, guesses, 1 - (1 - _BAND_SHARE) * alpha, "lower").lower
+    q = clopper_pearson(spoken, trials, 1 - BAND_SHARE * alpha, "lower").lower
+    p = clopper_pearson(correct, guesses, 1 - (1 - BAND_SHARE) * alpha, "lower").lower
     return p, _epsilon(p, delta / q) if q > 0 else 0.0
 
 

@@ -59,20 +59,21 @@ def choose(
     is enough; else a second look takes 10 % and 800 more. Neither takes above 30 %.
     """
     pool = min(scores_0.size, scores_1.size)
-    looks = _looks(pool) if holdout is None else [max(round((1 - holdout) * pool), 1)]
-    if pool <= looks[-1]:
+    cuts = looks(pool) if holdout is None else [max(round((1 - holdout) * pool), 1)]
+    if pool <= cuts[-1]:
         raise PrivacyError(
             f"{scores_0.size} and {scores_1.size} scores of the two worlds: need some to choose and to play"
         )
-    for cut in looks:
+    for cut in cuts:
         first_0, first_1 = scores_0[:cut], scores_1[:cut]
         table = Table.at_face_value(first_0, first_1, delta, pool - cut, confidence)
         if keeps_its_odds(first_0, first_1, table.band()):
             return cut, table
-    return looks[-1], Table.as_counted(scores_0[: looks[-1]], scores_1[: looks[-1]], delta)
+    return cuts[-1], Table.as_counted(scores_0[: cuts[-1]], scores_1[: cuts[-1]], delta)
 
 
-def _looks(pool: int) -> list[int]:
+def looks(pool: int) -> list[int]:
+    """How many of `pool` trials of each world choose: at the first look, and at the second if that was not enough."""
     most = max(round(0.3 * pool), 1)
     return [min(200 + pool // 50, most), min(800 + pool // 10, most)]
 
@@ -99,7 +100,7 @@ def _fits(belongs: Array, p: Array) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """At each candidate threshold, the share of each world's scores below it and from it on, and how far it is trusted.
+    """At each candidate threshold, the share of each world's scores below it and from it on, and how far to trust it.
 
     The shares are promised to hold as if `size` trials of each world had shown them, but for `caution` standard
     deviations.
