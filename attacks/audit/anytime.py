@@ -29,9 +29,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.audit.bettors import AtFaceValue, Block, Learner
+from attacks.audit.bettors import AtFaceValue, Block, Coins, Learner
 from attacks.audit.game import checked
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
 _FIRST, _PACE = 8, 16  # the wealth is looked at after 8 trials, then after each 16th part more, but at least 4
@@ -120,8 +120,8 @@ class Wager:
         _check(claim_epsilon, delta, alpha)
         self._to_the_end = to_the_end
         self._books = _Books.opened(claim_epsilon, delta, alpha)
-        self._past: list[tuple[Array, Array]] = []
-        self._waiting: list[tuple[Array, Array]] = []
+        self._past: list[tuple[Coins, Array]] = []
+        self._waiting: list[tuple[Coins, Array]] = []
         self._next = _FIRST
 
     @property
@@ -129,12 +129,12 @@ class Wager:
         """Whether the claim is refuted, so that nothing more needs to be simulated for that."""
         return self._books.refuted_at is not None
 
-    def update(self, coins: Array, scores: Array) -> None:
+    def update(self, coins: Coins, scores: Array) -> None:
         """Play more trials, one `score` for each of the `coins` (0 or 1, fair, independent of all else)."""
-        coins, scores = np.asarray(coins).ravel(), checked(scores, "either world")
-        if coins.size != scores.size or not np.isin(coins, (0, 1)).all():
-            raise PrivacyError(f"{coins.size} coins for {scores.size} scores: need one coin, 0 or 1, for each score")
-        self._waiting.append((coins, scores))
+        flat, scores = np.ravel(coins), checked(scores, "either world")
+        if flat.size != scores.size or not np.isin(flat, (0, 1)).all():
+            raise PrivacyError(f"{flat.size} coins for {scores.size} scores: need one coin, 0 or 1, for each score")
+        self._waiting.append((flat.astype(np.int64), scores))
         if self._books.trials + sum(c.size for c, _ in self._waiting) < self._next:
             return
         coins, scores = _joined(self._waiting)
@@ -155,7 +155,7 @@ class Wager:
     def _over(self) -> bool:
         return self.decided and not self._to_the_end
 
-    def _look(self, coins: Array, scores: Array) -> None:
+    def _look(self, coins: Coins, scores: Array) -> None:
         self._past.append((coins, scores))
         self._books = self._books.after(Block.of(coins, scores))
         if not self._over:
@@ -163,7 +163,7 @@ class Wager:
         self._next = self._books.trials + max(self._books.trials // _PACE, 4)
 
 
-def _joined(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _joined(parts: list[tuple[Coins, Array]]) -> tuple[Coins, Array]:
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     return np.concatenate([coins for coins, _ in parts]), np.concatenate([scores for _, scores in parts])
@@ -179,7 +179,7 @@ class _Books:
     learner: Learner
     log_face: Array
     log_learner: Array
-    rejected: Array
+    rejected: Mask
     trials: int
     spoken: int
     right: int
@@ -196,7 +196,7 @@ class _Books:
             learner=Learner.silent(grid, delta),
             log_face=nothing,
             log_learner=nothing,
-            rejected=np.zeros(grid.size, dtype=bool),
+            rejected=np.zeros(grid.size, dtype=np.bool_),
             trials=0,
             spoken=0,
             right=0,
@@ -231,6 +231,7 @@ class _Books:
         return replace(self, face=self.face.taught(past), learner=Learner.taught(grid, delta, past))
 
     def result(self) -> Stopping:
+        """What the books say."""
         grid, proven = self.face.epsilons, int(np.append(~self.rejected, True).argmax())
         return Stopping(
             claim_epsilon=float(grid[self.claim]),
@@ -245,7 +246,7 @@ class _Books:
         )
 
 
-_GRID = np.concatenate([np.arange(40) / 20, 2 * 1.025 ** np.arange(85)])  # 0 to 15.9, steps of 0.05, then of 2.5 %
+_GRID = np.concatenate([np.arange(20) / 50, 0.4 * 1.025 ** np.arange(150)])  # 0 to 15.9, by 0.02, then by 2.5 %
 
 
 def _check(claim_epsilon: float, delta: float, alpha: float) -> None:
@@ -257,7 +258,7 @@ def _check(claim_epsilon: float, delta: float, alpha: float) -> None:
         raise PrivacyError(f"alpha = {alpha!r}: must lie strictly between 0 and 1")
 
 
-def tossed(size_0: int, size_1: int, rng: np.random.Generator) -> Array:
+def tossed(size_0: int, size_1: int, rng: np.random.Generator) -> Coins:
     """Fair coins, as many as can be tossed until one world has no trial left: that is known before the next coin."""
     coins = rng.integers(0, 2, size_0 + size_1)
     ones = np.cumsum(coins)

@@ -7,13 +7,16 @@ if rule and stake were fixed before the trial: `attacks.audit.anytime` argues wh
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from attacks.audit.thresholds import candidates
 from netsim.arrays import Array
+
+Coins: TypeAlias = NDArray[np.int64]
 
 _LEFT = 1e-6  # a stake leaves at least so much of the wealth: one wrong guess ruins nobody
 _LARGE = (0.5, 0.75, 0.9, 0.97)  # quantiles of the losses' sizes, tried as the one from which stakes grow no more
@@ -36,7 +39,7 @@ class Block:
     ones: Array
 
     @classmethod
-    def of(cls, coins: Array, scores: Array) -> Self:
+    def of(cls, coins: Coins, scores: Array) -> Self:
         """The block of `coins` (0 or 1) and their trials' scores."""
         return cls(np.sort(scores[coins == 0]), np.sort(scores[coins == 1]))
 
@@ -53,15 +56,11 @@ class Block:
         return right, wrong
 
     def counts(self, thresholds: Array) -> tuple[Array, Array, Array, Array]:
-        """(zeros below, ones below, zeros from it on, ones from it on) for each threshold; none is at or above ∞."""
-        below_0, below_1 = (np.searchsorted(own, thresholds) for own in (self.zeros, self.ones))
-        named = thresholds < np.inf
-        return (
-            below_0,
-            below_1,
-            np.where(named, self.zeros.size - below_0, 0),
-            np.where(named, self.ones.size - below_1, 0),
-        )
+        """(zeros below, ones below, zeros from it on, ones from it on) for each threshold; at ∞ the last two are 0."""
+        below = [np.searchsorted(own, thresholds).astype(np.float64) for own in (self.zeros, self.ones)]
+        sizes = self.zeros.size, self.ones.size
+        above = [np.where(thresholds < np.inf, n - b, 0.0) for n, b in zip(sizes, below, strict=True)]
+        return below[0], below[1], above[0], above[1]
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class AtFaceValue:
         end = np.maximum(np.searchsorted(sizes, cap, side="right"), start)
         spoken = sizes.size - start
         capped = (sizes.size - end) * _log_share(sign * cap)
-        return sums[end] - sums[start] + capped - spoken * _log_share(sign * self.epsilons), spoken
+        return sums[end] - sums[start] + capped - spoken * _log_share(sign * self.epsilons), spoken.astype(np.float64)
 
 
 def _log_share(loss: Array) -> Array:

@@ -2,10 +2,10 @@
 
 The game is that of `attacks.audit.game`: coins, a rule, one Clopper–Pearson bound. Two mechanisms stand for all that
 are worse than they claim. *Randomized response* tells its world with probability (e^ε + δ)/(1 + e^ε), which is the
-worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end. *Laplace*, one release
-of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is silent in the others.
-A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 + e^{−ε}) of the
-transcripts, so that its power is smaller still (`power`).
+worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end. *Laplace*, one
+release of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is silent in
+the others. A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 + e^{−ε})
+of the transcripts, so that its power is smaller still (`power`).
 """
 
 import math
@@ -96,8 +96,8 @@ class Plan:
         doubled = self.prospect("randomized response", 2.0)
         if self.claim_epsilon > 0 and doubled.power < WANTED:
             return (
-                f"low power: a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be refuted "
-                f"in {percent(doubled.power)} of audits at best; {percent(WANTED)} takes "
+                f"low power: a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be "
+                f"refuted in {percent(doubled.power)} of audits at best; {percent(WANTED)} takes "
                 f"{_count(doubled.trials_needed)} trials"
             )
         return None
@@ -200,7 +200,7 @@ def _least(trials: Array | int, p: Array | float, alpha: float) -> Array:
 
 
 def _law(trials: int, p: float, bins: int = _BINS) -> tuple[Array, Array]:
-    """(values, weights) of a binomial law: each value, or some hundred bins with their middles where there are more."""
+    """(values, weights) of a binomial law: each value, or the middles of `bins` parts where there are more."""
     low, high = stats.binom.ppf(1e-12, trials, p), stats.binom.isf(1e-12, trials, p)
     edges = np.unique(np.rint(np.linspace(low - 1, high, min(int(high - low) + 1, bins) + 1)))
     weights = np.diff(stats.binom.cdf(edges, trials, p))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special, stats
 
 from attacks.audit.intervals import error_rate
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
 _CAUTION = 4.5  # standard deviations: the best of some 5,000 pairs of thresholds looks better than it is
@@ -31,13 +31,13 @@ class Thresholds:
     low: float
     high: float
 
-    def says_0(self, scores: Array) -> Array:
+    def says_0(self, scores: Array) -> Mask:
         """Where the rule names world 0."""
         return scores < self.low
 
-    def says_1(self, scores: Array) -> Array:
+    def says_1(self, scores: Array) -> Mask:
         """Where the rule names world 1."""
-        return scores >= self.high if self.high < math.inf else np.zeros(scores.shape, dtype=bool)
+        return scores >= self.high if self.high < math.inf else np.zeros(scores.shape, dtype=np.bool_)
 
     @property
     def abstains(self) -> bool:
