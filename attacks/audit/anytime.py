@@ -34,7 +34,8 @@ from attacks.audit.game import checked
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
-_FIRST, _PACE = 8, 16  # the wealth is looked at after 8 trials, then after each 16th part more, but at least 4
+_FIRST, _LOOK, _LEARN = 8, 16, 8
+"""The first look comes after 8 trials, the next after each 16th part more; bets are learned each 8th part more."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ class Stopping:
 class Wager:
     """The game while it is played: trials arrive in any portions, and the result is the same for all portions.
 
-    The wealth is looked at after 8 trials, then whenever they have grown by a sixteenth (by 4 at least); only then
-    are rules and stakes learned anew. Once the claim is refuted (`decided`), further trials are not looked at, unless
-    the game is played `to_the_end`.
+    The wealth is looked at after 8 trials, then whenever they have grown by a sixteenth (by 4 at least); rules and
+    stakes are learned anew when they have grown by an eighth. Once the claim is refuted (`decided`), further trials
+    are not looked at, unless the game is played `to_the_end`.
     """
 
     def __init__(self, claim_epsilon: float, delta: float, alpha: float, *, to_the_end: bool = False) -> None:
@@ -122,7 +123,7 @@ class Wager:
         self._books = _Books.opened(claim_epsilon, delta, alpha)
         self._past: list[tuple[Coins, Array]] = []
         self._waiting: list[tuple[Coins, Array]] = []
-        self._next = _FIRST
+        self._next = self._lesson = _FIRST
 
     @property
     def decided(self) -> bool:
@@ -158,9 +159,12 @@ class Wager:
     def _look(self, coins: Coins, scores: Array) -> None:
         self._past.append((coins, scores))
         self._books = self._books.after(Block.of(coins, scores))
-        if not self._over:
-            self._books = self._books.taught(Block.of(*_joined(self._past)))
-        self._next = self._books.trials + max(self._books.trials // _PACE, 4)
+        trials = self._books.trials
+        if trials >= self._lesson and not self._over:
+            self._past = [_joined(self._past)]
+            self._books = self._books.taught(Block.of(*self._past[0]))
+            self._lesson = trials + trials // _LEARN
+        self._next = trials + max(trials // _LOOK, 4)
 
 
 def _joined(parts: list[tuple[Coins, Array]]) -> tuple[Coins, Array]:

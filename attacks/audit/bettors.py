@@ -56,7 +56,7 @@ class Block:
         return right, wrong
 
     def counts(self, thresholds: Array) -> tuple[Array, Array, Array, Array]:
-        """(zeros below, ones below, zeros from it on, ones from it on) for each threshold; at ∞ the last two are 0."""
+        """(zeros below, ones below, zeros from it on, ones from it on) at each threshold; at ∞ the last two are 0"""
         below = [np.searchsorted(own, thresholds).astype(np.float64) for own in (self.zeros, self.ones)]
         sizes = self.zeros.size, self.ones.size
         above = [np.where(thresholds < np.inf, n - b, 0.0) for n, b in zip(sizes, below, strict=True)]
