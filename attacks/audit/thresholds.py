@@ -17,9 +17,22 @@ from attacks.audit.intervals import error_rate
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
-_CAUTION = 4.5  # standard deviations: the best of some 5,000 pairs of thresholds looks better than it is
+_LUCK = 0.05  # the chance that the best of all pairs of thresholds is better on these trials than it promises
 _HABIT = 1.28  # standard deviations: nine games in ten prove what was promised at face value
 _TRUST = 3.5  # standard deviations by which losses may miss their own odds before they are mere scores
+_CUTS = (
+    0.02,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    0.98,
+)  # quantiles between which losses must keep their odds
 _SAME = 1e-9  # relative: scores so close are one score, with its rounding
 _FAR = 1e300
 
@@ -79,23 +92,20 @@ def looks(pool: int) -> list[int]:
 
 
 def keeps_its_odds(scores_0: Array, scores_1: Array, band: Thresholds) -> bool:
-    """Whether scores say truly how often they belong to world 1: below and above the band, and on both its sides."""
+    """Whether as many scores of each world say truly how often they belong to world 1.
+
+    In each of some 14 parts, cut at quantiles, at 0 and at the band's ends, the scores of world 1 are about as many
+    as the sum of 1/(1 + e^{−s}): within `_TRUST` deviations and one score.
+    """
     scores = np.concatenate([scores_0, scores_1])
-    belongs = np.repeat([0.0, 1.0], [scores_0.size, scores_1.size])
     p = special.expit(scores)
-    parts = (
-        band.says_0(scores),
-        band.says_1(scores),
-        ~band.says_0(scores) & (scores < 0),
-        ~band.says_1(scores) & (scores >= 0),
-    )
-    return all(_fits(belongs[part], p[part]) for part in parts)
-
-
-def _fits(belongs: Array, p: Array) -> bool:
-    """The sum of coins of probabilities p, within `_TRUST` deviations and half a coin."""
-    spread = math.sqrt(float((p * (1 - p)).sum()))
-    return abs(float((belongs - p).sum())) <= _TRUST * spread + 0.5
+    quantiles = np.quantile(np.clip(scores, -_FAR, _FAR), _CUTS, method="inverted_cdf")
+    cuts = np.unique(np.append(quantiles - _SAME * np.maximum(np.abs(quantiles), 1), [0.0, band.low, band.high]))
+    part = np.searchsorted(cuts, scores, side="right")
+    belongs = np.bincount(part[scores_0.size :], minlength=16)
+    expected = np.bincount(part, weights=p, minlength=16)
+    spread = np.sqrt(np.bincount(part, weights=p * (1 - p), minlength=16))
+    return bool(np.all(np.abs(belongs - expected) <= _TRUST * spread + 1))
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,8 @@ class Table:
         at = candidates(scores_0, scores_1)
         below_0, below_1 = (np.searchsorted(np.sort(s), at) / s.size for s in (scores_0, scores_1))
         above_0, above_1 = (np.where(at < np.inf, 1 - below, 0.0) for below in (below_0, below_1))
-        return cls(at, (below_0, below_1), (above_0, above_1), scores_0.size, _CAUTION, delta)
+        caution = float(stats.norm.isf(_LUCK / at.size**2))
+        return cls(at, (below_0, below_1), (above_0, above_1), scores_0.size, caution, delta)
 
     @classmethod
     def at_face_value(cls, scores_0: Array, scores_1: Array, delta: float, to_play: int, confidence: float) -> Self:
