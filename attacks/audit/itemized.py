@@ -1,0 +1,172 @@
+"""The exact loss of one transcript, release by release: what each told, to whom, and what the sum comes to."""
+
+import math
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from attacks.audit.explain import Explained, Replays, Sample, Uncovered, compared, replays
+from attacks.audit.prices import covered
+from attacks.audit.verdict import RESOLUTION, ROUNDING
+from attacks.replay import Hypothesis, Perturbed, Release
+from netsim.arrays import Array
+from netsim.transcript import EVERYBODY, Record
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one `privatize`, the `release`-th of the agent from 0, adds to the loss.
+
+    `message` is the agent's message that carries it, from 0, None if none does as it was released; `receivers` whom
+    that message is for; `activation` that of the message (of the release, if no message carries it), from 1. `law` is
+    the mechanism's class, `scale` its parameter (Laplace b, Gaussian σ, the modulus of uniform noise), one number or
+    one a coordinate. `l1` and `l2` are the norms of Δ, by which the worlds' values differ (by objective perturbation:
+    the gradients at the minimizer). `loss` is ln p(observed | D)/p(observed | D') in nats. `counts`: it is part of
+    what a tap at the agent's door has to know; else the release was granted, and the loss holds with that only.
+    """
+
+    release: int
+    activation: int
+    message: int | None
+    receivers: tuple[int, ...]
+    law: str
+    scale: float | tuple[float, ...]
+    l1: float
+    l2: float
+    loss: float
+    counts: bool
+
+
+@dataclass(frozen=True)
+class Account:
+    """The loss of one transcript at an agent's door, in nats.
+
+    `uncovered` is the first message of it that no noise covers; the loss is ∞ then. `identical`: the hypothesis that
+    was simulated reproduced every message to the last bit, not only but for rounding. `unreliable_from`: the activation
+    from which on noise drowns in the rounding of what it covers; nothing counts after it.
+    """
+
+    agent: int
+    items: tuple[Item, ...]
+    uncovered: Uncovered | None
+    identical: bool
+    unreliable_from: int | None
+
+    @property
+    def total(self) -> float:
+        """L of all that counts."""
+        return math.inf if self.uncovered is not None else sum(item.loss for item in self._counted)
+
+    def running(self) -> list[float]:
+        """The loss up to each release; uncovered messages are not in it."""
+        return list(accumulate(item.loss if item.counts else 0.0 for item in self.items))
+
+    def first_above(self, claimed: float) -> int | None:
+        """The first release by which the loss is above a claimed ε (nats), None if it never is."""
+        return next((t for t, loss in enumerate(self.running()) if above(loss, claimed)), None)
+
+    def by_activation(self) -> dict[int, float]:
+        """What the releases of each activation add."""
+        sums: dict[int, float] = {}
+        for item in self._counted:
+            sums[item.activation] = sums.get(item.activation, 0.0) + item.loss
+        return sums
+
+    def by_link(self) -> dict[Link, float]:
+        """What the releases that went over each link (from, to) add. One message for several counts on each link."""
+        sums: dict[Link, float] = {}
+        for item in self._counted:
+            for j in item.receivers:
+                sums[self.agent, j] = sums.get((self.agent, j), 0.0) + item.loss
+        return sums
+
+    @property
+    def _counted(self) -> list[Item]:
+        return [item for item in self.items if item.counts]
+
+
+def above(loss: float, claimed: float) -> bool:
+    """Whether a loss exceeds a claim by more than rounding may do, as a verdict asks (`attacks.audit.verdict`)."""
+    return loss > claimed * (1 + ROUNDING) + RESOLUTION
+
+
+def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Account:
+    """The account of a sample of one replica, by replaying the agent under both hypotheses.
+
+    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent (`attacks.audit.explain`).
+    """
+    assert sample.view.replicas == 1
+    both = replays(sample, agent, true, other, to_the_bit=to_the_bit)
+    explained = compared(sample, agent, other, both)
+    sent = [row for row in sample.view.at_node(agent) if row.event == "sent"]
+    neighbors = sample.view.public.neighbors[agent]
+    counted = counting(explained)
+    pairs = zip(both.told.releases, both.foil.releases, strict=False)
+    return Account(
+        agent,
+        tuple(
+            _item(t, pair, both, sent, neighbors, float(explained.steps[t, 0]), t < counted)
+            for t, pair in enumerate(pairs)
+        ),
+        _first_uncovered(explained),
+        both.told.identical,
+        explained.unreliable_from,
+    )
+
+
+def counting(explained: Explained) -> int:
+    """How many releases, from the first, are on the wire before anything has to be granted."""
+    reached = (t for t, sent in enumerate(explained.sent_in) if sent >= explained.granted_from)
+    return next(reached, len(explained.sent_in))
+
+
+def uncovered_from(explained: Explained) -> Array:
+    """The first message of each transcript, (replicas,), that no noise covers, for who is granted nothing; ∞: none."""
+    leaked = np.where(explained.leaked < explained.granted_from, explained.leaked, math.inf)
+    return np.minimum(leaked, explained.bare)
+
+
+def _first_uncovered(explained: Explained) -> Uncovered | None:
+    first = float(uncovered_from(explained)[0])
+    named = (explained.uncovered, explained.inexplicable)
+    return next((u for u in named if u is not None and u.message == first), None)
+
+
+def _item(
+    index: int,
+    pair: tuple[Release, Release],
+    both: Replays,
+    sent: list[Record],
+    neighbors: tuple[int, ...],
+    loss: float,
+    counts: bool,
+) -> Item:
+    here, there = pair
+    difference = np.abs(covered(here) - covered(there))[0]
+    told_in = here.made_before if here.sent_in is None else here.sent_in
+    sendings = both.told.sendings
+    receiver = None if here.sent_in is None else sent[here.sent_in].receiver
+    return Item(
+        release=index,
+        activation=sendings[min(told_in, len(sendings) - 1)].activation if sendings else 1,
+        message=here.sent_in,
+        receivers=() if receiver is None else neighbors if receiver == EVERYBODY else (receiver,),
+        law=type(here.mechanism.noise if isinstance(here.mechanism, Perturbed) else here.mechanism).__name__,
+        scale=_scale(here),
+        l1=float(np.sum(difference)),
+        l2=float(np.sqrt(np.sum(difference**2))),
+        loss=loss,
+        counts=counts,
+    )
+
+
+def _scale(release: Release) -> float | tuple[float, ...]:
+    """The law's own parameter; the standard deviation where it has none of these names."""
+    law = release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
+    named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
+    scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
+    numbers: list[float] = np.broadcast_to(np.asarray(scale, dtype=np.float64), release.value.shape)[0].tolist()
+    return numbers[0] if len(set(numbers)) == 1 else tuple(numbers)
