@@ -138,9 +138,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     return compared(sample, agent, other, replays(sample, agent, true, other))
 
 
-def replays(
-    sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True
-) -> Replays:
+def replays(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Replays:
     """Both replays, checked as `explain` says; without `to_the_bit` the true hypothesis may differ by rounding.
 
     That is for transcripts of another machine, whose exponentials differ in their last bits.

@@ -167,6 +167,9 @@ def to_coins(tree: object) -> Mapping[str, Any]:
         if not 0 <= wide[key] < 2**128:
             raise _wrong(f"coins.{key}", text, "128 bits")
     narrow = {key: _whole(entry(tree, key, "coins"), f"coins.{key}") for key in NARROW}
+    for key, value in narrow.items():
+        if not 0 <= value < 2**32:
+            raise _wrong(f"coins.{key}", value, "32 bits")
     return {"bit_generator": GENERATOR, "state": wide, **narrow}
 
 
