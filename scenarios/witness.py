@@ -19,8 +19,9 @@ DONE, REFUTED, WRONG_INPUT = 0, 1, 2
 FILE = typer.Argument(help="A witness-….json of a results folder.", show_default=False)
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
+BARE = "< uncovered"
 TINY = 1e-9
-"""Numbers below are rounding."""
+"""Smaller numbers are shown as ~0."""
 NAMED = 4
 """Receivers that are named one by one."""
 
@@ -75,13 +76,13 @@ def _tell(found: "Confirmation") -> None:
 
 
 def _table(found: "Confirmation", account: "Account") -> Table:
-    """A row for each release: to whom it went, what it adds, and the sum against the claim."""
+    """A row for each release, by activation (act.): to whom it went, what it adds, and the sum against the claim."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("activation", justify="right", no_wrap=True)
+    table.add_column("act.", justify="right", no_wrap=True)
     table.add_column("sent to", no_wrap=True)
     for column in ("law", "‖Δ‖", "loss", "sum"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True, min_width=len(BARE))
     running, above = account.running(), found.first_above
     bare = account.uncovered
     at = None if bare is None else _before(account, bare.message)
@@ -107,7 +108,7 @@ def _table(found: "Confirmation", account: "Account") -> Table:
 def _bare(account: "Account") -> tuple[str, ...]:
     assert account.uncovered is not None
     name = f"{account.uncovered.name!r}" if account.uncovered.name else "a message"
-    return (str(account.uncovered.activation), name, "no noise", "", "∞", "∞", "< uncovered")
+    return (str(account.uncovered.activation), name, "no noise", "", "∞", "∞", BARE)
 
 
 def _before(account: "Account", message: int) -> int:
@@ -141,10 +142,10 @@ def _law(law: str, scale: "float | tuple[float, ...]") -> str:
 
 def _distance(item: "Item") -> str:
     """In the norm that the noise protects."""
-    return f"{_number(item.l2)} (ℓ2)" if "Gaussian" in item.law else f"{_number(item.l1)} (ℓ1)"
+    return f"ℓ2 {_number(item.l2)}" if "Gaussian" in item.law else f"ℓ1 {_number(item.l1)}"
 
 
 def _number(value: float) -> str:
     if 0 < abs(value) < TINY:
-        return f"<{TINY:.0e}"
-    return f"{value:.4g}" if math.isfinite(value) else "∞" if value > 0 else "-∞"
+        return "~0"
+    return f"{value:.3g}" if math.isfinite(value) else "∞" if value > 0 else "-∞"

@@ -1,8 +1,8 @@
 """Witnesses: saved by a run whose audit breaks a claim, replayed anywhere by `netsim witness FILE`.
 
 A witness file has one transcript at one agent's door and the scenario. A replay builds the two worlds anew from the
-scenario, runs the agent's own code on the recorded messages under both, and computes the claim and every loss again; it
-simulates nothing, and takes no result from the file. What only a run knows is that the other agents do send such
+scenario, runs the agent's own code on the recorded messages under both, and computes the claim and every loss again.
+It simulates nothing, and takes no result from the file. What only a run knows is that the other agents do send such
 messages: seed, `world`, `chunk` and `replica` say how to simulate them again.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from attacks.audit.witness import Place, Shown, Witness
 from netsim.adversary import PublicKnowledge
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.problems import Objective
 from netsim.simulation import Simulation
 from scenarios import describe
 from scenarios.experiment import Experiment, Subject
@@ -56,8 +57,8 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
     """Write the witness that an audit found; what a former run left there is removed.
 
     None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no uncovered message;
-    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where an active adversary meddled: no claim is about
-    that.
+    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where an active adversary meddled, for no claim
+    is about that.
     """
     path.unlink(missing_ok=True)
     if audited.where is None or experiment.scenario.meddlers:
@@ -105,10 +106,14 @@ def _of_one(scenario: Scenario, subject: Subject) -> dict[str, Any]:
 
 def _plain(claim: Claim) -> dict[str, Any]:
     """A claim with infinities as texts."""
-    found = asdict(claim) | {"failed_conditions": list(claim.failed_conditions)}
-    for part in (found, found["adjacency"]):
-        part |= {key: plain.number(value) for key, value in part.items() if isinstance(value, float)}
-    return found
+    told: dict[str, Any] = asdict(claim)
+    told["failed_conditions"] = list(claim.failed_conditions)
+    told["adjacency"] = _numbers(told["adjacency"])
+    return _numbers(told)
+
+
+def _numbers(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: plain.number(value) if isinstance(value, float) else value for key, value in told.items()}
 
 
 # ── replaying ───────────────────────────────────────────────────────────────────────────────────────────
@@ -214,7 +219,7 @@ def _subject(file: WitnessFile, experiment: Experiment) -> Subject:
 
 def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
     """What everybody knows in this world."""
-    problem = simulation.problem.replace(pair.agent, pair.hypotheses[world])  # pyright: ignore[reportArgumentType]
+    problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
     return replace(simulation, problem=problem, spool=None).public()
 
 
@@ -227,9 +232,7 @@ def reason(account: Account, claim: Claim) -> str:
     if account.uncovered is not None:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
-            end = (
-                f"; in how many transcripts, and whether in more than δ = {claim.delta:.3g}, one alone does not show"
-            )
+            end = f". That it is in more than δ = {claim.delta:.3g} of the transcripts, one of them does not show"
         return capitalized(f"{account.uncovered}; no noise covers it{end}.")
     loss = f"The loss of this transcript is {account.total:.6g}"
     if claim.epsilon is None:

@@ -45,8 +45,8 @@ class Account:
     """The loss of one transcript at an agent's door, in nats.
 
     `uncovered` is the first message of it that no noise covers; the loss is ∞ then. `identical`: the hypothesis that
-    was simulated reproduced every message to the last bit, not only but for rounding. `unreliable_from`: the activation
-    from which on noise drowns in the rounding of what it covers; nothing counts after it.
+    was simulated reproduced every message to the last bit, not only but for rounding. From activation
+    `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
     """
 
     agent: int
@@ -124,7 +124,7 @@ def counting(explained: Explained) -> int:
 
 
 def uncovered_from(explained: Explained) -> Array:
-    """The first message of each transcript, (replicas,), that no noise covers, for who is granted nothing; ∞: none."""
+    """The first message of each transcript, (replicas,), that no noise covers, ∞ if none. Nothing is granted."""
     leaked = np.where(explained.leaked < explained.granted_from, explained.leaked, math.inf)
     return np.minimum(leaked, explained.bare)
 

@@ -1,14 +1,14 @@
 """Rows, releases and coins as numbers, texts, lists and mappings that JSON holds, and back to the last bit.
 
-A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf", "-inf", and the
-sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for readers that
-know float64 only.
+A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf", "-inf", and
+the sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for readers
+that know float64 only.
 """
 
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, TypeGuard, cast, get_args
 
 import numpy as np
 
@@ -22,6 +22,16 @@ GENERATOR = "PCG64"
 WIDE = ("state", "inc")
 """The 128-bit numbers of PCG64."""
 NARROW = ("has_uint32", "uinteger")
+
+
+def is_mapping(tree: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a part of a plain tree is a mapping."""
+    return isinstance(tree, Mapping)
+
+
+def is_list(tree: object) -> TypeGuard[list[object]]:
+    """Whether a part of a plain tree is a list."""
+    return isinstance(tree, list)
 
 
 def number(value: float) -> float | str:
@@ -57,10 +67,9 @@ def vector(value: Array) -> list[float | str]:
 
 def to_vector(tree: object, where: str) -> Array:
     """(1, dimension), read-only."""
-    if not isinstance(tree, list) or not tree:
+    if not is_list(tree) or not tree:
         raise _wrong(where, tree, "a list of numbers")
-    entries = cast("list[object]", tree)
-    value = np.array([[to_number(one, f"{where}[{k}]") for k, one in enumerate(entries)]])
+    value = np.array([[to_number(one, f"{where}[{k}]") for k, one in enumerate(tree)]])
     value.flags.writeable = False
     return value
 
@@ -95,9 +104,8 @@ def to_row(tree: object, where: str, agent: int) -> Record:
     if agent != whole["receiver" if event == "received" else "sender"]:
         raise _wrong(f"{where}.event", event, f"at the door of agent {agent}")
     values = entry(tree, "values", where)
-    if not isinstance(values, Mapping):
+    if not is_mapping(values):
         raise _wrong(f"{where}.values", values, "a mapping of fields")
-    fields = cast("Mapping[str, object]", values)
     return Record(
         time,
         "node",
@@ -109,7 +117,7 @@ def to_row(tree: object, where: str, agent: int) -> Record:
         -1,
         whole["attempt"],
         whole["size"],
-        {name: to_vector(value, f"{where}.values.{name}") for name, value in fields.items()},
+        {name: to_vector(value, f"{where}.values.{name}") for name, value in values.items()},
     )
 
 
@@ -127,7 +135,7 @@ def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Any]:
 
 def to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
     """(1, dimension)."""
-    if not isinstance(tree, Mapping):
+    if not is_mapping(tree):
         return to_vector(tree, where)
     sent = [one for one in rows if one.event == "sent"]
     message = _whole(entry(tree, "message", where), f"{where}.message")
@@ -175,17 +183,17 @@ def to_coins(tree: object) -> Mapping[str, Any]:
 
 def entry(tree: object, key: str, where: str = "") -> object:
     """What a mapping has under a key. You get a `TranscriptError` where it has none."""
-    if not isinstance(tree, Mapping) or key not in tree:
+    if not is_mapping(tree) or key not in tree:
         raise TranscriptError(f"{f'{where}.' if where else ''}{key}: missing")
-    return cast("Mapping[str, object]", tree)[key]
+    return tree[key]
 
 
 def listed(tree: object, key: str) -> list[object]:
     """The list that a mapping has under a key."""
     found = entry(tree, key)
-    if not isinstance(found, list):
+    if not is_list(found):
         raise _wrong(key, found, "a list")
-    return cast("list[object]", found)
+    return found
 
 
 def _whole(tree: object, where: str) -> int:

@@ -113,8 +113,8 @@ class Witness:
         if public.codec.random and sample.dither is not None:
             count = sum(len(row.values) for row in rows if row.event == "sent")
             drawn = list(islice(sample.dither.draws(public.dimension), count))
-        state = cast("Mapping[str, Any]", sample.coins().bit_generator.state)
-        return cls(agent, rows, tuple(sample.releases), plain.known_coins(state), tuple(drawn))
+        state = plain.known_coins(sample.coins().bit_generator.state)
+        return cls(agent, rows, tuple(sample.releases), state, tuple(drawn))
 
     def sample(self, public: PublicKnowledge) -> Sample:
         """The transcript as an audit takes it. You get a `TranscriptError` where its vectors are no points of the
@@ -196,15 +196,13 @@ def as_plain(account: Account) -> dict[str, Any]:
 
 def differences(stored: object, found: object, where: str = "") -> Iterator[str]:
     """The places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute)."""
-    if isinstance(found, Mapping) and isinstance(stored, Mapping):
-        one, two = cast("Mapping[str, object]", stored), cast("Mapping[str, object]", found)
-        for key in (*one, *(key for key in two if key not in one)):
-            yield from differences(one.get(key), two.get(key), f"{where}.{key}" if where else key)
-    elif isinstance(found, list) and isinstance(stored, list):
-        first, second = cast("list[object]", stored), cast("list[object]", found)
-        if len(first) != len(second):
-            yield f"{where}: {len(first)} entries stored, {len(second)} found"
-        for k, (a, b) in enumerate(zip(first, second, strict=False)):
+    if plain.is_mapping(found) and plain.is_mapping(stored):
+        for key in (*stored, *(key for key in found if key not in stored)):
+            yield from differences(stored.get(key), found.get(key), f"{where}.{key}" if where else key)
+    elif plain.is_list(found) and plain.is_list(stored):
+        if len(stored) != len(found):
+            yield f"{where}: {len(stored)} entries stored, {len(found)} found"
+        for k, (a, b) in enumerate(zip(stored, found, strict=False)):
             yield from differences(a, b, f"{where}[{k}]")
     elif not _same(stored, found):
         yield f"{where}: {_short(stored)} stored, {_short(found)} found"
