@@ -60,7 +60,7 @@ def _tell(found: "Confirmation") -> None:
         f"Agent {file.agent}: world {file.world}, chunk {file.chunk}, replica {file.replica} "
         f"of seed {file.scenario['seed']}.", soft_wrap=True,
     )  # fmt: skip
-    console.print(f"Pair: {escape(file.pair)}.", soft_wrap=True)
+    console.print(f"Pair: {escape(file.pair.description)}.", soft_wrap=True)
     if (claim := found.claim) is not None:
         value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
         console.print(f"Claim: {value} ({escape(claim.source)}).", soft_wrap=True)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, NoReturn, Self, cast
 import numpy as np
 from pydantic import Field, ValidationError
 
-from attacks.audit.audit import Pair
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from scenarios.experiment import Experiment
@@ -22,25 +21,25 @@ WIDTH = 240
 
 
 class DataPrint(Model):
-    """Whose data it is: its name and SHA-256 fingerprints of what the agents hold, of all in order (`everybody`), of
-    the audited `agent`, and of its `other` hypothesis."""
+    """Whose data it is: its name and SHA-256 fingerprints of what the agents hold, of all in order (`everybody`), and
+    of the audited `agent`."""
 
     name: str
     everybody: str
     agent: str
-    other: str
 
     @classmethod
-    def of(cls, experiment: Experiment, pair: Pair) -> Self:
-        """Of an experiment's data and of a pair."""
-        own, other = pair.hypotheses
+    def of(cls, experiment: Experiment, agent: int) -> Self:
+        """Of an experiment's data."""
         held = experiment.problem.objectives
-        return cls(
-            name=experiment.dataset.name,
-            everybody=fingerprint(held),
-            agent=fingerprint([own]),
-            other=fingerprint([other]),
-        )
+        return cls(name=experiment.dataset.name, everybody=fingerprint(held), agent=fingerprint([held[agent]]))
+
+
+class PairPrint(Model):
+    """The other world: in words, and the `change` of the agent's own objective (`scenarios.adjacent`)."""
+
+    description: str
+    change: dict[str, Any]
 
 
 class WitnessFile(Model):
@@ -61,7 +60,7 @@ class WitnessFile(Model):
     chunk: Index
     replica: Index
     activations: Index
-    pair: str
+    pair: PairPrint
     claim: dict[str, Any]
     data: DataPrint
     account: dict[str, Any]

@@ -6,7 +6,7 @@ It simulates nothing, and takes no result from the file. What only a run knows i
 messages: seed, `world`, `chunk` and `replica` say how to simulate them again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 
 from attacks.audit import plain, witness
 from attacks.audit.audit import Pair
-from attacks.audit.explain import Sample
 from attacks.audit.itemized import Account, itemize
 from attacks.audit.witness import Place, Shown, Witness
 from netsim.adversary import PublicKnowledge
@@ -25,11 +24,13 @@ from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.problems import Objective
 from netsim.simulation import Simulation
 from scenarios import describe
+from scenarios.adjacent import change_of, changed, check_adjacent
+from scenarios.auditing import worlds
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import capitalized
 from scenarios.loader import validated
 from scenarios.schema import Scenario
-from scenarios.witness_file import DataPrint, WitnessFile
+from scenarios.witness_file import DataPrint, PairPrint, WitnessFile
 
 TOGETHER = {"variants", "grid", "figures", "reproduces"}
 """What of a scenario belongs to several runs."""
@@ -39,10 +40,10 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit used and found: how it simulates a chunk of a world, the claim, evaluated at Θ = `activations`,
-    and where its best transcript is (None: it has none)."""
+    """What an audit was asked and found: its pair, the claim, evaluated at Θ = `activations`, and where its best
+    transcript is (None: it has none). It simulates as the scenario says (`scenarios.auditing.worlds`)."""
 
-    simulate: Callable[[int, int], Sample]
+    pair: Pair
     claim: Claim
     activations: int
     where: Place | None
@@ -76,9 +77,12 @@ def make(
     experiment: Experiment, subject: Subject, audited: Audited, where: Place
 ) -> tuple[WitnessFile, Shown | None]:
     """The file of the transcript at this place, and what it shows, be it nothing."""
-    pair, claim = experiment.pair, audited.claim
-    assert pair is not None
-    recorded, account = witness.find(audited.simulate, pair, where)
+    pair, claim = audited.pair, audited.claim
+    own, other = (cast(Objective, one) for one in pair.hypotheses)
+    spec = experiment.scenario.audit
+    assert spec is not None
+    simulate = worlds(subject.simulation, pair.agent, other, spec.chunk)
+    recorded, account = witness.find(simulate, pair, where)
     shown = witness.shown(account, claim)
     made = WitnessFile(
         says=f"{subject.spec.name}, agent {pair.agent}. {reason(account, claim)}",
@@ -90,9 +94,9 @@ def make(
         chunk=where.chunk,
         replica=where.replica,
         activations=audited.activations,
-        pair=pair.description,
+        pair=PairPrint(description=pair.description, change=change_of(own, other)),
         claim=_plain(claim),
-        data=DataPrint.of(experiment, pair),
+        data=DataPrint.of(experiment, pair.agent),
         account=witness.as_plain(account),
         transcript=recorded.as_plain(),
     )
@@ -149,7 +153,7 @@ class Confirmation:
             "remarks": list(self.remarks),
             "algorithm": self.file.algorithm,
             "agent": self.file.agent,
-            "pair": self.file.pair,
+            "pair": self.file.pair.description,
             "claim": None if self.claim is None else _plain(self.claim),
             "first_above": self.first_above,
             "to_the_last_bit": None if self.account is None else self.account.identical,
@@ -183,21 +187,19 @@ def confirm(file: WitnessFile) -> Confirmation:
 
 
 def _rebuilt(file: WitnessFile) -> tuple[Experiment, Pair]:
-    """The worlds of the file's scenario, on the data that it had."""
+    """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
     try:
         experiment = Experiment.of(validated(file.scenario, "").scenario)
     except ScenarioError as error:
         raise replace(error.under("scenario"), file=error.file or None) from None
-    pair = experiment.pair
-    if pair is None:
-        raise ScenarioError("scenario.audit", None, "no audit, so no pair of worlds", "what the run had")
-    if pair.agent != file.agent:
-        raise ScenarioError("agent", file.agent, "not the one that the scenario audits", str(pair.agent))
-    here = DataPrint.of(experiment, pair)
+    spec = experiment.scenario.audit
+    if spec is None or spec.agent != file.agent:
+        audited = "none" if spec is None else str(spec.agent)
+        raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
+    here = DataPrint.of(experiment, file.agent)
     if here != file.data:
         told = {
             "agent": f"agent {file.agent} holds other records",
-            "other": f"agent {file.agent}'s other hypothesis is another one",
             "everybody": "the agents hold other records",
             "name": "another data set",
         }
@@ -206,7 +208,10 @@ def _rebuilt(file: WitnessFile) -> tuple[Experiment, Pair]:
             f"data.{field}", getattr(here, field), f"{told[field]} here than where the witness was recorded",
             getattr(file.data, field),
         )  # fmt: skip
-    return experiment, pair
+    own = experiment.problem.objectives[file.agent]
+    other = changed(own, file.pair.change)
+    check_adjacent(own, other, experiment.adjacency)
+    return experiment, Pair(file.agent, (own, other), file.pair.description)
 
 
 def _subject(file: WitnessFile, experiment: Experiment) -> Subject:

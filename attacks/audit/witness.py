@@ -6,7 +6,7 @@ message, and how many transcripts hold one is the audit's to say.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -65,6 +65,12 @@ def candidate(explained: Explained, world: int, chunk: int) -> Candidate:
     losses = np.sum(explained.steps[: counting(explained)], axis=0)
     best = int(np.lexsort((-losses, first))[0])
     return Candidate(float(first[best]), float(losses[best]), Place(world, chunk, best))
+
+
+def best(seen: Iterable[Iterable[Explained]]) -> Candidate | None:
+    """The best transcript of an audit: of each world the chunks in order. None where there is none."""
+    found = (candidate(part, world, k) for world, parts in enumerate(seen) for k, part in enumerate(parts))
+    return min(found, key=lambda one: one.rank, default=None)
 
 
 def find(simulate: Callable[[int, int], Sample], pair: Worlds, where: Place) -> tuple["Witness", Account]:

@@ -15,7 +15,7 @@ from attacks.audit import plain
 from attacks.audit.audit import Pair
 from attacks.audit.explain import explain
 from attacks.audit.itemized import above, counting, itemize, uncovered_from
-from attacks.audit.witness import Witness, as_plain, candidate, differences, find, shown
+from attacks.audit.witness import Witness, as_plain, best, candidate, differences, find, shown
 from attacks.replay import Hypothesis
 from netsim import topology
 from netsim.algorithms import PrivateGradientDescent, RAdmm, SecretSharing
@@ -28,7 +28,7 @@ from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.tilted import direction
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem
@@ -92,11 +92,10 @@ def world(kind):
     return simulation, simulate, pair, [explain(simulate(w, 0), pair.agent, *ways[w]) for w in (0, 1)]
 
 
-def best(kind):
+def witness_of(kind):
     """The witness and its account, and the claim at the rounds that were run."""
     simulation, simulate, pair, explained = world(kind)
-    place = min((candidate(explained[w], w, 0) for w in (0, 1)), key=lambda c: c.rank).place
-    return *find(simulate, pair, place), simulation.claim(ANYTHING, 4, 1e-3)
+    return *find(simulate, pair, best([e] for e in explained).place), simulation.claim(ANYTHING, 4, 1e-3)
 
 
 # ── to plain data and back ──────────────────────────────────────────────────────────────────────────────
@@ -123,7 +122,7 @@ def test_written_and_read_a_transcript_is_priced_to_the_same_bits(kind, side):
 
 def test_what_is_stored_is_what_a_replay_needs():
     """A release that is on the wire is named, one that is not is stored; a dither only where a codec draws."""
-    walked, coded = (best(kind)[0].as_plain() for kind in ("walk", "random_k"))
+    walked, coded = (witness_of(kind)[0].as_plain() for kind in ("walk", "random_k"))
     assert all(release.keys() == {"message", "field"} for release in walked["releases"])
     assert all(isinstance(release, list) for release in coded["releases"])
     assert walked["dither"] == []
@@ -166,14 +165,14 @@ def test_every_float64_is_read_as_it_was_written(pattern):
     ],
 )
 def test_what_is_no_transcript_is_named(change, message):
-    tree = json.loads(json.dumps(best("half_noise")[0].as_plain()))
+    tree = json.loads(json.dumps(witness_of("half_noise")[0].as_plain()))
     change(tree)
     with pytest.raises(TranscriptError, match=message):
         Witness.of_plain(1, tree)
 
 
 def test_vectors_of_another_problem_and_agents_that_are_not_there_are_refused():
-    recorded, public = best("half_noise")[0], world("half_noise")[1](0, 0).view.public
+    recorded, public = witness_of("half_noise")[0], world("half_noise")[1](0, 0).view.public
     row = recorded.rows[0]
     for other, message in (
         (row._replace(values={"x": np.zeros((1, 3))}), "a vector of 3 numbers, where points have 9"),
@@ -203,19 +202,19 @@ def test_the_candidate_is_the_best_of_its_chunk(kind):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_has_a_witness_and_its_twin_has_none(fault):
     """All but one claim δ = 0; at δ > 0 a loss, however large, is no witness."""
-    _, account, claim = best((fault, False))
+    _, account, claim = witness_of((fault, False))
     if fault is WrongClip:
         assert claim.delta > 0
         assert shown(account, claim) is None
     else:
         assert shown(account, claim) == ("unprotected" if fault in BARE else "refuted")
-    _, twin, claim = best((fault, True))
+    _, twin, claim = witness_of((fault, True))
     assert shown(twin, claim) is None
     assert math.isfinite(twin.total)
 
 
 def test_an_uncovered_message_is_shown_whatever_delta_is():
-    account, claim = best("walk")[1], best("walk")[2]
+    account, claim = witness_of("walk")[1], witness_of("walk")[2]
     assert claim.delta > 0
     assert account.total == math.inf
     assert shown(account, claim) == "unprotected"
@@ -224,7 +223,7 @@ def test_an_uncovered_message_is_shown_whatever_delta_is():
 
 def test_the_first_release_above_the_claim():
     """Three steps of at most 2·2Cη/b = 0.5 each, against a claim of 0.75."""
-    _, account, claim = best("half_noise")
+    _, account, claim = witness_of("half_noise")
     running = account.running()
     first = account.first_above(claim.epsilon)
     assert claim.epsilon == pytest.approx(3 * 2 * 0.5 * 0.2 / 0.8)
@@ -237,7 +236,7 @@ def test_the_first_release_above_the_claim():
 
 
 def test_the_losses_are_those_of_the_laplace_law_by_hand():
-    recorded, account, _ = best("half_noise")
+    recorded, account, _ = witness_of("half_noise")
     sent = [row for row in recorded.rows if row.event == "sent"]
     for item in account.items:
         assert (item.law, item.scale, item.receivers) == ("Laplace", 0.4, (0, 2))
@@ -251,18 +250,18 @@ def test_the_losses_are_those_of_the_laplace_law_by_hand():
 
 def test_sums_over_activations_and_links():
     """A broadcast tells all it tells on each link; a share goes to one neighbor."""
-    account = best("half_noise")[1]
+    account = witness_of("half_noise")[1]
     assert sum(account.by_activation().values()) == pytest.approx(account.total)
     assert account.by_link() == {(1, j): pytest.approx(account.total) for j in (0, 2)}
-    walked = best("walk")[1]
+    walked = witness_of("walk")[1]
     assert sum(walked.by_link().values()) == pytest.approx(walked.running()[-1])
-    granted = best("shared")[1]
+    granted = witness_of("shared")[1]
     assert not any(item.counts for item in granted.items[1:])
     assert {item.receivers for item in granted.items if item.law == "UniformModulo"} == {(0,), (2,), (3,)}
 
 
 def test_perturbed_minimizers_are_told_in_gradients():
-    recorded, account, _ = best("perturbed")
+    recorded, account, _ = witness_of("perturbed")
     pair = world("perturbed")[2]
     assert {item.law for item in account.items} == {"Laplace"}
     item = account.items[0]
@@ -271,7 +270,7 @@ def test_perturbed_minimizers_are_told_in_gradients():
 
 
 def test_differences_name_what_differs_by_more_than_rounding():
-    told = as_plain(best("half_noise")[1])
+    told = as_plain(witness_of("half_noise")[1])
     assert list(differences(told, json.loads(json.dumps(told)))) == []
     near, far, short = (json.loads(json.dumps(told)) for _ in range(3))
     near["releases"][1]["loss"] *= 1 + 1e-12
@@ -298,9 +297,9 @@ class Elsewhere:
 
 
 def test_last_bits_of_another_machine_change_no_verdict():
-    recorded, account, claim = best("walk")
+    recorded, account, claim = witness_of("walk")
     _, simulate, pair, _ = world("walk")
-    side = min((candidate(e, w, 0) for w, e in enumerate(world("walk")[3])), key=lambda c: c.rank).place.world
+    side = best([e] for e in world("walk")[3]).place.world
     sample = recorded.sample(simulate(side, 0).view.public)
     ways = [Elsewhere(h, 2.0**-52) for h in (pair.hypotheses[side], pair.hypotheses[1 - side])]
     with pytest.raises(PrivacyError, match="sends another"):
@@ -316,7 +315,7 @@ def test_last_bits_of_another_machine_change_no_verdict():
 
 def test_coins_are_drawn_from_what_is_stored():
     """The state of the bit generator, not the name of a stream."""
-    recorded = best("walk")[0]
+    recorded = witness_of("walk")[0]
     first, second = (recorded.sample(world("walk")[1](0, 0).view.public).coins() for _ in range(2))
     assert np.array_equal(first.random(5), second.random(5))
     with pytest.raises(TranscriptError, match="coins of a MT19937 cannot be stored"):

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from attacks.audit.explain import explain
-from attacks.audit.witness import Place, candidate
+from attacks.audit.witness import Place, Witness, best
 from netsim import randomness
 from netsim.simulation import Simulation
+from scenarios.auditing import worlds
 from scenarios.cli import app
 from scenarios.experiment import Experiment
-from scenarios.loader import library, parse
+from scenarios.loader import library, parse, validated
 from scenarios.reproduction.variants import expanded
-from scenarios.runner import worlds
 from scenarios.witness_file import WitnessFile, fingerprint
 from scenarios.witnessing import Audited, confirm, file_of, make, save
 from tests.scenarios.small import SMALL
@@ -43,12 +43,11 @@ def audited(text, name, variant=None):
     experiment = Experiment.of(located.scenario)
     subject = next(one for one in experiment.subjects if one.spec.name == name)
     pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
-    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], 50)
+    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.chunk)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
-    found = [candidate(explain(simulate(w, 0), pair.agent, *ways[w]), w, 0) for w in (0, 1)]
+    explained = [[explain(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
     claim = subject.simulation.claim(experiment.adjacency, rounds, subject.delta)
-    place = min(found, key=lambda one: one.rank).place
-    return experiment, subject, Audited(simulate, claim, rounds, place)
+    return experiment, subject, Audited(pair, claim, rounds, best(explained).place)
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +140,17 @@ def test_nothing_is_simulated_and_no_stream_of_the_seed_is_drawn_from(folder, mo
     monkeypatch.setattr(Simulation, "run", never)
     for slug in ("cpgt", "leaky", "coded"):
         assert confirm(WitnessFile.read(file_of(folder, slug))).verdict is not None
+
+
+def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
+    """What only a run knows: that the other agents do send such messages."""
+    for slug in ("cpgt", "leaky", "coded"):
+        file = WitnessFile.read(file_of(folder, slug))
+        experiment = Experiment.of(validated(file.scenario, "").scenario)
+        pair, chunk = experiment.pair, experiment.scenario.audit.chunk
+        simulate = worlds(experiment.subjects[0].simulation, file.agent, pair.hypotheses[1], chunk)
+        again = Witness.of(simulate(file.world, file.chunk).replica(file.replica), file.agent)
+        assert json.dumps(again.as_plain()) == json.dumps(file.transcript)
 
 
 # ── what is not ─────────────────────────────────────────────────────────────────────────────────────────
@@ -244,14 +254,23 @@ WRONG = {
     "the seed": (lambda t: t["scenario"].update(seed=2), "agent 0 holds other records"),
     "the data's seed": (lambda t: t["scenario"]["problem"]["data"].update(seed=1), "agent 0 holds other records"),
     "all fingerprints": (lambda t: t["data"].update(everybody="0"), "the agents hold other records"),
-    "a fingerprint": (lambda t: t["data"].update(other="0"), "other hypothesis is another one"),
-    "the change": (lambda t: t["scenario"]["audit"]["adjacency"].update(change=0.5), "hypothesis is another one"),
+    "the adjacency": (lambda t: t["scenario"]["audit"]["adjacency"].update(change=0.5), "not adjacent"),
+    "a change too large": (lambda t: t["pair"]["change"]["slope"].__setitem__(0, 0.4), "not adjacent"),
+    "a change of nothing": (lambda t: t["pair"].update(change={}), "records: missing"),
+    "a change by a class": (
+        lambda t: t["pair"]["change"].update(moved="Problem"),
+        "no objective that is",
+    ),
+    "a change of a field": (
+        lambda t: t["pair"].update(change={"records": {"x": 1}}),
+        "not fields of",
+    ),
     "the agent": (lambda t: t.update(agent=2), "not the one that the scenario audits"),
     "the algorithm": (lambda t: t.update(algorithm="EXTRA"), "not in the scenario"),
     "a field of the scenario": (lambda t: t["scenario"].update(agents=3), "unknown field"),
     "no audit": (
         lambda t: (t["scenario"].update(audit=None), only(t).pop("target")),
-        "no audit, so no pair of worlds",
+        "not the one that the scenario audits; allowed: none",
     ),
     "the format": (lambda t: t.update(format="netsim transcript"), "not a netsim witness"),
     "the version": (lambda t: t.update(version=2), "another version of the format; allowed: 1"),
