@@ -40,39 +40,47 @@ def witness(
     from scenarios.witness_file import WitnessFile
     from scenarios.witnessing import confirm
 
+    console, problems = _consoles()
     try:
         found = confirm(WitnessFile.read(file))
     except ScenarioError as error:
-        typer.echo(f"ScenarioError: {error}", err=True)
+        problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(WRONG_INPUT) from None
     if as_json:
-        typer.echo(json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False))
+        told = json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False)
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     else:
-        _tell(found)
+        _tell(found, console)
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
 
 
-def _tell(found: "Confirmation") -> None:
-    console = Console(highlight=False)
+def _consoles() -> tuple[Console, Console]:
+    from scenarios.cli import console, problems
+
+    return console, problems
+
+
+def _tell(found: "Confirmation", console: Console) -> None:
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
     file = found.file
-    console.print(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}", soft_wrap=True)
-    console.print(
-        f"Agent {file.agent}: world {file.world}, chunk {file.chunk}, replica {file.replica} "
-        f"of seed {file.scenario['seed']}.", soft_wrap=True,
-    )  # fmt: skip
-    console.print(f"Pair: {escape(file.pair.description)}.", soft_wrap=True)
+    say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
+    place = f"world {file.world}, chunk {file.chunk}, replica {file.replica} of seed {file.scenario['seed']}"
+    say(f"Agent {file.agent}: {place}.")
+    say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:
         value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
-        console.print(f"Claim: {value} ({escape(claim.source)}).", soft_wrap=True)
-    if found.account is not None:
-        console.print(_table(found, found.account))
-        console.print(_of_links(found.account), soft_wrap=True)
-        if found.account.identical:
-            console.print("The agent's code sends every message of the transcript, to the last bit.", soft_wrap=True)
+        say(f"Claim: {value} ({escape(claim.source)}).")
+    if (account := found.account) is not None:
+        console.print(_table(found, account), highlight=False)
+        say(_of_links(account))
+        if account.identical:
+            say("The agent's code sends every message of the transcript, to the last bit.")
     for remark in found.remarks:
-        console.print(f"[yellow]{escape(remark)}[/]", soft_wrap=True)
+        say(f"[yellow]{escape(remark)}[/]")
     word, style = (found.verdict, "bold red") if found.verdict is not None else ("not confirmed", "bold yellow")
-    console.print(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}", soft_wrap=True)
+    say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
 
 
 def _table(found: "Confirmation", account: "Account") -> Table:

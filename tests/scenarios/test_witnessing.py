@@ -156,7 +156,7 @@ def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
 # ── what is not ─────────────────────────────────────────────────────────────────────────────────────────
 
 EDITS = {
-    "a value that was sent": ("cpgt", lambda t: sent(t, 0)["values"]["y"].__setitem__(0, 0.1)),
+    "a value that was sent": ("cpgt", lambda t: turned(sent(t, 0)["values"]["y"])),
     "a value that came": ("cpgt", lambda t: came(t)["values"]["x"].__setitem__(0, 0.5)),
     "an unreleased value": ("leaky", lambda t: sent(t, 1)["values"]["x"].__setitem__(0, 0.5)),
     "the claim": ("cpgt", lambda t: t["claim"].update(epsilon=0.5)),
@@ -168,6 +168,11 @@ EDITS = {
     "a stored loss": ("cpgt", lambda t: t["account"]["releases"][1].update(loss=9.0)),
     "the seal": ("cpgt", lambda t: t.update(seal="0")),
 }
+
+
+def turned(values):
+    """The first value on the other side of both worlds' values."""
+    values[0] *= -1e3
 
 
 def came(tree):
@@ -341,8 +346,8 @@ def test_the_command_tells_releases_sum_and_verdict(folder):
     assert len(marked) == 1
     assert "Laplace(1.13)" in marked[0]
     assert "…" in done.output  # sixty releases are not all shown
-    assert "Loss of the releases on each link: 0 to 1: 2.56, 0 to 5: 2.56." in done.output
-    assert "Refuted: The loss of this transcript is 2.55845, above the claimed ε = 1 by activation 1" in done.output
+    assert "Loss of the releases on each link: 0 to 1: 2.77, 0 to 5: 2.77." in done.output
+    assert "Refuted: The loss of this transcript is 2.77256, above the claimed ε = 1 by activation 1" in done.output
 
 
 def test_the_command_marks_the_uncovered_message(folder):
