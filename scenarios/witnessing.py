@@ -276,10 +276,10 @@ def _of_account(file: WitnessFile, claim: Claim | None, account: Account) -> Ite
     if account.unreliable_from is not None:
         yield f"From activation {account.unreliable_from} on noise drowns in rounding: nothing there counts."
     for what, stored, found in (
-        ("claim", file.claim, None if claim is None else _plain(claim)),
-        ("losses", file.account, witness.as_plain(account)),
+        ("Another claim", file.claim, None if claim is None else _plain(claim)),
+        ("Other losses", file.account, witness.as_plain(account)),
     ):
         differ = list(witness.differences(stored, found))
         if differ:
             more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
-            yield f"The file's {what} are not what is found here: {'; '.join(islice(differ, MOST))}{more}."
+            yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."

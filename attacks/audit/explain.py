@@ -11,12 +11,11 @@ message that D' would not have sent, or not to the same agent, or with other fie
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
-from attacks.audit.noise import NoiseScores, noise_scores
+from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
 from attacks.audit.prices import cost, covered
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
@@ -125,15 +124,14 @@ class Explained:
         return self.leaked.size
 
 
-class Replays(NamedTuple):
-    """An agent of one sample, replayed under the hypothesis that was simulated and under the other one.
+@dataclass(frozen=True)
+class Reproduced:
+    """A sample of which one agent's replay under the simulated hypothesis is what was sent, to the last bit."""
 
-    `rounded`: releases are what the codec made of them (`attacks.audit.encoded`).
-    """
-
+    sample: Sample
+    agent: int
+    true: Hypothesis
     told: Replayed
-    foil: Replayed
-    rounded: bool
 
 
 def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
@@ -142,27 +140,28 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
-    return compared(sample, agent, other, replays(sample, agent, true, other))
+    return compare(reproduce(sample, agent, true), other)
 
 
-def replays(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Replays:
-    """Both replays, checked as `explain` says; without `to_the_bit` the true hypothesis may differ by rounding.
-
-    That is for transcripts of another machine, whose exponentials differ in their last bits.
-    """
+def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
+    """Replay under the hypothesis that was simulated; errors as `explain`'s."""
     if agent in sample.view.public.forgetful:
         raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
     told = _replayed(sample, agent, true, "the hypothesis that was simulated")
-    foil = _replayed(sample, agent, other, "the other hypothesis")
-    _check_reproduced(agent, told, to_the_bit)
+    _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
+    return Reproduced(sample, agent, true, told)
+
+
+def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Explained:
+    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
+
+    Not `scored`: the noise is not looked at, and `Explained.noise` is empty.
+    """
+    sample, agent, true, told = known.sample, known.agent, known.true, known.told
+    foil = _replayed(sample, agent, other, "the other hypothesis")
     rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
-    return Replays(*(rounded or (told, foil)), rounded is not None)
-
-
-def compared(sample: Sample, agent: int, other: Hypothesis, both: Replays) -> Explained:
-    """What the two replays of a sample say of its transcripts."""
-    told, foil, rounded = both
+    told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     logs = [(a.log_density(), b.log_density()) for a, b in pairs]
@@ -193,12 +192,16 @@ def compared(sample: Sample, agent: int, other: Hypothesis, both: Replays) -> Ex
         faint=leaks.faint,
         granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
         complete=not foil.out_of_releases,
-        noise=noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs]),
+        noise=_noise(pairs) if scored else NOTHING,
         unreliable_from=told.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
-        rounded=rounded,
+        rounded=rounded is not None,
     )
+
+
+def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
+    return noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs])
 
 
 def _inexplicable(
@@ -227,12 +230,12 @@ def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) ->
         raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
 
 
-def _check_reproduced(agent: int, told: Replayed, to_the_bit: bool) -> None:
+def _check_reproduced(agent: int, told: Replayed) -> None:
     wrong = None
     if told.departure is not None:
         wrong = f"at its message {told.departure.message} {told.departure.what}"
     for comparison in told.comparisons:
-        if wrong is None and (not comparison.identical if to_the_bit else bool(np.any(comparison.visible))):
+        if wrong is None and not comparison.identical:
             wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
     if wrong is not None:
         raise PrivacyError(

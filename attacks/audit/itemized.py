@@ -3,14 +3,18 @@
 import math
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.explain import Explained, Replays, Sample, Uncovered, compared, replays
+from attacks.audit.encoded import rounded_replays
+from attacks.audit.explain import Explained, Reproduced, Sample, Uncovered, compare
 from attacks.audit.prices import covered
 from attacks.audit.verdict import RESOLUTION, ROUNDING
-from attacks.replay import Hypothesis, Perturbed, Release
+from attacks.replay import Hypothesis, Perturbed, Release, Replayed, Sending, replay
+from attacks.replay.replayed import Law
 from netsim.arrays import Array
+from netsim.errors import NetsimError, PrivacyError
 from netsim.transcript import EVERYBODY, Record
 
 Link = tuple[int, int]
@@ -96,23 +100,25 @@ def above(loss: float, claimed: float) -> bool:
 def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Account:
     """The account of a sample of one replica, by replaying the agent under both hypotheses.
 
-    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent (`attacks.audit.explain`).
+    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent: every bit of it, or, without
+    `to_the_bit`, all but what may be rounding, as for a transcript of another machine, where exponentials end in
+    other bits.
     """
     assert sample.view.replicas == 1
-    both = replays(sample, agent, true, other, to_the_bit=to_the_bit)
-    explained = compared(sample, agent, other, both)
-    sent = [row for row in sample.view.at_node(agent) if row.event == "sent"]
-    neighbors = sample.view.public.neighbors[agent]
+    told = _replayed(sample, agent, true)
+    _check_sent(agent, told, to_the_bit)
+    explained = compare(Reproduced(sample, agent, true, told), other)
+    foil = _replayed(sample, agent, other)
+    here, there = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil)) or (told, foil)
+    rows = [row for row in sample.view.at_node(agent) if row.event == "sent"]
+    door = _Door(rows, sample.view.public.neighbors[agent], here.sendings)
     counted = counting(explained)
-    pairs = zip(both.told.releases, both.foil.releases, strict=False)
+    pairs = zip(here.releases, there.releases, strict=False)
     return Account(
         agent,
-        tuple(
-            _item(t, pair, both, sent, neighbors, float(explained.steps[t, 0]), t < counted)
-            for t, pair in enumerate(pairs)
-        ),
+        tuple(door.item(t, *pair, float(explained.steps[t, 0]), t < counted) for t, pair in enumerate(pairs)),
         _first_uncovered(explained),
-        both.told.identical,
+        told.identical,
         explained.unreliable_from,
     )
 
@@ -135,37 +141,60 @@ def _first_uncovered(explained: Explained) -> Uncovered | None:
     return next((u for u in named if u is not None and u.message == first), None)
 
 
-def _item(
-    index: int,
-    pair: tuple[Release, Release],
-    both: Replays,
-    sent: list[Record],
-    neighbors: tuple[int, ...],
-    loss: float,
-    counts: bool,
-) -> Item:
-    here, there = pair
-    difference = np.abs(covered(here) - covered(there))[0]
-    told_in = here.made_before if here.sent_in is None else here.sent_in
-    sendings = both.told.sendings
-    receiver = None if here.sent_in is None else sent[here.sent_in].receiver
-    return Item(
-        release=index,
-        activation=sendings[min(told_in, len(sendings) - 1)].activation if sendings else 1,
-        message=here.sent_in,
-        receivers=() if receiver is None else neighbors if receiver == EVERYBODY else (receiver,),
-        law=type(here.mechanism.noise if isinstance(here.mechanism, Perturbed) else here.mechanism).__name__,
-        scale=_scale(here),
-        l1=float(np.sum(difference)),
-        l2=float(np.sqrt(np.sum(difference**2))),
-        loss=loss,
-        counts=counts,
-    )
+def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis) -> Replayed:
+    try:
+        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
+    except NetsimError:
+        raise
+    except Exception as error:
+        raise PrivacyError(f"agent {agent}'s code fails on it: {type(error).__name__}: {error}") from error
+
+
+def _check_sent(agent: int, told: Replayed, to_the_bit: bool) -> None:
+    wrong = None if told.departure is None else f"at its message {told.departure.message} {told.departure.what}"
+    for one in told.comparisons:
+        if wrong is None and (not one.identical if to_the_bit else bool(np.any(one.visible))):
+            wrong = f"sends another {one.name!r} in its message {one.message}"
+    if wrong is not None:
+        raise PrivacyError(f"agent {agent}, under the hypothesis that was simulated, {wrong}")
+
+
+class _Door(NamedTuple):
+    """What the agent sent, whom a message to all is for, and when it sent each."""
+
+    sent: list[Record]
+    neighbors: tuple[int, ...]
+    sendings: list[Sending]
+
+    def item(self, index: int, here: Release, there: Release, loss: float, counts: bool) -> Item:
+        """Of a release in either world."""
+        difference = np.abs(covered(here) - covered(there))[0]
+        told_in = here.made_before if here.sent_in is None else here.sent_in
+        return Item(
+            release=index,
+            activation=self.sendings[min(told_in, len(self.sendings) - 1)].activation if self.sendings else 1,
+            message=here.sent_in,
+            receivers=() if here.sent_in is None else self._receivers(here.sent_in),
+            law=type(_law(here)).__name__,
+            scale=_scale(here),
+            l1=float(np.sum(difference)),
+            l2=float(np.sqrt(np.sum(difference**2))),
+            loss=loss,
+            counts=counts,
+        )
+
+    def _receivers(self, message: int) -> tuple[int, ...]:
+        receiver = self.sent[message].receiver
+        return self.neighbors if receiver == EVERYBODY else (receiver,)
+
+
+def _law(release: Release) -> Law:
+    return release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
 
 
 def _scale(release: Release) -> float | tuple[float, ...]:
     """The law's own parameter; the standard deviation where it has none of these names."""
-    law = release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
+    law = _law(release)
     named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
     scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
     numbers: list[float] = np.broadcast_to(np.asarray(scale, dtype=np.float64), release.value.shape)[0].tolist()

@@ -200,7 +200,7 @@ def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path)
 
     claim = after("the claim")
     assert claim.claim.epsilon == pytest.approx(1)
-    assert claim.remarks == ("The file's claim are not what is found here: epsilon: 0.5 stored, 1 found.",)
+    assert claim.remarks == ("Another claim than the file's: epsilon: 0.5 stored, 1 found.",)
     loss = after("a stored loss")
     assert loss.verdict == "refuted"
     assert loss.account.items[1].loss < 3
@@ -208,7 +208,7 @@ def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path)
     value = after("a value that was sent")
     before = confirm(WitnessFile.read(file_of(folder, "cpgt")))
     assert abs(value.account.items[1].loss - before.account.items[1].loss) > 0.01
-    assert "losses are not what is found here" in value.remarks[-1]
+    assert "Other losses than the file's" in value.remarks[-1]
     for edit in ("an unreleased value", "the coins"):
         other = after(edit, "leaky")
         assert other.verdict is None
@@ -365,3 +365,9 @@ def test_json_has_all_releases(folder):
     assert (told["verdict"], told["first_above"], told["to_the_last_bit"]) == ("refuted", 1, True)
     assert len(told["account"]["releases"]) == 60
     assert sum(one["loss"] for one in told["account"]["releases"]) == pytest.approx(told["account"]["total"])
+
+
+def test_the_docs_have_every_key_of_a_file():
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for name in WitnessFile.model_fields:
+        assert f"`{name}`" in page
