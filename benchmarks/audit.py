@@ -84,3 +84,58 @@ def seconds(work: Callable[[int], None], transcripts: int) -> float:
     began = time.process_time()
     work(transcripts)
     return time.process_time() - began
+
+
+def half_noise(repetitions: int, each: int) -> tuple[list[int], list[int]]:
+    """Per repetition: transcripts until one's loss is above the claim of 1, and coins until the game is decided."""
+    part = LeastSquares(np.eye(1), np.zeros(1), 0.5)
+    one, two = Tilted(part, np.array([1e3])), Tilted(part, np.array([-1e3]))
+    algorithm = HalfNoise(rounds=2, step=0.25, scale=0.5, bound=1.0)
+    simulation = Simulation(Problem((part, one, part)), topology.ring(3), algorithm)
+    pair = Pair(1, (one, two), "its gradient turned round")
+    simulate = worlds(simulation, pair.agent, two, each)
+    claim = simulation.claim(Adjacency(np.inf, "all data of one agent replaced"), 2, 0.0)
+    assert claim is not None
+    assert claim.epsilon == 1.0
+    transcripts, coins = list[int](), list[int]()
+    for index in range(repetitions):
+        zero, one_ = (
+            explain(simulate(world, index), 1, pair.hypotheses[world], pair.hypotheses[1 - world]).steps.sum(axis=0)
+            for world in (0, 1)
+        )
+        above = np.flatnonzero(zero > claim.epsilon * (1 + 1e-9))
+        transcripts.append(int(above[0]) + 1 if above.size else each + 1)
+        rng = np.random.default_rng(index)
+        game = Stopping.play(-zero, one_, claim.epsilon, 0.0, 0.05, rng)
+        coins.append(each if game.refuted_at is None else game.refuted_at)
+    return transcripts, coins
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object of named numbers")
+    parser.add_argument("--trials", type=int, default=10_000, help="transcripts of DPP² in all")
+    parser.add_argument("--repetitions", type=int, default=200)
+    options = parser.parse_args()
+    replayed(CHUNK)
+    drawn = seconds(noise_of, options.trials)
+    looked, audited = (seconds(work, options.trials) / drawn for work in (replayed, whole_audit))
+    transcripts, coins = half_noise(options.repetitions, 1000)
+    numbers = {
+        "total_vs_noise_draws": looked,
+        "whole_audit_vs_noise_draws": audited,
+        "peak_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "transcripts_to_refute": float(np.median(transcripts)),
+        "transcripts_to_refute_95": float(np.quantile(transcripts, 0.95)),
+        "game_trials_to_refute": float(np.median(coins)),
+        "game_trials_to_refute_95": float(np.quantile(coins, 0.95)),
+    }
+    if options.json:
+        print(json.dumps(numbers))
+        return
+    for name, value in numbers.items():
+        print(f"{name:30} {value:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
