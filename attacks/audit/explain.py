@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
-from attacks.audit.noise import NoiseScores, noise_scores
+from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
 from attacks.audit.prices import cost, covered
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
@@ -124,18 +124,42 @@ class Explained:
         return self.leaked.size
 
 
+@dataclass(frozen=True)
+class Reproduced:
+    """A sample of which one agent's replay under the simulated hypothesis is what was sent, to the last bit."""
+
+    sample: Sample
+    agent: int
+    true: Hypothesis
+    told: Replayed
+
+
 def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
+    return compare(reproduce(sample, agent, true), other)
+
+
+def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
+    """Replay under the hypothesis that was simulated; errors as `explain`'s."""
     if agent in sample.view.public.forgetful:
         raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
     told = _replayed(sample, agent, true, "the hypothesis that was simulated")
-    foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
+    return Reproduced(sample, agent, true, told)
+
+
+def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Explained:
+    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
+
+    Not `scored`: the noise is not looked at, and `Explained.noise` is empty.
+    """
+    sample, agent, true, told = known.sample, known.agent, known.true, known.told
+    foil = _replayed(sample, agent, other, "the other hypothesis")
     rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
     told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
@@ -168,12 +192,16 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         faint=leaks.faint,
         granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
         complete=not foil.out_of_releases,
-        noise=noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs]),
+        noise=_noise(pairs) if scored else NOTHING,
         unreliable_from=told.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
     )
+
+
+def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
+    return noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs])
 
 
 def _inexplicable(
