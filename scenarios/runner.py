@@ -15,7 +15,7 @@ from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioErro
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, progress
+from scenarios import describe, progress, witnessing
 from scenarios.auditing import Asked, audited
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -294,7 +294,11 @@ class _Session:
             found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
         except PrivacyError as error:
             return {"refused": str(error)}
-        write_json(self.folder / f"audit-{entry['slug']}.json", told := describe.audit(found))
+        path = witnessing.file_of(self.folder, entry["slug"])
+        proof = witnessing.Audited(pair, claim, run.largest_activations, found.witness)
+        saved = witnessing.save(path, self.experiment, subject, proof)
+        told = describe.audit(found) | {"witness": None if saved is None else saved.name}
+        write_json(self.folder / f"audit-{entry['slug']}.json", told)
         return told
 
 

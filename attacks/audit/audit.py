@@ -18,7 +18,8 @@ from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
 from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
-from attacks.audit.verdict import ROUNDING, Judgement, decide
+from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
+from attacks.audit.witness import Place, best
 from attacks.gradients.baton import GradientEstimate
 from attacks.replay import Hypothesis
 from netsim.adversary import AdversaryView
@@ -53,7 +54,7 @@ class Audit:
     was brought and did not refuse (`refused`). All intervals and both games hold together at `confidence`.
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
-    first chunk.
+    first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
     """
 
     claim: Claim
@@ -68,6 +69,7 @@ class Audit:
     anytime: Stopping
     stop: bool
     stopped: bool
+    witness: Place | None
 
     @property
     def epsilon_exact(self) -> float:
@@ -245,9 +247,22 @@ class _Bench:
             anytime=anytime if stop else None,
             not_judged=_not_judged(exact, claim.epsilon),
         )
-        trials = self.chunks * first.losses.size // chunks
+        broken = judgement.verdict in (Verdict.REFUTED, Verdict.UNPROTECTED)
+        witness = best(parts) if broken else None
         return Audit(
-            self.claim, self.pair, exact, white, black, refused, judgement, trials, confidence, anytime, stop, early
+            claim=claim,
+            pair=self.pair,
+            exact=exact,
+            white_box=white,
+            black_box=black,
+            refused=refused,
+            judgement=judgement,
+            trials=self.chunks * first.losses.size // chunks,
+            confidence=confidence,
+            anytime=anytime,
+            stop=stop,
+            stopped=early,
+            witness=None if witness is None else witness.place,
         )
 
 
