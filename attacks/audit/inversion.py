@@ -1,0 +1,193 @@
+"""δ(ε) of a product of releases by quadrature of its characteristic function, with a bound of the error.
+
+(1 − e^{−x})₊ e^{−θx} has the Fourier transform 1/((θ + it)(θ + 1 + it)), θ > 0; so, with κ(z) = ln E_P[e^{zL}],
+
+    e^{θε} δ(ε) = f(ε) = 1/(2π) ∫ e^{κ(θ+it) − itε} / ((θ + it)(θ + 1 + it)) dt.
+
+The trapezoidal sum at steps h gives Σ_m f(ε + mΛ) with Λ = 2π/h (Poisson), all terms of one sign: too much, by what
+`aliasing` bounds. It ends at T = Kh, and what is left out is at most `tail`. θ is the saddlepoint of the integrand on
+the real line, where its terms hardly cancel: δ keeps its relative accuracy however small it is.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize
+
+from attacks.audit.products import ComplexArray, Product, closed_delta, closed_epsilon
+
+NEGLIGIBLE = 1e-11
+"""Relative: the error that a quadrature is made for."""
+_NODES = 150_000
+"""Of one quadrature, at most; and so many times `_FACTORS` evaluations of one factor."""
+_FACTORS = 100
+_ROOTS = 1e-13
+"""What a root is found to, relative to ε and to 1/θ."""
+
+
+class Saddle(NamedTuple):
+    """θ > 0, and the likely ε and ln δ there: a guess from κ alone."""
+
+    theta: float
+    epsilon: float
+    log_delta: float
+
+
+def saddle(product: Product, delta: float) -> Saddle:
+    """The saddlepoint for the ε ≥ 0 at which δ(ε) is about `delta` (for ε = 0 if that much is never lost).
+
+    `product` is finite and not empty, δ > 0.
+    """
+    return _where(product, lambda at: at.epsilon >= 0 and at.log_delta <= math.log(delta))
+
+
+def saddle_for(product: Product, epsilon: float) -> Saddle:
+    """The saddlepoint for an ε ≥ 0, below the largest loss."""
+    return _where(product, lambda at: at.epsilon >= epsilon)._replace(epsilon=epsilon)
+
+
+def _where(product: Product, far: Callable[[Saddle], bool]) -> Saddle:
+    """The first saddlepoint that is `far` enough: ε rises with θ, and δ falls."""
+    low, high = math.log(1e-9), math.log(1e15)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if far(_saddle_at(product, middle)) else (middle, high)
+    return _saddle_at(product, high)
+
+
+def _saddle_at(product: Product, log_theta: float) -> Saddle:
+    """Where the integrand is stationary: ε = κ'(θ) − 1/θ − 1/(1+θ), and with g'' = κ''(θ) + 1/θ² + 1/(1+θ)²
+
+        δ ≈ e^{κ(θ) − θε} / (θ(1+θ)√(2πg'')).
+    """
+    theta = math.exp(log_theta)
+    value, first, second = product.cumulants(theta)
+    epsilon = first - 1 / theta - 1 / (1 + theta)
+    bend = second + theta**-2 + (1 + theta) ** -2
+    prefactor = math.log(theta) + math.log1p(theta) + math.log(2 * math.pi * bend) / 2
+    return Saddle(theta, epsilon, value - theta * epsilon - prefactor)
+
+
+def loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) -> float:
+    """An x with e^{θx}·P(L > ε + x) ≤ e^{log_mass}, by Chernoff's bound at the best of many η > θ."""
+    exceed = product.pure - epsilon
+    for eta in theta * (1 + np.geomspace(1e-3, 1e3, 40)):
+        exceed = min(exceed, (product.cumulants(eta)[0] - eta * epsilon - log_mass) / (eta - theta))
+    return max(exceed, 0.0)
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The integrand at θ + it_k, t_k = 0, h, …, Kh, in units of e^{κ(θ)}, times h/π (half of that at t = 0).
+
+    `tail` bounds what lies beyond Kh, in the same units.
+    """
+
+    product: Product
+    theta: float
+    step: float
+    nodes: ComplexArray
+    tail: float
+
+    @cached_property
+    def scale(self) -> float:
+        """κ(θ)."""
+        return self.product.cumulants(self.theta)[0]
+
+    def delta(self, epsilon: float) -> float:
+        """δ(ε); most accurate for ε near the one that the contour was made for."""
+        turn = np.exp(-1j * self.step * epsilon * np.arange(self.nodes.size))
+        return math.exp(self.scale - self.theta * epsilon) * float(np.sum(self.nodes * turn).real)
+
+    def error(self, epsilon: float) -> float:
+        """A bound of |delta(ε) − δ(ε)|, but for rounding."""
+        return math.exp(self.scale - self.theta * epsilon) * self.tail + self.aliasing(epsilon)
+
+    def aliasing(self, epsilon: float) -> float:
+        """Σ_{m≠0} e^{θmΛ} δ(ε + mΛ): below ε with δ ≤ 1, above by Chernoff's bound."""
+        period = 2 * math.pi / self.step
+        below = math.exp(-self.theta * period) / -math.expm1(-self.theta * period)
+        if epsilon + period >= self.product.pure:
+            return below
+        above = math.inf
+        for eta in self.theta * (1 + np.geomspace(1e-3, 1e3, 40)):
+            decay = (eta - self.theta) * period
+            exponent = self.product.cumulants(eta)[0] - eta * epsilon - decay
+            above = min(above, math.exp(min(exponent, 700.0)) / -math.expm1(-decay))
+        return below + above
+
+
+def contour(product: Product, at: Saddle) -> Contour:
+    """A contour for ε near that of a saddlepoint; ε ≥ 0."""
+    theta, epsilon, log_delta = at
+    floor = math.log(NEGLIGIBLE) + min(log_delta, 0.0)
+    period = max(-floor / theta, loss_bound(product, epsilon, floor, theta)) + 1 / theta
+    step = 2 * math.pi / period
+    most = min(_NODES, max(1000, _FACTORS * _NODES // max(1, len(product.shifts))))
+    wanted = floor - product.cumulants(theta)[0] + theta * epsilon
+    count = 16
+    while count < most and math.log(_tail(product, theta, count * step)) > wanted:
+        count *= 2
+    count = min(count, most)
+    return Contour(product, theta, step, _nodes(product, theta, step, count), _tail(product, theta, count * step))
+
+
+def _nodes(product: Product, theta: float, step: float, count: int) -> ComplexArray:
+    z = theta + 1j * step * np.arange(count + 1)
+    nodes = np.exp(product.cumulant(z) - product.cumulants(theta)[0]) * kernel(z) * (step / math.pi)
+    nodes[0] /= 2
+    return nodes
+
+
+def kernel(z: ComplexArray) -> ComplexArray:
+    """1/(z(z+1)): the transform of (1 − e^{−x})₊ at z."""
+    return 1 / (z * (z + 1))
+
+
+def _tail(product: Product, theta: float, end: float) -> float:
+    """Σ_{t>T} (h/π)·|E[e^{(θ+it)L}]| e^{−κ(θ)}/t² ≤ ρ(T)/(πT), where ρ bounds the characteristic function from T on.
+
+    A Laplace factor is at most ½e^{θs}(1 + r + (1 + r)/|1 + 2θ + 2it|), r = e^{−(1+2θ)s}, which falls with t.
+    """
+    s = np.asarray(product.shifts, dtype=np.float64)
+    r = np.exp(-(1 + 2 * theta) * s)
+    most = (1 + r) * (1 + 1 / abs(1 + 2 * theta + 2j * end))
+    log_rho = float(np.sum(np.log(most / (1 + r + (1 - r) / (1 + 2 * theta))))) - product.mu_squared * end**2 / 2
+    return math.exp(max(min(log_rho, 700.0), -700.0)) / (math.pi * end)
+
+
+def product_delta(product: Product, epsilon: float) -> float:
+    """δ(ε), ε ≥ 0: in closed form, or else by quadrature, to about 1e-9 of itself.
+
+    For few Laplace coordinates and no Gaussian release, whose characteristic function does not vanish, to about 1e-4
+    of itself.
+    """
+    found = closed_delta(product, epsilon)
+    if found is not None:
+        return found
+    line = contour(product, saddle_for(product, epsilon))
+    return min(max(line.delta(epsilon), 0.0), 1.0)
+
+
+def product_epsilon(product: Product, delta: float) -> float:
+    """The smallest ε ≥ 0 with δ(ε) ≤ δ, in closed form or else by quadrature (see `product_delta`)."""
+    found = closed_epsilon(product, delta)
+    return _root(product, delta) if found is None else found
+
+
+def _root(product: Product, delta: float) -> float:
+    at = saddle(product, delta)
+    at = at._replace(epsilon=max(at.epsilon, 0.0))
+    line, width = contour(product, at), 1 / at.theta
+    low = high = at.epsilon
+    while line.delta(low) <= delta:
+        if low == 0:
+            return 0.0
+        low = max(low - width, 0.0)
+    while line.delta(high) > delta:
+        high += width
+    return float(optimize.brentq(lambda e: line.delta(e) - delta, low, high, xtol=_ROOTS * width))
