@@ -12,7 +12,6 @@ the real line, where its terms hardly cancel: δ keeps its relative accuracy how
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -82,30 +81,30 @@ def loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) 
 
 @dataclass(frozen=True)
 class Contour:
-    """The integrand at θ + it_k, t_k = 0, h, …, Kh, in units of e^{κ(θ)}, times h/π (half of that at t = 0).
+    """The integrand at θ + it_k, t_k = 0, h, …, Kh, over e^{κ(θ) − (θ+it)ε₀}, times h/π (half of that at t = 0).
 
-    `tail` bounds what lies beyond Kh, in the same units.
+    ε₀ is `origin`; `tail` bounds what lies beyond Kh, in the same units.
     """
 
     product: Product
     theta: float
+    origin: float
     step: float
     nodes: ComplexArray
     tail: float
 
-    @cached_property
-    def scale(self) -> float:
-        """κ(θ)."""
-        return self.product.cumulants(self.theta)[0]
-
     def delta(self, epsilon: float) -> float:
         """δ(ε); most accurate for ε near the one that the contour was made for."""
-        turn = np.exp(-1j * self.step * epsilon * np.arange(self.nodes.size))
-        return math.exp(self.scale - self.theta * epsilon) * float(np.sum(self.nodes * turn).real)
+        turn = np.exp(-1j * self.step * (epsilon - self.origin) * np.arange(self.nodes.size))
+        return self.scale(epsilon) * float(np.sum(self.nodes * turn).real)
+
+    def scale(self, epsilon: float) -> float:
+        """e^{κ(θ) − θε}."""
+        return math.exp(self.product.cumulants(self.theta)[0] - self.theta * epsilon)
 
     def error(self, epsilon: float) -> float:
         """A bound of |delta(ε) − δ(ε)|, but for rounding."""
-        return math.exp(self.scale - self.theta * epsilon) * self.tail + self.aliasing(epsilon)
+        return self.scale(epsilon) * self.tail + self.aliasing(epsilon)
 
     def aliasing(self, epsilon: float) -> float:
         """Σ_{m≠0} e^{θmΛ} δ(ε + mΛ): below ε with δ ≤ 1, above by Chernoff's bound."""
@@ -127,20 +126,16 @@ def contour(product: Product, at: Saddle) -> Contour:
     floor = math.log(NEGLIGIBLE) + min(log_delta, 0.0)
     period = max(-floor / theta, loss_bound(product, epsilon, floor, theta)) + 1 / theta
     step = 2 * math.pi / period
-    most = min(_NODES, max(1000, _FACTORS * _NODES // max(1, len(product.shifts))))
+    most = min(_NODES, max(1000, _FACTORS * _NODES // max(1, product.levels[0].size)))
     wanted = floor - product.cumulants(theta)[0] + theta * epsilon
     count = 16
     while count < most and math.log(_tail(product, theta, count * step)) > wanted:
         count *= 2
     count = min(count, most)
-    return Contour(product, theta, step, _nodes(product, theta, step, count), _tail(product, theta, count * step))
-
-
-def _nodes(product: Product, theta: float, step: float, count: int) -> ComplexArray:
-    z = theta + 1j * step * np.arange(count + 1)
-    nodes = np.exp(product.cumulant(z) - product.cumulants(theta)[0]) * kernel(z) * (step / math.pi)
+    t = step * np.arange(count + 1)
+    nodes = product.characteristic(theta, t, epsilon) * kernel(theta + 1j * t) * (step / math.pi)
     nodes[0] /= 2
-    return nodes
+    return Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
 
 
 def kernel(z: ComplexArray) -> ComplexArray:
@@ -153,10 +148,10 @@ def _tail(product: Product, theta: float, end: float) -> float:
 
     A Laplace factor is at most ½e^{θs}(1 + r + (1 + r)/|1 + 2θ + 2it|), r = e^{−(1+2θ)s}, which falls with t.
     """
-    s = np.asarray(product.shifts, dtype=np.float64)
+    s, count = product.levels
     r = np.exp(-(1 + 2 * theta) * s)
-    most = (1 + r) * (1 + 1 / abs(1 + 2 * theta + 2j * end))
-    log_rho = float(np.sum(np.log(most / (1 + r + (1 - r) / (1 + 2 * theta))))) - product.mu_squared * end**2 / 2
+    most = (1 + r) * (1 + 1 / abs(1 + 2 * theta + 2j * end)) / (1 + r + (1 - r) / (1 + 2 * theta))
+    log_rho = float(np.sum(count * np.log(most))) - product.mu_squared * end**2 / 2
     return math.exp(max(min(log_rho, 700.0), -700.0)) / (math.pi * end)
 
 

@@ -11,6 +11,7 @@ Both noises are symmetric: y ↦ Δ − y exchanges P and Q, hence ln q/p under 
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 ComplexArray = NDArray[np.complex128]
+_BLOCK = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,41 +88,45 @@ class Product:
             return Product()
         return Product(self.mu_squared * factor**2, tuple(s * factor for s in self.shifts))
 
+    @cached_property
+    def levels(self) -> tuple[Array, Array]:
+        """The different shifts, rising, and how many coordinates have each."""
+        values, counts = np.unique(np.asarray(self.shifts, dtype=np.float64), return_counts=True)
+        return values, counts.astype(np.float64)
+
     def cumulants(self, theta: float) -> tuple[float, float, float]:
-        """κ(θ) = ln E_P[e^{θL}], κ'(θ) and κ''(θ) at real θ: mean and variance of L under the density ∝ P·e^{θL}."""
-        s = np.asarray(self.shifts, dtype=np.float64)
-        w, side = max(abs(theta + 0.5), 1e-8), math.copysign(1.0, theta + 0.5)  # κ is even about −½
-        r = np.exp(-2 * w * s)
-        plus, minus = 1 + r, -np.expm1(-2 * w * s)  # 2cosh(ws) and 2sinh(ws), over e^{ws}
+        """κ(θ) = ln E_P[e^{θL}], κ'(θ) and κ''(θ) at real θ: mean and variance of L under the density ∝ P·e^{θL}.
+
+        With w = θ + ½ a Laplace factor has E[e^{θl}] = e^{−s/2}(cosh ws + sinh(ws)/(2w)): κ(θ) = κ(−1 − θ).
+        """
+        s, count = self.levels
+        w, side = max(abs(theta + 0.5), 1e-8), math.copysign(1.0, theta + 0.5)
+        gone = -np.expm1(-2 * w * s)
+        plus, minus = 2 - gone, gone  # 2cosh(ws) and 2sinh(ws), over e^{ws}
         total = plus + minus / (2 * w)
         first = (s * minus + s * plus / (2 * w) - minus / (2 * w**2)) / total
         second = (s**2 * plus + s**2 * minus / (2 * w) - s * plus / w**2 + minus / w**3) / total - first**2
         m = self.mu_squared
         return (
-            m * theta * (1 + theta) / 2 + float(np.sum(w * s - s / 2 + np.log(total / 2))),
-            m * (theta + 0.5) + side * float(np.sum(first)),
-            m + float(np.sum(np.maximum(second, 0.0))),
+            m * theta * (1 + theta) / 2 + float(np.sum(count * (w * s - s / 2 + np.log(total / 2)))),
+            m * (theta + 0.5) + side * float(np.sum(count * first)),
+            m + float(np.sum(count * np.maximum(second, 0.0))),
         )
 
-    def cumulant(self, z: ComplexArray) -> ComplexArray:
-        """ln E_P[e^{zL}] at complex z with Re z > −½, but for a multiple of 2πi; the shape of `z`."""
-        laplace = laplace_cumulant(np.asarray(self.shifts, dtype=np.float64), z)
-        return self.mu_squared * z * (1 + z) / 2 + laplace
-
-
-def laplace_cumulant(shifts: Array, z: ComplexArray) -> ComplexArray:
-    """Σ_c ln E[e^{zL_c}] of Laplace coordinates, Re z > −½, but for a multiple of 2πi.
-
-    With w = z + ½: E[e^{zL}] = e^{−s/2}(cosh ws + sinh(ws)/(2w)), even in w: κ(θ) = κ(−1 − θ).
-    """
-    w = z + 0.5
-    result = np.zeros(z.shape, dtype=np.complex128)
-    rows = max(1, 1_000_000 // max(1, z.size))
-    for start in range(0, shifts.size, rows):
-        s = shifts[start : start + rows].reshape(-1, *(1,) * z.ndim)
-        minus = -np.expm1(-2 * w * s)
-        result += np.sum(w * s - s / 2 + np.log((2 - minus + minus / (2 * w)) / 2), axis=0)
-    return result
+    def characteristic(self, theta: float, t: Array, origin: float) -> ComplexArray:
+        """E_θ[e^{it(L − origin)}] under the density ∝ P·e^{θL}, θ > −½; the shape of `t`, which is flat."""
+        s, count = self.levels
+        phase = math.fsum(self.shifts) - origin
+        result = np.exp(1j * t * phase + self.mu_squared * (1j * t * (theta + 0.5) - t**2 / 2))
+        w = (theta + 0.5 + 1j * t)[:, None]
+        rows = max(1, _BLOCK // max(1, t.size))
+        for start in range(0, s.size, rows):
+            part = slice(start, start + rows)
+            gone = -np.expm1(-(2 * theta + 1) * s[part])
+            turned = 1 - np.exp(-2 * w * s[part])
+            factor = (2 - turned + turned / (2 * w)) / (2 - gone + gone / (2 * theta + 1))
+            result *= np.prod(factor ** count[part] if np.any(count[part] != 1) else factor, axis=1)
+        return result
 
 
 def closed_delta(product: Product, epsilon: float) -> float | None:

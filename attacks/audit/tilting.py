@@ -22,6 +22,7 @@ one true hypothesis at ε* would have been rejected: probability at most α/2. F
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +30,13 @@ import numpy as np
 from attacks.audit.accounting import gaussian_delta
 from attacks.audit.intervals import Interval, boundary, error_rate
 from attacks.audit.inversion import kernel, product_epsilon, saddle_for
-from attacks.audit.products import ComplexArray, Product, closed_delta, closed_epsilon, laplace_cumulant
+from attacks.audit.products import ComplexArray, Product, closed_delta, closed_epsilon
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 WAVES = 256
 """In a control, at most."""
-_EVALUATIONS = 20_000_000
+_EVALUATIONS = 10_000_000
 """Of one Laplace factor at one wave, at most."""
 _BLOCK = 4_000_000
 """Losses of single coordinates held at a time."""
@@ -43,6 +44,8 @@ _NEVER = 60.0
 """Events of probability e^{−60} are taken for impossible."""
 ROUNDING = 1e-10
 """Relative: what rounding may do to a mean."""
+_SUMMING = 1e-13
+"""Relative to the sum of the shifts: what rounding may do to a loss."""
 BOLDEST = 0.75
 """The largest share of the wealth that a bet may lose."""
 
@@ -77,207 +80,231 @@ def tilted_losses(product: Product, theta: float, samples: int, rng: np.random.G
 
 
 def epsilon_interval(
-    product: Product, delta: float, confidence: float, samples: int, rng: np.random.Generator
+    product: Product,
+    delta: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+    waves: int = WAVES,
 ) -> Interval:
     """Encloses the smallest ε ≥ 0 with δ(ε) ≤ δ, in both directions of the pair; the estimate is the sample's.
 
-    Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. Time: about 15 ns
-    per sample and coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
+    Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. `waves` is the most
+    that a control is made of; 0 leaves it out, and then no complex number is met. Time: about 15 ns per sample and
+    coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
     """
-    half = error_rate(confidence) / 2
+    alpha = error_rate(confidence) / 2
     known = closed_epsilon(product, delta)
     if known is not None and (not product.shifts or delta in (0, 1) or not product.finite):
         return Interval(known, known, known, confidence)
-    bet = _Bet.at(product, product_epsilon(product, delta), samples, rng)
-    lower, upper = bet.lower(delta, half), bet.upper(delta, half)
-    middle = boundary(lambda e: bet.values(e).mean() <= bet.unit(delta), upper, lower)
-    return Interval(lower, min(max(middle, lower), upper), max(lower, upper), confidence)
+    plan = _Plan.of(product, product_epsilon(product, delta), waves)
+    sample = _Sample.of(plan, samples, rng)
+    lower, upper = _lower(sample, delta, alpha), _upper(sample, delta, alpha)
+    unit = plan.unit(delta)
+    middle = boundary(lambda e: float(sample.values(e).mean()) <= unit, upper, lower)
+    room = _SUMMING * math.fsum(product.shifts)
+    return Interval(max(lower - room, 0.0), middle, min(upper + room, product.pure), confidence)
 
 
 def delta_interval(
-    product: Product, epsilon: float, confidence: float, samples: int, rng: np.random.Generator
+    product: Product,
+    epsilon: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+    waves: int = WAVES,
 ) -> Interval:
     """Encloses δ(ε), in both directions of the pair; relative to itself as narrow for small δ as for large ones.
 
     Without Laplace coordinates, and from the largest loss on, it is the formula's value and nothing is drawn.
     """
-    half = error_rate(confidence) / 2
+    alpha = error_rate(confidence) / 2
     known = closed_delta(product, epsilon)
     if known is not None and (not product.shifts or known in (0, 1)):
         return Interval(known, known, known, confidence)
-    bet = _Bet.at(product, epsilon, samples, rng)
-    values = bet.values(epsilon)
-    mean = min(max(float(values.mean()), bet.least), bet.most)
-    slack = ROUNDING * bet.most
-    low = boundary(lambda m: bet.above(values, m, half), bet.least, mean) - slack
-    high = boundary(lambda m: bet.below(values, m, half), bet.most, mean) + slack
-    ends = (min(max(bet.scale * m, 0.0), 1.0) for m in (low, mean, high))
-    return Interval(*ends, confidence)
+    plan = _Plan.of(product, epsilon, waves)
+    sample = _Sample.of(plan, samples, rng)
+    values = sample.values(epsilon)
+    mean = min(max(float(values.mean()), plan.least), plan.most)
+    low = boundary(lambda m: sample.above(values, m, alpha), plan.least, mean) - ROUNDING * plan.most
+    high = boundary(lambda m: sample.below(values, m, alpha), plan.most, mean) + ROUNDING * plan.most
+    room = math.exp(plan.theta * _SUMMING * math.fsum(product.shifts))
+    low, mean, high = (_share(plan, m) for m in (low / room, mean, high * room))
+    return Interval(low, mean, high, confidence)
+
+
+def _share(plan: "_Plan", value: float) -> float:
+    """B times a value, within [0, 1]."""
+    return min(math.exp(math.log(value) + plan.log_scale), 1.0) if value > 0 else 0.0
 
 
 @dataclass(frozen=True)
-class _Window:
-    """Where the Laplace loss L falls under the tilt, but for probability e^{−60}: [low, high]."""
+class _Plan:
+    """All that is chosen before the samples. With B = e^{κ(θ) + κ_G(θ) − θε₀} and x = L − ε₀, V_ε₀/B is
 
-    low: float
-    high: float
+        w(x) − H(x) + E_θ[H],   w(x) = e^{−θx − κ_G(θ)} D(−x) ≤ θ^θ/(1 + θ)^{1+θ},   H(x) = Re Σ_k a_k e^{ihkx}.
 
-    @classmethod
-    def of(cls, laplace: Product, theta: float) -> "_Window":
-        """By Chernoff's bound with the best of many powers, and by the largest loss there is."""
-        here = laplace.cumulants(theta)[0]
-        low, high = -laplace.pure, laplace.pure
-        for eta in (theta + 0.5) * np.geomspace(1e-3, 1e3, 60):
-            high = min(high, (laplace.cumulants(theta + eta)[0] - here + _NEVER) / eta)
-            low = max(low, (here - laplace.cumulants(theta - eta)[0] - _NEVER) / eta)
-        return cls(low, high)
-
-
-@dataclass(frozen=True)
-class _Control:
-    """H(x) = Re Σ_k a_k e^{ihkx}, x = L − ε₀, which resembles w(x) = e^{−θx}D(−x); its mean; and a bound of |w − H|."""
-
-    step: float
-    waves: ComplexArray
-    mean: float
-    remainder: float
-
-    def __call__(self, x: Array) -> Array:
-        turn = np.exp(1j * self.step * x)
-        result = np.full(x.shape, self.waves[-1])
-        for wave in self.waves[-2::-1]:
-            result *= turn
-            result += wave
-        return result.real
-
-    @classmethod
-    def of(cls, product: Product, theta: float, epsilon: float) -> "_Control":
-        """The waves of w with period Λ = 2π/h: w is far from 0 between −μ²(½ + θ) ∓ 9μ and 30/θ beyond 0."""
-        laplace, mu, m = Product(0.0, product.shifts), product.mu, product.mu_squared
-        window = _Window.of(laplace, theta)
-        left, right = epsilon - window.low, window.high - epsilon
-        centre = m * (0.5 + theta)
-        step = 2 * math.pi / max(left + 30 / theta, right + centre + 9 * mu)
-        count = min(WAVES, max(8, _EVALUATIONS // len(product.shifts)))
-        if mu > 0:
-            count = min(count, max(8, math.ceil(8 / (mu * step))))
-        z = theta + 1j * step * np.arange(count + 1)
-        peak = math.exp(m * theta * (1 + theta) / 2)
-        waves = np.exp(m * z * (1 + z) / 2) * kernel(z) * (step / math.pi)
-        waves[0] /= 2
-        shifts = np.asarray(product.shifts, dtype=np.float64)
-        means = np.exp(laplace_cumulant(shifts, z) - laplace.cumulants(theta)[0] - (z - theta) * epsilon)
-        end = count * step
-        tail = peak * math.exp(-m * end**2 / 2) / (math.pi * end)
-        period = 2 * math.pi / step
-        copies = math.exp(-theta * (period - left)) / -math.expm1(-theta * period)
-        if mu > 0:
-            copies += 2 * peak * math.exp(-((period - right - centre) ** 2) / (2 * m))
-        rounding = ROUNDING * (float(np.sum(np.abs(waves))) + peak)
-        return cls(step, waves, float(np.sum(waves * means).real), tail + copies + rounding)
-
-
-@dataclass(frozen=True)
-class _Bet:
-    """V_ε/B for B = e^{κ(θ) − θε₀}, between `least` and `most` for ε within `reach` of ε₀; and the stakes' basis.
-
-    `least` holds for ε ≤ ε₀ + reach and `most` for ε ≥ ε₀ − reach, since V falls with ε.
+    V_ε/B is at least `least` for ε ≤ ε₀ + `reach`, and at most `most` for ε ≥ ε₀ − `reach`.
     """
 
     product: Product
     theta: float
     epsilon: float
-    log_scale: float
-    control: Array
-    losses: Array
+    step: float
+    waves: ComplexArray
+    mean: float
     least: float
     most: float
     reach: float
+
+    @classmethod
+    def of(cls, product: Product, epsilon: float, waves: int) -> "_Plan":
+        theta = saddle_for(product, epsilon).theta
+        if waves > 0:
+            step, a, mean, remainder = _control(product, theta, epsilon, waves)
+            least, most = mean - remainder, mean + remainder
+        else:
+            step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
+            least, most = 0.0, _highest(theta)
+        reach = min((most - least) / 8, 1 / theta)
+        room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
+        return cls(product, theta, epsilon, step, a, mean, least - room, most + room, reach)
+
+    @property
+    def log_scale(self) -> float:
+        """ln B."""
+        return self.product.cumulants(self.theta)[0] - self.theta * self.epsilon
+
+    def unit(self, delta: float) -> float:
+        """δ/B."""
+        return math.exp(math.log(delta) - self.log_scale)
+
+    def control(self, losses: Array) -> Array:
+        """H − E_θ[H] at each loss, by Horner's rule."""
+        if not self.waves.size:
+            return np.zeros_like(losses)
+        turn = np.exp(1j * self.step * (losses - self.epsilon))
+        result = np.full(losses.shape, self.waves[-1])
+        for wave in self.waves[-2::-1]:
+            result *= turn
+            result += wave
+        return result.real - self.mean
+
+
+def _highest(theta: float) -> float:
+    """The maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
+    return math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
+
+
+def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple[float, ComplexArray, float, float]:
+    """The step h, the waves a_k, E_θ[H] and a bound of |w − H| where L falls.
+
+    H is the trapezoidal sum of the Fourier integral of w: it has period Λ = 2π/h, and resembles Σ_m w(x + mΛ). The
+    copies are far from where L falls: w(x) ≤ e^{−θx−κ_G(θ)}, and w(−y) ≤ e^{−(y−c)²/2μ²} for y ≥ c = μ²(½ + θ).
+    """
+    laplace, mu, m = Product(0.0, product.shifts), product.mu, product.mu_squared
+    low, high = _window(laplace, theta)
+    left, right = epsilon - low, high - epsilon
+    centre, log_w = m * (0.5 + theta), -m * theta * (1 + theta) / 2
+    period = max(left + (30 + log_w) / theta, right + centre + 9 * mu)
+    step = 2 * math.pi / period
+    count = min(most, max(8, _EVALUATIONS // product.levels[0].size))
+    if mu > 0:
+        count = min(count, max(8, math.ceil(8 / (mu * step))))
+    t = step * np.arange(count + 1)
+    waves = np.exp(m * (1j * t * (theta + 0.5) - t**2 / 2)) * kernel(theta + 1j * t) * (step / math.pi)
+    waves[0] /= 2
+    mean = float(np.sum(waves * laplace.characteristic(theta, t, epsilon)).real)
+    end = count * step
+    tail = math.exp(-m * end**2 / 2) / (math.pi * end)
+    copies = math.exp(log_w - theta * (period - left)) / -math.expm1(-theta * period)
+    if mu > 0:
+        copies += 2 * math.exp(-((period - right - centre) ** 2) / (2 * m))
+    return step, waves, mean, tail + copies + ROUNDING * float(np.sum(np.abs(waves)))
+
+
+def _window(laplace: Product, theta: float) -> tuple[float, float]:
+    """Where L falls under the tilt, but for probability e^{−60} at each end: by Chernoff's bound, and by its ends."""
+    here = laplace.cumulants(theta)[0]
+    low, high = -laplace.pure, laplace.pure
+    for eta in (theta + 0.5) * np.geomspace(1e-3, 1e3, 60):
+        high = min(high, (laplace.cumulants(theta + eta)[0] - here + _NEVER) / eta)
+        low = max(low, (here - laplace.cumulants(theta - eta)[0] - _NEVER) / eta)
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The losses drawn, the control at each, and ν's basis: for each sample the variance of V at ε₀ before it."""
+
+    plan: _Plan
+    losses: Array
+    control: Array
     variances: Array
 
     @classmethod
-    def at(cls, product: Product, epsilon: float, samples: int, rng: np.random.Generator) -> "_Bet":
+    def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "_Sample":
         if samples < 2:
             raise PrivacyError(f"samples = {samples!r}: must be at least 2")
-        theta = saddle_for(product, epsilon).theta
-        losses = tilted_losses(product, theta, samples, rng)
-        control = _Control.of(product, theta, epsilon)
-        peak = math.exp(product.mu_squared * theta * (1 + theta) / 2)
-        reach = min(control.remainder / peak / 4, 1 / theta)
-        room = control.remainder + reach * peak * math.exp(theta * reach)  # |∂W/∂ε| ≤ B·e^{κ_G(θ) + θ(ε₀ − ε)}
-        least, most = control.mean - room, control.mean + room
-        bet = cls(
-            product,
-            theta,
-            epsilon,
-            Product(0.0, product.shifts).cumulants(theta)[0] - theta * epsilon,
-            control(losses - epsilon) - control.mean,
-            losses,
-            least,
-            most,
-            reach,
-            np.empty(0),
-        )
-        object.__setattr__(bet, "variances", _predicted(bet.values(epsilon), (most - least) / 2))
-        return bet
-
-    @property
-    def scale(self) -> float:
-        return math.exp(self.log_scale)
-
-    def unit(self, delta: float) -> float:
-        return math.exp(math.log(delta) - self.log_scale)
+        losses = tilted_losses(plan.product, plan.theta, samples, rng)
+        control = plan.control(losses)
+        variances = _predicted(_values(plan, losses, plan.epsilon) - control, (plan.most - plan.least) / 2)
+        return cls(plan, losses, control, variances)
 
     def values(self, epsilon: float) -> Array:
         """V_ε/B of each sample."""
-        with np.errstate(divide="ignore", over="ignore"):
-            log_d = np.log(_hockey_stick(self.product.mu, epsilon - self.losses))
-            return np.exp(log_d - self.theta * (self.losses - self.epsilon)) - self.control
+        return _values(self.plan, self.losses, epsilon) - self.control
 
     def above(self, values: Array, mean: float, alpha: float) -> bool:
-        """Whether E[values] > mean is proven."""
-        return self.least > mean or self._wealth(values - mean, mean, alpha)
+        """Whether E[values] > mean is proven, for values of at least `least`."""
+        return self.plan.least > mean or self._won(values - mean, mean, alpha)
 
     def below(self, values: Array, mean: float, alpha: float) -> bool:
-        """Whether E[values] < mean is proven."""
-        return self.most < mean or self._wealth(mean - values, mean, alpha)
+        """Whether E[values] < mean is proven, for values of at most `most`."""
+        return self.plan.most < mean or self._won(mean - values, mean, alpha)
 
-    def _wealth(self, gains: Array, mean: float, alpha: float) -> bool:
-        room = max(self.most, mean) - min(self.least, mean)
+    def _won(self, gains: Array, mean: float, alpha: float) -> bool:
+        """Whether the bets reach 1/α: each stake is the best one for normal gains of the variance predicted."""
+        room = max(self.plan.most, mean) - min(self.plan.least, mean)
         stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), BOLDEST / room)
         return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
 
-    def lower(self, delta: float, alpha: float) -> float:
-        """The largest ε at which δ(ε) > δ is proven; 0 if at none."""
-        mean = self.unit(delta) * (1 + ROUNDING) + ROUNDING * self.most
 
-        def proven(epsilon: float) -> bool:
-            return self.above(self.values(epsilon), mean, alpha)
+def _lower(sample: _Sample, delta: float, alpha: float) -> float:
+    """The largest ε at which δ(ε) > δ is proven; 0 if at none."""
+    plan = sample.plan
+    mean = plan.unit(delta) * (1 + ROUNDING) + ROUNDING * plan.most
+    return _edge(lambda epsilon: sample.above(sample.values(epsilon), mean, alpha), 0.0, plan.epsilon + plan.reach)
 
-        farthest = self.epsilon + self.reach
-        if proven(farthest):
-            return farthest
-        return boundary(proven, 0.0, farthest) if proven(0.0) else 0.0
 
-    def upper(self, delta: float, alpha: float) -> float:
-        """The smallest ε at which δ(ε) < δ is proven, or that Chernoff's bound gives."""
-        mean = self.unit(delta) * (1 - ROUNDING) - ROUNDING * self.most
+def _upper(sample: _Sample, delta: float, alpha: float) -> float:
+    """The smallest ε at which δ(ε) < δ is proven; at most what Chernoff's bound and the largest loss give."""
+    plan = sample.plan
+    mean = plan.unit(delta) * (1 - ROUNDING) - ROUNDING * plan.most
+    chernoff = (plan.product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
+    nearest = max(plan.epsilon - plan.reach, 0.0)
+    farthest = min(max(chernoff, nearest), plan.product.pure)
+    return _edge(lambda epsilon: sample.below(sample.values(epsilon), mean, alpha), farthest, nearest)
 
-        def proven(epsilon: float) -> bool:
-            return self.below(self.values(epsilon), mean, alpha)
 
-        nearest = max(self.epsilon - self.reach, 0.0)
-        if proven(nearest):
-            return nearest
-        top = (self.product.cumulants(self.theta)[0] - math.log(delta)) / self.theta
-        top = min(max(top, nearest), self.product.pure)
-        return boundary(proven, top, nearest)
+def _edge(proven: Callable[[float], bool], far: float, near: float) -> float:
+    """How near a monotone `proven` is true; `far` where it is not, which holds without a proof."""
+    return near if proven(near) else boundary(proven, far, near)
+
+
+def _values(plan: _Plan, losses: Array, epsilon: float) -> Array:
+    """W_ε/B = e^{−θ(L − ε₀) − κ_G(θ)} D(ε − L)."""
+    theta, m = plan.theta, plan.product.mu_squared
+    with np.errstate(divide="ignore", over="ignore"):
+        log_d = np.log(_hockey_stick(math.sqrt(m), epsilon - losses))
+        return np.exp(log_d - theta * (losses - plan.epsilon) - m * theta * (1 + theta) / 2)
 
 
 def _hockey_stick(mu: float, u: Array) -> Array:
     """D(u) = E[(1 − e^{u−G})₊] for G ~ N(μ²/2, μ²), u of either sign: D(−e) = 1 − e^{−e} + e^{−e}D(e)."""
-    tail = gaussian_delta(np.asarray(mu), np.abs(u))
-    return np.where(u >= 0, tail, -np.expm1(np.minimum(u, 0.0)) + np.exp(np.minimum(u, 0.0)) * tail)
+    below = np.minimum(u, 0.0)
+    tail = gaussian_delta(np.asarray(mu), np.abs(u)) if mu > 0 else np.zeros_like(u)
+    return np.exp(below) * tail - np.expm1(below)
 
 
 def _predicted(values: Array, room: float) -> Array:
