@@ -18,6 +18,7 @@ import numpy as np
 from scipy import optimize
 
 from attacks.audit.products import ComplexArray, Product, closed_delta, closed_epsilon
+from netsim.arrays import Array
 
 NEGLIGIBLE = 1e-11
 """Relative: the error that a quadrature is made for."""
@@ -61,7 +62,7 @@ def _where(product: Product, far: Callable[[Saddle], bool]) -> Saddle:
 def _saddle_at(product: Product, log_theta: float) -> Saddle:
     """Where the integrand is stationary: ε = κ'(θ) − 1/θ − 1/(1+θ), and with g'' = κ''(θ) + 1/θ² + 1/(1+θ)²
 
-        δ ≈ e^{κ(θ) − θε} / (θ(1+θ)√(2πg'')).
+    δ ≈ e^{κ(θ) − θε} / (θ(1+θ)√(2πg'')).
     """
     theta = math.exp(log_theta)
     value, first, second = product.cumulants(theta)
@@ -132,14 +133,20 @@ def contour(product: Product, at: Saddle) -> Contour:
     while count < most and math.log(_tail(product, theta, count * step)) > wanted:
         count *= 2
     count = min(count, most)
-    t = step * np.arange(count + 1)
-    nodes = product.characteristic(theta, t, epsilon) * kernel(theta + 1j * t) * (step / math.pi)
+    t = places(step, count)
+    nodes = product.characteristic(theta, t, epsilon) * kernel(theta, t) * (step / math.pi)
     nodes[0] /= 2
     return Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
 
 
-def kernel(z: ComplexArray) -> ComplexArray:
-    """1/(z(z+1)): the transform of (1 − e^{−x})₊ at z."""
+def places(step: float, count: int) -> Array:
+    """0, h, …, Kh."""
+    return np.asarray(step * np.arange(count + 1), dtype=np.float64)
+
+
+def kernel(theta: float, t: Array) -> ComplexArray:
+    """1/(z(z+1)) at z = θ + it: the Fourier transform of e^{−θx}(1 − e^{−x})₊."""
+    z = np.asarray(theta + 1j * t, dtype=np.complex128)
     return 1 / (z * (z + 1))
 
 
