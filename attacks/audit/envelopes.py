@@ -19,10 +19,10 @@ From below: let the mechanism, where it would leave, go on as the product of the
 the one of the least shift, through a channel that what came before chooses, so that it loses at least as much.
 
 **p is not that of 0 in N for an envelope of many ends**: minima and maxima of thousands of coordinates leave out a
-share of about (ends)/N of new transcripts. Here an envelope has two ends: all differences of a transcript are measured
-by those of a `Reference` that was fixed before, and the envelope lies between the reference times the least and the
-greatest factor of N transcripts. The next one has a greater factor than all N with probability above p only with
-probability (1 − p)^N, Clopper–Pearson's 0 of N; likewise a lesser.
+share of about (ends)/N of new transcripts. Here an envelope has two ends: all differences of a transcript are
+measured by those of a `Reference` that was fixed before, and the envelope lies between the reference times the least
+and the greatest factor of N transcripts. The next one has a greater factor than all N with probability above p only
+with probability (1 − p)^N, Clopper–Pearson's 0 of N; likewise a lesser.
 """
 
 import math

@@ -12,6 +12,7 @@ the real line, where its terms hardly cancel: δ keeps its relative accuracy how
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ _NODES = 150_000
 _FACTORS = 100
 _ROOTS = 1e-13
 """What a root is found to, relative to ε and to 1/θ."""
+_DOUBLINGS = 60
 
 
 class Saddle(NamedTuple):
@@ -101,7 +103,7 @@ class Contour:
 
     def scale(self, epsilon: float) -> float:
         """e^{κ(θ) − θε}."""
-        return math.exp(self.product.cumulants(self.theta)[0] - self.theta * epsilon)
+        return math.exp(min(self.product.cumulants(self.theta)[0] - self.theta * epsilon, 700.0))
 
     def error(self, epsilon: float) -> float:
         """A bound of |delta(ε) − δ(ε)|, but for rounding."""
@@ -181,15 +183,25 @@ def product_epsilon(product: Product, delta: float) -> float:
     return _root(product, delta) if found is None else found
 
 
+@lru_cache(maxsize=64)
 def _root(product: Product, delta: float) -> float:
+    """Between bounds around the saddlepoint's ε that grow until they hold the root; at most the largest loss."""
     at = saddle(product, delta)
-    at = at._replace(epsilon=max(at.epsilon, 0.0))
-    line, width = contour(product, at), 1 / at.theta
+    if at.epsilon >= product.pure * (1 - _ROOTS):
+        return product.pure
+    line = contour(product, at)
     low = high = at.epsilon
-    while line.delta(low) <= delta:
-        if low == 0:
-            return 0.0
-        low = max(low - width, 0.0)
-    while line.delta(high) > delta:
-        high += width
-    return float(optimize.brentq(lambda e: line.delta(e) - delta, low, high, xtol=_ROOTS * width))
+    width = max(1 / at.theta, _ROOTS * high)
+    for _ in range(_DOUBLINGS):
+        if line.delta(low) > delta or low == 0:
+            break
+        low, width = max(low - width, 0.0), 2 * width
+    if line.delta(low) <= delta:
+        return 0.0
+    for _ in range(_DOUBLINGS):
+        if line.delta(high) <= delta or high == product.pure:
+            break
+        high, width = min(high + width, product.pure), 2 * width
+    if line.delta(high) > delta:
+        return product.pure
+    return float(optimize.brentq(lambda e: line.delta(e) - delta, low, high, xtol=_ROOTS / at.theta))

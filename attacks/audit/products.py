@@ -98,6 +98,7 @@ class Product:
         """κ(θ) = ln E_P[e^{θL}], κ'(θ) and κ''(θ) at real θ: mean and variance of L under the density ∝ P·e^{θL}.
 
         With w = θ + ½ a Laplace factor has E[e^{θl}] = e^{−s/2}(cosh ws + sinh(ws)/(2w)): κ(θ) = κ(−1 − θ).
+        The derivatives lose digits next to θ = −½.
         """
         s, count = self.levels
         w, side = max(abs(theta + 0.5), 1e-8), math.copysign(1.0, theta + 0.5)

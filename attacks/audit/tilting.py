@@ -11,11 +11,13 @@ L the loss of the Laplace coordinates alone and κ theirs,
 
 And a control is taken off, H(L) − E_θ[H], for a sum H of waves e^{ihkL}, whose means are known (the characteristic
 function): they are the first ones of the quadrature of `attacks.audit.inversion`. What remains, V_ε, has mean δ(ε).
+With a Gaussian release a few dozen waves leave nothing but a bounded remainder, and no sample is asked any more: the
+interval is then the quadrature with a bound of its error. Without waves the samples are a judge of their own.
 
 **Every choice precedes the samples.** θ, the guess ε₀ = `product_epsilon`, the waves and the bounds of V come from κ.
 A bad choice makes the interval wide, not wrong.
 
-**No union over ε is paid.** H belongs to ε₀ and not to the ε that is tested, and D falls: so V_ε falls with ε in every
+**No union over ε is paid.** H belongs to ε₀, not to the ε that is tested, and D falls: so V_ε falls with ε in every
 sample. The bet Π(1 + ν_i(V_ε − δ)) against "δ(ε) ≤ δ" then falls too, for the stake ν_i is one for all ε: it comes
 from κ and, at ε₀, from the samples before i. What is proven at one ε is proven at all smaller ones. If the lower end
 lay above ε*, the hypothesis at ε* itself would have been rejected, which is true and one: probability at most α/2.
@@ -25,6 +27,7 @@ From above alike, with Π(1 + ν_i(δ − V_ε)). The ε that neither rejects ar
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -90,15 +93,15 @@ def epsilon_interval(
 ) -> Interval:
     """Encloses the smallest ε ≥ 0 with δ(ε) ≤ δ, in both directions of the pair; the estimate is the sample's.
 
-    Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. `waves` is the most
-    that a control is made of; 0 leaves it out: then the quadrature is only a guess of where to look. Time: about 10 ns
-    per sample and coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
+    Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. `waves` is the
+    most that a control is made of; 0 leaves it out: then the quadrature is only a guess of where to look. Time: about
+    10 ns per sample and coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
     """
     alpha = error_rate(confidence) / 2
     known = closed_epsilon(product, delta)
     if known is not None and (not product.shifts or delta in (0, 1) or not product.finite):
         return Interval(known, known, known, confidence)
-    plan = _Plan.of(product, product_epsilon(product, delta), waves)
+    plan = _plan(product, product_epsilon(product, delta), waves)
     sample = _Sample.of(plan, samples, rng)
     lower, upper = _lower(sample, delta, alpha), _upper(sample, delta, alpha)
     unit = plan.unit(delta)
@@ -123,7 +126,7 @@ def delta_interval(
     known = closed_delta(product, epsilon)
     if known is not None and (not product.shifts or known in (0, 1)):
         return Interval(known, known, known, confidence)
-    plan = _Plan.of(product, epsilon, waves)
+    plan = _plan(product, epsilon, waves)
     sample = _Sample.of(plan, samples, rng)
     values = sample.values(epsilon)
     mean = min(max(float(values.mean()), plan.least), plan.most)
@@ -158,19 +161,6 @@ class _Plan:
     most: float
     reach: float
 
-    @classmethod
-    def of(cls, product: Product, epsilon: float, waves: int) -> "_Plan":
-        theta = saddle_for(product, epsilon).theta
-        if waves > 0:
-            step, a, mean, remainder = _control(product, theta, epsilon, waves)
-            least, most = mean - remainder, mean + remainder
-        else:
-            step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
-            least, most = 0.0, _highest(theta)
-        reach = min((most - least) / 8, 1 / theta)
-        room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
-        return cls(product, theta, epsilon, step, a, mean, least - room, most + room, reach)
-
     @property
     def log_scale(self) -> float:
         """ln B."""
@@ -190,6 +180,20 @@ class _Plan:
             result *= turn
             result += wave
         return np.real(result) - self.mean
+
+
+@lru_cache(maxsize=16)
+def _plan(product: Product, epsilon: float, waves: int) -> _Plan:
+    theta = saddle_for(product, epsilon).theta
+    if waves > 0:
+        step, a, mean, remainder = _control(product, theta, epsilon, waves)
+        least, most = mean - remainder, mean + remainder
+    else:
+        step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
+        least, most = 0.0, _highest(theta)
+    reach = min((most - least) / 8, 1 / theta)
+    room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
+    return _Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
 
 
 def _highest(theta: float) -> float:
@@ -268,7 +272,8 @@ class _Sample:
         """Whether the bets reach 1/α: each stake is the best one for normal gains of the variance predicted."""
         room = max(self.plan.most, mean) - min(self.plan.least, mean)
         stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), BOLDEST / room)
-        return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
+        with np.errstate(over="ignore"):
+            return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
 
 
 def _lower(sample: _Sample, delta: float, alpha: float) -> float:
