@@ -132,7 +132,7 @@ def delta_interval(
     mean = min(max(float(values.mean()), plan.least), plan.most)
     low = boundary(lambda m: sample.above(values, m, alpha), plan.least, mean) - ROUNDING * plan.most
     high = boundary(lambda m: sample.below(values, m, alpha), plan.most, mean) + ROUNDING * plan.most
-    room = math.exp(plan.theta * _SUMMING * math.fsum(product.shifts))
+    room = math.exp(plan.theta * _SUMMING * (math.fsum(product.shifts) + epsilon))
     low, mean, high = (_share(plan, m) for m in (low / room, mean, high * room))
     return Interval(low, mean, high, confidence)
 
@@ -314,8 +314,8 @@ def _hockey_stick(mu: float, u: Array) -> Array:
 
 
 def _predicted(values: Array, room: float) -> Array:
-    """For each value the variance of those before it, with a first guess of room²/4 that counts as one value."""
+    """For each value the variance of those before it, and of no other, after a first guess of room²/4."""
     count = np.arange(1, values.size + 1)
     means = np.cumsum(values) / count
-    squares = (values[1:] - means[:-1]) ** 2
-    return (room**2 / 4 + np.concatenate([[0.0], np.cumsum(squares)])) / count
+    squares = np.cumsum((values[1:] - means[:-1]) ** 2)  # of the first two values, three, …
+    return (room**2 / 4 + np.concatenate([[0.0, 0.0], squares[:-1]])) / np.maximum(count - 1, 1)

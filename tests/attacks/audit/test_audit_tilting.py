@@ -10,7 +10,7 @@ from scipy import stats
 from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.inversion import product_delta, product_epsilon
 from attacks.audit.products import Product
-from attacks.audit.tilting import delta_interval, epsilon_interval, tilted_losses
+from attacks.audit.tilting import _plan, _predicted, _Sample, delta_interval, epsilon_interval, tilted_losses
 from netsim.errors import PrivacyError
 from tests.attacks.audit.accountants import accountant, mixes
 
@@ -178,6 +178,36 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_order_of_the_factors():
     one = epsilon_interval(Product(0.3, (0.1, 0.5, 0.0)), 1e-4, 0.95, 1000, rng(4))
     assert one == epsilon_interval(Product(0.3, (0.5, 0.0, 0.1)), 1e-4, 0.95, 1000, rng(4))
     assert one != epsilon_interval(Product(0.3, (0.5, 0.0, 0.1)), 1e-4, 0.95, 1000, rng(5))
+
+
+def test_stakes_come_from_what_was_seen_before():
+    """Or else the bets would not be fair: the variance for a value knows neither it nor a later one."""
+    values = rng(0).random(50)
+    whole = _predicted(values, 1.0)
+    for k in range(50):
+        changed = values.copy()
+        changed[k:] += 10.0
+        assert np.array_equal(_predicted(changed, 1.0)[: k + 1], whole[: k + 1])
+    means = [values[:k].mean() for k in range(1, 50)]
+    squares = [(values[k] - means[k - 1]) ** 2 for k in range(1, 49)]
+    assert whole[49] == pytest.approx((0.25 + sum(squares)) / 49)
+
+
+def test_bets_fall_with_epsilon_in_every_sample():
+    """So that what is proven at one ε is proven at all smaller ones."""
+    for product, waves in (
+        (Product(0.3, (0.5, 1.0)), 0),
+        (Product(0.3, (0.5, 1.0)), 5),
+        (Product(0.0, (0.4,) * 9), 99),
+    ):
+        epsilon = product_epsilon(product, 1e-3)
+        plan = _plan(product, epsilon, waves)
+        sample = _Sample.of(plan, 500, rng(0))
+        rows = np.array([sample.values(e) for e in np.linspace(0.2 * epsilon, 1.4 * epsilon, 60)])
+        assert np.all(np.diff(rows, axis=0) <= 1e-12 * np.abs(rows[:-1]))
+        near = [sample.values(epsilon + d * plan.reach) for d in (-1.0, 0.0, 1.0)]
+        assert plan.least <= min(np.min(v) for v in near)
+        assert max(np.max(v) for v in near) <= plan.most
 
 
 def test_drawing_in_blocks_changes_no_bit(monkeypatch):
