@@ -10,7 +10,18 @@ from scipy import stats
 from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.inversion import product_delta, product_epsilon
 from attacks.audit.products import Product
-from attacks.audit.tilting import _plan, _predicted, _Sample, delta_interval, epsilon_interval, tilted_losses
+from attacks.audit.tilting import (
+    _control,
+    _highest,
+    _plan,
+    _predicted,
+    _Sample,
+    _values,
+    _window,
+    delta_interval,
+    epsilon_interval,
+    tilted_losses,
+)
 from netsim.errors import PrivacyError
 from tests.attacks.audit.accountants import accountant, mixes
 
@@ -208,6 +219,23 @@ def test_bets_fall_with_epsilon_in_every_sample():
         near = [sample.values(epsilon + d * plan.reach) for d in (-1.0, 0.0, 1.0)]
         assert plan.least <= min(np.min(v) for v in near)
         assert max(np.max(v) for v in near) <= plan.most
+
+
+@pytest.mark.parametrize("waves", [8, 60, 256])
+@pytest.mark.parametrize(
+    "product",
+    [Product(0.3, (0.5, 1.0)), Product(0.0, (0.4,) * 9), Product(400.0, (0.3,) * 50), Product(1e6, (1.0,) * 20)],
+)
+def test_the_control_is_as_near_as_promised(product, waves):
+    """|w − H| at 20,000 places where L falls, and there w reaches at least a hundredth of its bound."""
+    epsilon = product_epsilon(product, 1e-4)
+    plan = _plan(product, epsilon, waves)
+    _, _, mean, remainder = _control(product, plan.theta, epsilon, waves)
+    places = np.linspace(*_window(Product(0.0, product.shifts), plan.theta), 20_000)
+    w = _values(plan, places, epsilon)
+    assert np.max(np.abs(w - plan.control(places) - mean)) <= remainder
+    assert np.max(w) <= _highest(plan.theta)
+    assert np.max(w) >= 0.01 * _highest(plan.theta)
 
 
 def test_drawing_in_blocks_changes_no_bit(monkeypatch):
