@@ -31,6 +31,17 @@ def cost(a: Release, b: Release) -> Array:
     return np.where(a.judged, np.sum(price, axis=-1), 0.0)
 
 
+def shifts(a: Release, b: Release) -> Array | None:
+    """|Δ|/b of each coordinate, (replicas, dimension), 0 where not judged: the law of a Laplace release's loss.
+
+    None for every other law (of a Gaussian release `cost` says all), and for scales that differ.
+    """
+    if not isinstance(a.mechanism, Laplace) or not isinstance(b.mechanism, Laplace):
+        return None
+    price = _price(a, b)
+    return None if price is None else np.where(a.judged[:, None], price, 0.0)
+
+
 def covered(release: Release) -> Array:
     """The value that the noise is added to: on a grid, where the mechanism rounds first."""
     mechanism = release.mechanism
