@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
-from typing import Literal
-
 
 from attacks.audit.audit import Infer, Pair
 from attacks.audit.lattice import Lattice, SimulateViews, lattice
@@ -17,8 +15,8 @@ from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology.distances import hops
 from netsim.wiretaps import Around
+from scenarios.schema.scenario import Wanted
 
-Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
 MOST_LINKS, MOST_NODES, MOST_PAIRS = 40, 40, 12
 """The views of each kind, nearest to the audited agent first."""
 CHUNKS = 10
@@ -28,9 +26,9 @@ CHUNKS = 10
 def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, ...]:
     """The views that are asked for.
 
-    "links": every link; on radio, what every agent transmits. "nodes": the audited agent's door, and every other agent
-    as an insider. "coalitions": pairs of other agents, and an outsider on all links (or transmissions) at once. Of
-    each kind the nearest, up to `MOST_LINKS`, `MOST_NODES` and `MOST_PAIRS`.
+    "links": every link; on radio, what every agent transmits. "nodes": the audited agent's door, and every other
+    agent as an insider. "coalitions": pairs of other agents, and an outsider on all links (or transmissions) at once.
+    Of each kind the nearest, up to `MOST_LINKS`, `MOST_NODES` and `MOST_PAIRS`.
     """
     builder = _Builder(simulation, agent)
     parts: dict[str, Callable[[], list[View]]] = {
@@ -45,6 +43,8 @@ class _Builder:
     def __init__(self, simulation: Simulation, agent: int) -> None:
         self.topology, self.agent = simulation.topology, agent
         self.radio = simulation.medium != "links"
+        self.told_all = not self.radio and simulation.patience.endless and not simulation.downtimes
+        self.told_all = self.told_all and not simulation.meddlers
         self.distance: list[float] = hops(self.topology.adjacency, agent).tolist()
 
     def links(self) -> list[View]:
@@ -70,7 +70,7 @@ class _Builder:
     def nodes(self) -> list[View]:
         name = f"door {self.agent}"
         at_door = View(
-            name, "door", Adversary(name, (), nodes=(self.agent,)), self._around(self.agent) | {name},
+            name, "door", Adversary(name, (), nodes=(self.agent,)), self._around(self.agent) or frozenset([name]),
             f"the audited agent's door: all that agent {self.agent} sends and receives", agents=(self.agent,),
         )  # fmt: skip
         return [at_door, *(self._insiders((i,)) for i in self._others()[:MOST_NODES])]
@@ -96,8 +96,11 @@ class _Builder:
         return View(name, kind, Adversary(name, insiders=members), knows, words, agents=members)
 
     def _around(self, agent: int) -> frozenset[str]:
-        """What passes an agent's door, in terms of what else there is to listen to."""
-        if self.radio:
+        """What passes an agent's door, in terms of what else there is to listen to.
+
+        Nothing of that kind where messages may not get there: who sits at the door knows which ones did.
+        """
+        if not self.told_all:
             return frozenset()
         return frozenset(_link(agent, j) for j in self.topology.neighbors(agent))
 

@@ -10,15 +10,17 @@ Source: Wang, Ramdas 2022, "False discovery rate control with e-values", Theorem
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from attacks.audit.intervals import log_wealth
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
+Indices: TypeAlias = npt.NDArray[np.int64]
 STAKES = (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """What a rule is chosen for; `log_wealth` mixes these and smaller ones."""
 CAUTION = 2.0
@@ -56,8 +58,8 @@ class Coins:
     coin tossed is fair, whatever the scores. `trials`, those of both worlds, is the most that there might be.
     """
 
-    world: Array
-    trial: Array
+    world: Indices
+    trial: Indices
     trials: int
 
     @property
@@ -88,7 +90,7 @@ class Coins:
         return Tally(int(right.sum()), int(wrong.sum()), self.count, self.trials)
 
 
-def _at(scores: Array, places: Array, wanted: Mask) -> Array:
+def _at(scores: Array, places: Indices, wanted: Mask) -> Array:
     return scores[np.where(wanted, places, 0)] if scores.size else np.zeros(places.shape)
 
 

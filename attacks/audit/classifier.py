@@ -17,13 +17,15 @@ kind and its regularization are chosen by cross-validation on the transcripts it
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy import special
 from threadpoolctl import threadpool_limits
 
-from attacks.audit.columns import MOST, Columns
+from attacks.audit.columns import Columns
 from attacks.audit.features import Features, aligned, features, table
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -37,8 +39,10 @@ MOST_WHITENED = 0.9
 """Components per transcript up to which all are whitened together."""
 BLOCK = 0.15
 """Columns per transcript that are whitened together where there are many."""
-STRENGTHS = (1e-4, 1e-2, 1.0, 1e2)
+STRENGTHS = (1e-4, 3e-3, 1e-1, 3.0)
 """C of the logistic regression: the inverse of its regularization."""
+THRESHOLDS = (1.0, 2.0, 3.0, 4.0)
+"""Of the sparse discriminant, in standard errors of the difference of two means."""
 RAMPS = (0.25, 1.0)
 """Where a ramp ends, in standard deviations from the median."""
 FAINT = 1e-9
@@ -81,7 +85,8 @@ class Classifier:
             raise AttackError(
                 f"{np.bincount(labels, minlength=2).min()} transcripts of a world: learning needs {FEWEST}"
             )
-        with threadpool_limits(1):  # the same sums, whoever else is at work
+        with threadpool_limits(1), catch_warnings():  # the same sums, whoever else is at work
+            simplefilter("ignore")  # a regression that stops early is a score like another
             columns = Columns.of(names, values)
             place = {name: k for k, name in enumerate(names)}
             rows = columns(values[:, [place[name] for name in columns.names]])
@@ -140,14 +145,18 @@ def _tried(rows: Array, labels: Array, seed: int) -> list[Tried]:
     """All kinds that are worth their time for so many rows and columns."""
     size, count = rows.shape
     within = _Turned.of(rows)
-    tried = [_logistic("logistic regression", within, labels, seed)]
+    tried = [_best("logistic regression", within, _regressions(), labels, seed)]
     if within.rank <= MOST_WHITENED * size:
-        tried.append(_logistic("logistic regression, whitened", within.whitened, labels, seed))
-    if count > size * BLOCK:
-        tried.append(_logistic("logistic regression, whitened in parts", _in_blocks(rows), labels, seed))
-    if (1 + len(RAMPS)) * count <= MOST:
+        white = within.whitened
+        tried.append(_best("logistic regression, whitened", white, _regressions(), labels, seed))
+        tried.append(_best("sparse discriminant", white.turned_back, _discriminants(), labels, seed))
+    if within.rank > size / 2:
+        blocks = _in_blocks(rows)
+        tried.append(_best("logistic regression, whitened in parts", blocks, _regressions(), labels, seed))
+        tried.append(_best("sparse discriminant, in parts", blocks, _discriminants(), labels, seed))
+    if (1 + len(RAMPS)) * count <= size / 2:
         wide = _Turned.of(ramped(rows))
-        tried.append(_logistic("logistic regression with ramps", wide, labels, seed, ramps=True))
+        tried.append(_best("logistic regression with ramps", wide, _regressions(), labels, seed, ramps=True))
     return [*tried, _boosted(rows, labels, seed)] if count <= MOST_BOOSTED else tried
 
 
@@ -176,12 +185,19 @@ class _Turned(NamedTuple):
         deviations = np.sqrt(np.mean(self.inner**2, axis=0))
         return self._replace(inner=self.inner / deviations, turn=self.turn / deviations)
 
+    @property
+    def turned_back(self) -> "_Turned":
+        """As near to the columns as coordinates of the same lengths can be: each is mostly one column's own part."""
+        directions = self.turn / np.linalg.norm(self.turn, axis=0)
+        back = np.ascontiguousarray(directions.T)
+        return self._replace(inner=self.inner @ back, turn=self.turn @ back)
+
 
 def _in_blocks(rows: Array) -> _Turned:
     """Consecutive columns, as many at once as the rows bear, whitened by themselves."""
     size, count = rows.shape
     width = max(int(size * BLOCK), 1)
-    parts = [_Turned.of(rows[:, k : k + width]).whitened for k in range(0, count, width)]
+    parts = [_Turned.of(rows[:, k : k + width]).whitened.turned_back for k in range(0, count, width)]
     turn = np.zeros((count, sum(part.rank for part in parts)))
     place = 0
     for k, part in enumerate(parts):
@@ -191,31 +207,77 @@ def _in_blocks(rows: Array) -> _Turned:
     return _Turned(inner, turn, np.concatenate([part.middle for part in parts]))
 
 
-def _logistic(kind: str, within: _Turned, labels: Array, seed: int, *, ramps: bool = False) -> Tried:
-    """With the strength of regularization that does best, in the coordinates given: the penalty depends on them."""
-    losses = {c: _validated(lambda c=c: _regression(c), within.inner, labels, seed) for c in STRENGTHS}
-    strength = min(losses, key=lambda c: losses[c])
+def _best(
+    kind: str,
+    within: _Turned,
+    builds: Sequence[tuple[str, Callable[[], Any]]],
+    labels: Array,
+    seed: int,
+    *,
+    ramps: bool = False,
+) -> Tried:
+    """The one of some linear classifiers, in given coordinates, that does best on what was left out."""
+    losses = [_validated(build, within.inner, labels, seed) for _, build in builds]
+    k = int(np.argmin(losses))
+    name, build = builds[k]
 
     def final() -> Model:
-        fitted = _regression(strength).fit(within.inner, labels)
+        fitted = build().fit(within.inner, labels)
         weights = within.turn @ np.asarray(fitted.coef_[0], dtype=np.float64)
         return Linear(weights, float(fitted.intercept_[0]) - float(within.middle @ weights), ramps)
 
-    return Tried(f"{kind} (C = {strength:g})", losses[strength], final)
+    return Tried(f"{kind} ({name})", losses[k], final)
+
+
+def _regressions() -> list[tuple[str, Callable[[], Any]]]:
+    return [(f"C = {c:g}", partial(_regression, c)) for c in STRENGTHS]
+
+
+def _discriminants() -> list[tuple[str, Callable[[], Any]]]:
+    return [(f"threshold {t:g}", partial(SparseDiscriminant, t)) for t in THRESHOLDS]
 
 
 def _regression(strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression  # slow to import
 
-    return LogisticRegression(C=strength, max_iter=500)
+    return LogisticRegression(C=strength, max_iter=100, tol=1e-3)
+
+
+class SparseDiscriminant:
+    """The difference of the two means in coordinates of variance 1, without what may be chance.
+
+    Coordinates whose means differ by less than `threshold` standard errors have no weight, the others lose as much:
+    the shrunken centroids of Tibshirani et al. 2002. A regression on this one number makes odds of it.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self.coef_ = np.zeros((1, 0))
+        self.intercept_ = np.zeros(1)
+
+    def fit(self, rows: Array, labels: Array) -> "SparseDiscriminant":
+        """Learn from rows (rows, columns) and their labels, 0 or 1."""
+        zero, one = rows[labels == 0], rows[labels == 1]
+        difference = one.mean(axis=0) - zero.mean(axis=0)
+        room = self.threshold * np.sqrt(1 / len(zero) + 1 / len(one))
+        weights = np.sign(difference) * np.maximum(np.abs(difference) - room, 0.0)
+        on_it = _regression(1.0).fit((rows @ weights)[:, None], labels)
+        self.coef_ = float(on_it.coef_[0, 0]) * weights[None, :]
+        self.intercept_ = np.asarray(on_it.intercept_, dtype=np.float64)
+        return self
+
+    def decision_function(self, rows: Array) -> Array:
+        """Log odds of 1, (rows,)."""
+        return rows @ self.coef_[0] + self.intercept_[0]
 
 
 def _boosted(rows: Array, labels: Array, seed: int) -> Tried:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
+    options: dict[str, Any] = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 20, "early_stopping": False}
+
     def trees() -> Any:
-        options: dict[str, Any] = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 20}
-        return HistGradientBoostingClassifier(**options, early_stopping=False, random_state=seed)
+        return HistGradientBoostingClassifier(**options, random_state=seed)
 
     return Tried("boosted trees", _validated(trees, rows, labels, seed), lambda: Boosted(trees().fit(rows, labels)))
 
@@ -227,7 +289,7 @@ def _validated(build: Callable[[], Any], rows: Array, labels: Array, seed: int) 
     folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     losses: list[Array] = []
     for learn, test in folds.split(rows, labels):
-        odds = build().fit(rows[learn], labels[learn]).decision_function(rows[test])
+        odds: Array = build().fit(rows[learn], labels[learn]).decision_function(rows[test])
         losses.append(-special.log_expit(np.where(labels[test] == 1, odds, -odds)))
     return float(np.mean(np.concatenate(losses)))
 

@@ -32,8 +32,9 @@ class Columns:
     @classmethod
     def of(cls, names: Sequence[str], values: Array) -> "Columns":
         """Drops what is constant, and what repeats another column to the last bit."""
-        chosen = _distinct(values)
-        chosen = [chosen[k] for k in np.linspace(0, len(chosen) - 1, min(MOST, len(chosen))).astype(int)]
+        distinct = _distinct(values)
+        places: list[int] = np.linspace(0, len(distinct) - 1, min(MOST, len(distinct))).astype(int).tolist()
+        chosen = [distinct[k] for k in places]
         part = values[:, chosen]
         gaps = tuple(k for k in range(len(chosen)) if bool(np.isnan(part[:, k]).any()))
         center, spread = _scale(part)
@@ -74,7 +75,7 @@ def _scale(values: Array) -> tuple[Array, Array]:
     known = np.clip(values, -HUGE, HUGE)
     if not values.shape[1]:
         return np.empty(0), np.empty(0)
-    low, center, high = np.nanquantile(known, (0.25, 0.5, 0.75), axis=0)
+    low, center, high = (np.asarray(np.nanquantile(known, q, axis=0), dtype=np.float64) for q in (0.25, 0.5, 0.75))
     spread = (high - low) / 1.349
     with np.errstate(over="ignore"):
         deviation = np.nanstd(known, axis=0)

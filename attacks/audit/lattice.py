@@ -170,7 +170,7 @@ def judged(
     assert epsilon is not None
     order = hasse(views, scores.recorded)
     first = scores.views[0]
-    coins = Coins.toss(*(part.shape[1] for part in first.played), rng)
+    coins = Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
     own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
     chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
     tallies = [coins.tally(one.rule, *one.played) for one in chosen]

@@ -52,15 +52,15 @@ def checked(views: Sequence[View]) -> tuple[View, ...]:
 def hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
     """The order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
 
-    `recorded[k, l]`, (views, views): whether the l-th view recorded every value that the k-th one did. Where it did
+    `recorded[k, m]`, (views, views): whether the m-th view recorded every value that the k-th one did. Where it did
     not, a message that never got there, there is no inclusion, whatever the views are said to know.
     """
     graph: Any = nx.DiGraph()
     for view in views:
         graph.add_node(view.name, kind=view.kind)
     for k, one in enumerate(views):
-        for l, other in enumerate(views):
-            if one.within(other) and (recorded is None or recorded[k, l]):
+        for m, other in enumerate(views):
+            if one.within(other) and (recorded is None or recorded[k, m]):
                 graph.add_edge(one.name, other.name)
     reduced: Any = nx.transitive_reduction(graph)
     reduced.add_nodes_from(graph.nodes(data=True))
