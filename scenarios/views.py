@@ -73,27 +73,28 @@ class _Builder:
             name, "door", Adversary(name, (), nodes=(self.agent,)), self._around(self.agent) or frozenset([name]),
             f"the audited agent's door: all that agent {self.agent} sends and receives", agents=(self.agent,),
         )  # fmt: skip
-        return [at_door, *(self._insiders((i,)) for i in self._others()[:MOST_NODES])]
+        return [at_door, *map(self._insider, self._others()[:MOST_NODES])]
 
     def coalitions(self) -> list[View]:
         pairs = sorted(combinations(self._others()[: MOST_PAIRS + 1], 2), key=lambda pair: (self._sum(pair), pair))
-        everything = frozenset(map(str, range(self.topology.agents)))
-        knows = (
-            {f"transmitter {i}" for i in everything} if self.radio else {_link(i, j) for i, j in self.topology.edges}
-        )
+        everything = [f"transmitter {i}" for i in range(self.topology.agents)]
+        knows = everything if self.radio else [_link(i, j) for i, j in self.topology.edges]
         words = "all that is transmitted" if self.radio else "all links at once"
         links = () if self.radio else self.topology.edges
         outsider = View("outsider", "outside", Adversary("outsider", "all"), frozenset(knows), words, links=links)
-        return [*(self._insiders(pair) for pair in pairs[:MOST_PAIRS]), outsider]
+        return [*(self._pair(i, j) for i, j in pairs[:MOST_PAIRS]), outsider]
 
-    def _insiders(self, members: tuple[int, ...]) -> View:
-        several = len(members) > 1
-        name = f"coalition {'+'.join(map(str, members))}" if several else f"node {members[0]}"
-        knows = frozenset[str]().union(*({f"inside {i}"} | self._around(i) for i in members))
-        who = " and ".join(map(str, members))
-        words = f"agents {who}, honest but curious, together" if several else f"agent {who}, honest but curious"
-        kind = "coalition" if several else "node"
-        return View(name, kind, Adversary(name, insiders=members), knows, words, agents=members)
+    def _insider(self, agent: int) -> View:
+        name, words = f"node {agent}", f"agent {agent}, honest but curious"
+        return View(name, "node", Adversary(name, insiders=(agent,)), self._inside(agent), words, agents=(agent,))
+
+    def _pair(self, i: int, j: int) -> View:
+        name, words = f"coalition {i}+{j}", f"agents {i} and {j}, honest but curious, together"
+        knows = self._inside(i) | self._inside(j)
+        return View(name, "coalition", Adversary(name, insiders=(i, j)), knows, words, agents=(i, j))
+
+    def _inside(self, agent: int) -> frozenset[str]:
+        return self._around(agent) | {f"inside {agent}"}
 
     def _around(self, agent: int) -> frozenset[str]:
         """What passes an agent's door, in terms of what else there is to listen to.

@@ -73,8 +73,8 @@ class Coins:
         world = rng.integers(0, 2, trials_0 + trials_1)
         ones = np.cumsum(world)
         zeros = np.arange(1, world.size + 1) - ones
-        enough = (ones <= trials_1) & (zeros <= trials_0)
-        kept = int(np.argmin(enough)) if not enough.all() else world.size
+        spent = (ones == trials_1) | (zeros == trials_0)
+        kept = int(np.argmax(spent)) + 1 if min(trials_0, trials_1) > 0 else 0
         return cls(world[:kept], np.where(world == 1, ones, zeros)[:kept] - 1, world.size)
 
     def right_and_wrong(self, rule: Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:

@@ -30,8 +30,8 @@ from attacks.audit.features import Features, aligned, features, table
 from netsim.arrays import Array
 from netsim.errors import AttackError
 
-MOST_BOOSTED = 64
-"""Columns up to which boosted trees are tried."""
+MOST_BOOSTED, FEWEST_BOOSTED = 64, 500
+"""Columns up to which boosted trees are tried, and transcripts from which on."""
 FEWEST = 12
 """Transcripts of each world that are needed to learn."""
 FOLDS = 3
@@ -157,7 +157,9 @@ def _tried(rows: Array, labels: Array, seed: int) -> list[Tried]:
     if (1 + len(RAMPS)) * count <= size / 2:
         wide = _Turned.of(ramped(rows))
         tried.append(_best("logistic regression with ramps", wide, _regressions(), labels, seed, ramps=True))
-    return [*tried, _boosted(rows, labels, seed)] if count <= MOST_BOOSTED else tried
+    if count <= MOST_BOOSTED and size >= FEWEST_BOOSTED:
+        tried.append(_boosted(rows, labels, seed))
+    return tried
 
 
 class _Turned(NamedTuple):

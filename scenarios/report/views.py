@@ -183,4 +183,5 @@ def _layered(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str
 
 
 def _short(view: Result) -> str:
-    return "all" if view.get("kind") == "outside" else str(view.get("name", "")).split(" ", 1)[-1]
+    name = str(view.get("name", ""))
+    return "all" if view.get("kind") == "outside" else name if view.get("kind") == "door" else name.split(" ", 1)[-1]
