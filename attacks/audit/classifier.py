@@ -15,13 +15,15 @@ near the middle as columns of their own (what Laplace noise leaves: `ramps`), an
 kind and its regularization are chosen by cross-validation on the transcripts it is trained with.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 from threadpoolctl import threadpool_limits
 
@@ -47,6 +49,10 @@ RAMPS = (0.25, 1.0)
 """Where a ramp ends, in standard deviations from the median."""
 FAINT = 1e-9
 """Components of so much less deviation than the largest one are rounding."""
+
+
+Folds: TypeAlias = Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""(what to learn from, what to test on), as numbers of rows."""
 
 
 class Model(Protocol):
@@ -85,8 +91,7 @@ class Classifier:
             raise AttackError(
                 f"{np.bincount(labels, minlength=2).min()} transcripts of a world: learning needs {FEWEST}"
             )
-        with threadpool_limits(1), catch_warnings():  # the same sums, whoever else is at work
-            simplefilter("ignore")  # a regression that stops early is a score like another
+        with _at_peace():
             columns = Columns.of(names, values)
             place = {name: k for k, name in enumerate(names)}
             rows = columns(values[:, [place[name] for name in columns.names]])
@@ -98,8 +103,19 @@ class Classifier:
 
     def score(self, sample: Features) -> Array:
         """(replicas,): log odds, as learned, of world 1. Row r depends on transcript r alone."""
-        with threadpool_limits(1):
-            return self.model.score(self.columns(aligned(sample, self.columns.names)))
+        return self.model.score(self.columns(aligned(sample, self.columns.names)))
+
+
+@contextmanager
+def _at_peace() -> Generator[None]:
+    """One thread, so that sums are the same whoever else is at work; no word of regressions that stop early, which
+    are scores like others; and no checks of what was made here."""
+    from sklearn import config_context  # slow to import
+
+    config: Any = config_context
+    with threadpool_limits(1), catch_warnings(), config(assume_finite=True, skip_parameter_validation=True):
+        simplefilter("ignore")
+        yield
 
 
 # ── models ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,22 +159,26 @@ def ramped(columns: Array) -> Array:
 
 def _tried(rows: Array, labels: Array, seed: int) -> list[Tried]:
     """All kinds that are worth their time for so many rows and columns."""
+    from sklearn.model_selection import StratifiedKFold
+
     size, count = rows.shape
+    splitter: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    folds: Folds = list(splitter.split(rows, labels))
     within = _Turned.of(rows)
-    tried = [_best("logistic regression", within, _regressions(), labels, seed)]
-    if within.rank <= MOST_WHITENED * size:
+    tried = [_best("logistic regression", within, _regressions(), labels, folds)]
+    if 1 < within.rank <= MOST_WHITENED * size:
         white = within.whitened
-        tried.append(_best("logistic regression, whitened", white, _regressions(), labels, seed))
-        tried.append(_best("sparse discriminant", white.turned_back, _discriminants(), labels, seed))
+        tried.append(_best("logistic regression, whitened", white, _regressions(), labels, folds))
+        tried.append(_best("sparse discriminant", white.turned_back, _discriminants(), labels, folds))
     if within.rank > size / 2:
         blocks = _in_blocks(rows)
-        tried.append(_best("logistic regression, whitened in parts", blocks, _regressions(), labels, seed))
-        tried.append(_best("sparse discriminant, in parts", blocks, _discriminants(), labels, seed))
+        tried.append(_best("logistic regression, whitened in parts", blocks, _regressions(), labels, folds))
+        tried.append(_best("sparse discriminant, in parts", blocks, _discriminants(), labels, folds))
     if (1 + len(RAMPS)) * count <= size / 2:
         wide = _Turned.of(ramped(rows))
-        tried.append(_best("logistic regression with ramps", wide, _regressions(), labels, seed, ramps=True))
+        tried.append(_best("logistic regression with ramps", wide, _regressions(), labels, folds, ramps=True))
     if count <= MOST_BOOSTED and size >= FEWEST_BOOSTED:
-        tried.append(_boosted(rows, labels, seed))
+        tried.append(_boosted(rows, labels, folds, seed))
     return tried
 
 
@@ -214,12 +234,12 @@ def _best(
     within: _Turned,
     builds: Sequence[tuple[str, Callable[[], Any]]],
     labels: Array,
-    seed: int,
+    folds: Folds,
     *,
     ramps: bool = False,
 ) -> Tried:
     """The one of some linear classifiers, in given coordinates, that does best on what was left out."""
-    losses = [_validated(build, within.inner, labels, seed) for _, build in builds]
+    losses = [_validated(build, within.inner, labels, folds) for _, build in builds]
     k = int(np.argmin(losses))
     name, build = builds[k]
 
@@ -273,7 +293,7 @@ class SparseDiscriminant:
         return rows @ self.coef_[0] + self.intercept_[0]
 
 
-def _boosted(rows: Array, labels: Array, seed: int) -> Tried:
+def _boosted(rows: Array, labels: Array, folds: Folds, seed: int) -> Tried:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
     options: dict[str, Any] = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 20, "early_stopping": False}
@@ -281,16 +301,13 @@ def _boosted(rows: Array, labels: Array, seed: int) -> Tried:
     def trees() -> Any:
         return HistGradientBoostingClassifier(**options, random_state=seed)
 
-    return Tried("boosted trees", _validated(trees, rows, labels, seed), lambda: Boosted(trees().fit(rows, labels)))
+    return Tried("boosted trees", _validated(trees, rows, labels, folds), lambda: Boosted(trees().fit(rows, labels)))
 
 
-def _validated(build: Callable[[], Any], rows: Array, labels: Array, seed: int) -> float:
+def _validated(build: Callable[[], Any], rows: Array, labels: Array, folds: Folds) -> float:
     """The mean log loss on what was left out, in nats."""
-    from sklearn.model_selection import StratifiedKFold
-
-    folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     losses: list[Array] = []
-    for learn, test in folds.split(rows, labels):
+    for learn, test in folds:
         odds: Array = build().fit(rows[learn], labels[learn]).decision_function(rows[test])
         losses.append(-special.log_expit(np.where(labels[test] == 1, odds, -odds)))
     return float(np.mean(np.concatenate(losses)))

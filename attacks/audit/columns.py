@@ -1,16 +1,21 @@
 """Numbers of all sizes put on one scale, without a look at which world they are from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from netsim.arrays import Array
 
 MOST = 2000
 """Columns that are looked at; of more, so many are taken at even distances, in order."""
 WILD = 1e3
-"""Columns with values so many deviations from their median are compressed by asinh."""
+"""Columns with values so many deviations from their median are looked at by rank."""
+RUNGS = 65
+"""Quantiles that ranks are read from."""
+_LEVELS = (np.arange(RUNGS) + 0.5) / RUNGS
+_SCORES = special.ndtri(_LEVELS)
 HUGE = 1e150
 """What is larger is cut to this size before anything is computed with it."""
 
@@ -19,14 +24,15 @@ HUGE = 1e150
 class Columns:
     """Which numbers are looked at, and how they are put on one scale; learned without labels.
 
-    Column k is asinh-compressed where `wild`, and (value − center)/spread; what is missing is 0, and the columns
-    `gaps` say with 1 or 0 where it is.
+    Column k is (value − center)/spread; or, if `ladders` has quantiles of it, which it does where values are of all
+    sizes, the normal score of the value's rank among them. What is missing is 0, and the columns `gaps` say with 1 or
+    0 where it is.
     """
 
     names: tuple[str, ...]
     center: Array
     spread: Array
-    wild: Array
+    ladders: Mapping[int, Array]
     gaps: tuple[int, ...]
 
     @classmethod
@@ -42,7 +48,7 @@ class Columns:
             tuple(names[k] for k in chosen),
             center,
             spread,
-            np.array([_is_wild(part[:, k], center[k], spread[k]) for k in range(len(chosen))], dtype=bool),
+            {k: _ladder(part[:, k]) for k in range(len(chosen)) if _is_wild(part[:, k], center[k], spread[k])},
             gaps,
         )
 
@@ -54,7 +60,8 @@ class Columns:
     def __call__(self, values: Array) -> Array:
         """(rows, names) ↦ (rows, count)."""
         scaled = (np.clip(values, -HUGE, HUGE) - self.center) / self.spread
-        scaled = np.where(self.wild, np.arcsinh(scaled), scaled)
+        for k, ladder in self.ladders.items():
+            scaled[:, k] = np.interp(np.clip(values[:, k], -HUGE, HUGE), ladder, _SCORES)
         missing = np.isnan(values)
         scaled = np.clip(np.where(missing, 0.0, scaled), -10 * WILD, 10 * WILD)
         return np.concatenate([scaled, missing[:, list(self.gaps)].astype(np.float64)], axis=1)
@@ -81,6 +88,11 @@ def _scale(values: Array) -> tuple[Array, Array]:
         deviation = np.nanstd(known, axis=0)
     spread = np.where(spread > 1e-12 * np.abs(center), spread, deviation)
     return center, np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+
+
+def _ladder(column: Array) -> Array:
+    """Quantiles, ascending."""
+    return np.asarray(np.nanquantile(np.clip(column, -HUGE, HUGE), _LEVELS), dtype=np.float64)
 
 
 def _is_wild(column: Array, center: float, spread: float) -> bool:

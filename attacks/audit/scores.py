@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from attacks.audit.audit import EXACT, Infer, Pair
 from attacks.audit.classifier import Classifier
@@ -147,8 +146,7 @@ class _Examiner:
 
     def __call__(self, world: int, index: int) -> list[_Seen]:
         views = self.simulate(world, index)
-        with threadpool_limits(1):
-            return [self._seen(view, one) for view, one in zip(views, self.classifiers, strict=True)]
+        return [self._seen(view, one) for view, one in zip(views, self.classifiers, strict=True)]
 
     def _seen(self, view: AdversaryView, classifier: Classifier) -> _Seen:
         classified = classifier.score(features(view))
