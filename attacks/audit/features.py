@@ -44,11 +44,13 @@ class Features:
         return len(self.values)
 
 
-def features(view: AdversaryView) -> Features:
+def features(view: AdversaryView, most: int | None = None) -> Features:
     """Every number that a view recorded, in order of its rows, of a row's fields by name, and of coordinates.
 
     A value that was recorded more than once, being one broadcast, is one set of columns, named by the place that
-    comes first in the alphabet. An insider adds its private queries, with the answers, and its releases.
+    comes first in the alphabet. An insider adds its private queries, with the answers, and its releases. Where that
+    makes more than `most` columns, only some coordinates are kept, the same ones of every vector and at least one:
+    what vectors have to do with each other is mostly a matter of each coordinate by itself.
     """
     facts: dict[str, float] = {}
     places: dict[int, str] = {}
@@ -56,9 +58,20 @@ def features(view: AdversaryView) -> Features:
     for where, value in _recorded(view, facts):
         columns[id(value)] = value
         places[id(value)] = min(where, places.get(id(value), where))
-    names = tuple(f"{places[k]}[{c}]" for k, value in columns.items() for c in range(value.shape[-1]))
-    values = list(columns.values())
+    kept = _coordinates([value.shape[-1] for value in columns.values()], most)
+    names = tuple(f"{places[k]}[{c}]" for k, value in columns.items() for c in kept if c < value.shape[-1])
+    values = [value[:, [c for c in kept if c < value.shape[-1]]] for value in columns.values()]
     return Features(names, np.concatenate(values, axis=1) if values else np.empty((view.replicas, 0)), facts)
+
+
+def _coordinates(dimensions: Sequence[int], most: int | None) -> list[int]:
+    """Which coordinates are kept of vectors of these dimensions, evenly spaced."""
+    largest = max(dimensions, default=0)
+    if most is None or sum(dimensions) <= most:
+        return list(range(largest))
+    wanted = min(max(1, most // len(dimensions)), largest)
+    places: list[int] = np.linspace(0, largest - 1, wanted).astype(int).tolist()
+    return places
 
 
 def recorded_ids(view: AdversaryView) -> frozenset[int]:

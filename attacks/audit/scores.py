@@ -15,6 +15,7 @@ import numpy as np
 
 from attacks.audit.audit import EXACT, Infer, Pair
 from attacks.audit.classifier import Classifier
+from attacks.audit.columns import MOST
 from attacks.audit.features import Features, features, recorded_ids
 from attacks.audit.parallel import spread
 from attacks.gradients.baton import GradientEstimate
@@ -117,7 +118,7 @@ class _Lesson:
     def __call__(self, world: int, index: int) -> "_Learned":
         views = self.simulate(world, index)
         for k, view in enumerate(views):
-            _lesson(self.folder, k, world, index).write_bytes(dumps(features(view)))
+            _lesson(self.folder, k, world, index).write_bytes(dumps(features(view, MOST)))
         held = [recorded_ids(view) for view in views]
         return _Learned(views[0].replicas, np.array([[one <= other for other in held] for one in held], dtype=bool))
 
