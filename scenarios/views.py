@@ -88,7 +88,8 @@ class _Builder:
         name, words = f"node {agent}", f"agent {agent}, honest but curious"
         return View(name, "node", Adversary(name, insiders=(agent,)), self._inside(agent), words, agents=(agent,))
 
-    def _pair(self, i: int, j: int) -> View:
+    def _pair(self, *members: int) -> View:
+        i, j = sorted(members)
         name, words = f"coalition {i}+{j}", f"agents {i} and {j}, honest but curious, together"
         knows = self._inside(i) | self._inside(j)
         return View(name, "coalition", Adversary(name, insiders=(i, j)), knows, words, agents=(i, j))

@@ -72,7 +72,8 @@ def lines(found: Mapping[str, Any] | None) -> list[str]:
         for one in _top(smallest)
     ]
     left = len(refuted) - min(len(smallest), MOST_LINES)
-    return said + ([f"  and {left} more, most of which contain one of these"] if left else [])
+    which = ", which contain one of these" if len(smallest) <= MOST_LINES else ""
+    return said + ([f"  and {left} more{which}"] if left else [])
 
 
 def _top(views: list[Results]) -> list[Results]:

@@ -100,8 +100,8 @@ class Lattice:
     @property
     def smallest(self) -> tuple[ViewResult, ...]:
         """Those of them that contain no other: where the claim breaks first."""
-        found = self.refuted
-        return tuple(one for one in found if not any(other.view.within(one.view) for other in found))
+        names = {one.view.name for one in self.refuted}
+        return tuple(one for one in self.refuted if not names & contained(self.order, one.view.name))
 
     @property
     def needed(self) -> float:
@@ -209,7 +209,7 @@ class _Chosen:
 
 
 def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float, delta: float) -> _Chosen:
-    """The most promising score of a view and of those that it contains; of equals its own, the first."""
+    """The most promising score of a view and of those that it contains; where none promises anything, its own."""
     smaller = contained(order, name)
     options: list[_Chosen] = []
     for other in (name, *(one for one in own if one in smaller)):
@@ -219,7 +219,8 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
             played = scores.played[0][k], scores.played[1][k]
             rule = choose_rule(*choosing, epsilon, delta)
             options.append(_Chosen(label if other == name else f"{label}, of {other}", choosing, played, rule))
-    return max(options, key=lambda option: option.rule.promise)
+    best = max(options, key=lambda option: option.rule.promise)
+    return best if best.rule.promise > 0 else options[0]
 
 
 def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Generator) -> GameResult:

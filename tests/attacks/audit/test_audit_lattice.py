@@ -158,19 +158,23 @@ def test_the_resemblance_is_the_likelihood_ratio():
 
 @dataclass(frozen=True)
 class TellsOneNeighbor(InRounds):
-    """Noisy descent of which agent 1 sends its bare gradient to agent 2, who does not read it."""
+    """Noisy descent of which agent 1 sends its bare gradient to agent 2, who does not read it; if `late` once more
+    after the exchange, so that the last one is on its way when the run ends."""
 
     step: float = 0.2
     bound: float = 0.5
     scale: float = 1.0
+    late: bool = False
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, Laplace(self.scale)))
             gradient = Clip(self.bound, "l1")(await node.gradient(x))
             if node.id == 1:
                 node.send(2, bare=gradient)
+            heard = await node.exchange(x=node.privatize(x, Laplace(self.scale)))
+            if node.id == 1 and self.late:
+                node.send(2, late=gradient)
             x = heard.mix("x") - self.step * gradient
             node.estimate(x)
 
@@ -201,6 +205,15 @@ def test_a_leak_on_one_link_is_found_from_where_that_link_is_seen():
     assert {one.view.name for one in found.views} > {"link 0-1", "node 0", "coalition 0+3", "link 3-4"}
     assert all(found[name].game.epsilon_audited == found[name].game.ceiling for name in refuted)
     assert found.inconsistent == ()
+
+
+def test_a_view_contains_no_message_that_did_not_reach_it():
+    """The tap on the link hears the last one, agent 2 never gets it: neither view contains the other."""
+    for late in (False, True):
+        simulation, pair = world(TellsOneNeighbor(2, late=late), topology.path(4))
+        order = looked(simulation, pair, claim_of(1.0), trials=60).order
+        assert ("link 1-2" in contained(order, "node 2")) is not late
+        assert "link 1-2" in contained(order, "door 1")  # who sent it had it
 
 
 def test_processes_share_the_work_and_change_nothing():
