@@ -162,13 +162,16 @@ class _Examiner:
 def _collected(
     seen: Sequence[_Seen], tasks: Sequence[tuple[int, int]], choose: range, classifier: Classifier, taught: int
 ) -> ViewScores:
-    """One view's chunks put together; the gradients' score only where every chunk has one."""
-    inverted = all(one.inverted is not None for one in seen)
+    """One view's chunks put together; the gradients' score only where every chunk that chooses has one.
+
+    A chunk that is played and has none is scored 0: what is played must have no say in which scores there are.
+    """
+    inverted = all(one.inverted is not None for one, (_, index) in zip(seen, tasks, strict=True) if index in choose)
     labels = (f"classifier: {classifier.kind}", *([GRADIENTS] if inverted else []))
 
     def part(world: int, chosen: bool) -> Array:
         chunks = [
-            np.array([one.classified, *([one.inverted] if inverted else [])])
+            np.array([one.classified, *([_or_nothing(one)] if inverted else [])])
             for one, (of, index) in zip(seen, tasks, strict=True)
             if of == world and (index in choose) == chosen
         ]
@@ -176,6 +179,10 @@ def _collected(
 
     choosing, played = ((part(0, chosen), part(1, chosen)) for chosen in (True, False))
     return ViewScores(labels, choosing, played, taught)
+
+
+def _or_nothing(seen: _Seen) -> Array:
+    return np.zeros(seen.classified.size) if seen.inverted is None else seen.inverted
 
 
 def _lesson(folder: Path, view: int, world: int, index: int) -> Path:
