@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
-from attacks.audit.audit import Infer, Pair
+from attacks.audit.audit import Pair
 from attacks.audit.lattice import Lattice, SimulateViews, lattice
+from attacks.audit.scores import Infer
 from attacks.audit.views import View
 from netsim.adversary import Adversary, AdversaryView
 from netsim.claims import Claim

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.audit.audit import Infer, Pair
+from attacks.audit.audit import Pair
 from attacks.audit.betting import Coins, Rule, Tally, choose_rule, e_bh, log_e_ceiling, log_e_value
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import error_rate, log_wealth
-from attacks.audit.scores import Scored, ViewScores, scored
+from attacks.audit.scores import Infer, Scored, ViewScores, scored
 from attacks.audit.views import Order, View, checked, contained, hasse
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array

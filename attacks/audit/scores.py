@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from pickle import dumps, loads
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from attacks.audit.audit import EXACT, Infer, Pair
+from attacks.audit.audit import Pair
 from attacks.audit.classifier import Classifier
 from attacks.audit.columns import MOST
 from attacks.audit.features import Features, features, recorded_ids
@@ -23,6 +23,10 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 
+Infer: TypeAlias = Callable[[AdversaryView], list[GradientEstimate]]
+"""An attack on gradients (`attacks.gradients`)."""
+EXACT = 1e-9
+"""The deviation that an exact gradient estimate is credited with in a score."""
 GRADIENTS = "inferred gradients"
 Chunks = tuple[range, range, range]
 """Which chunks teach, choose, and are played."""
