@@ -18,6 +18,7 @@ from scenarios.report.pictures import picture
 from scenarios.report.progress import measured_by, small_figures, spent
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
+from scenarios.report.views import views
 from scenarios.report.words import headline, meanings, missing, subjects
 
 Result = Mapping[str, Any]
@@ -50,6 +51,7 @@ def page(results: Result) -> str:
             listener=listener(results),
             outside=any(a["caution"] for a in ordered),
             evidence=evidence(_judged(ordered)),
+            views=views(ordered, part(results, "network")),
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),
             net=network_facts(part(results, "network")),

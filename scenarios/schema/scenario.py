@@ -35,13 +35,19 @@ class GradientChange(Model):
     direction: Literal["even", "coordinate", "random"] = "even"
 
 
+Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
+"""The points of view from which a claim is looked at, one by one."""
+
+
 class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
     most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world,
     `chunk` of them in one run. `stop` "refuted": the audit ends after the first chunk by which the anytime game has
-    refuted the claim; `trials` is then the most.
+    refuted the claim; `trials` is then the most. `views`: also play the game of single points of view, and say for
+    which of them the claim is refuted: every "links", every agent honest but curious ("nodes"), "coalitions" of two
+    and all links at once, or "all" of these.
     """
 
     agent: Index = 0
@@ -50,6 +56,7 @@ class AuditSpec(Model):
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     stop: Literal["never", "refuted"] = "never"
+    views: Wanted = "none"
 
 
 class TranscriptSpec(Model):

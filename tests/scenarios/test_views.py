@@ -1,0 +1,196 @@
+"""Views of a scenario: which there are, what is written of them, and how they are shown."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.audit.features import recorded_ids
+from attacks.gradients import infer
+from netsim import topology
+from netsim.activity import Downtime
+from netsim.algorithms import PrivateGradientDescent
+from netsim.links import LinkLaw
+from netsim.outages import RandomOutages
+from netsim.patience import Patience
+from netsim.problems import LeastSquares, Problem
+from netsim.radio import Radio
+from netsim.schedules import Constant
+from netsim.simulation import Simulation
+from scenarios.loader import parse
+from scenarios.report.page import page
+from scenarios.report.views import rows
+from scenarios.views import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
+from scenarios.views_described import describe, lines
+from tests.attacks.audit.test_audit_lattice import TellsOneNeighbor, claim_of, world
+from tests.scenarios.small import SMALL
+
+
+def simulation(graph, **options):
+    problem = Problem(tuple(LeastSquares(np.eye(2), np.full(2, float(i)), 0.5) for i in range(graph.agents)))
+    return Simulation(problem, graph, PrivateGradientDescent(2, Constant(0.1), Constant(1.0)), **options)
+
+
+def names(simulation, agent, wanted):
+    return [view.name for view in views_of(simulation, agent, wanted)]
+
+
+class TestWhichThereAre:
+    def test_a_path(self):
+        path = simulation(topology.path(4))
+        assert names(path, 1, "none") == []
+        assert names(path, 1, "links") == ["link 0-1", "link 1-2", "link 2-3"]
+        assert names(path, 1, "nodes") == ["door 1", "node 0", "node 2", "node 3"]
+        assert names(path, 1, "coalitions") == ["coalition 0+2", "coalition 0+3", "coalition 2+3", "outsider"]
+        assert names(path, 1, "all") == [n for w in ("links", "nodes", "coalitions") for n in names(path, 1, w)]
+
+    def test_the_nearest_of_many(self):
+        ring = simulation(topology.ring(60))
+        links, nodes, coalitions = (names(ring, 30, w) for w in ("links", "nodes", "coalitions"))
+        assert links[:4] == ["link 29-30", "link 30-31", "link 28-29", "link 31-32"]
+        assert nodes[:3] == ["door 30", "node 29", "node 31"]
+        assert coalitions[0] == "coalition 29+31"
+        assert (len(links), len(nodes), len(coalitions)) == (MOST_LINKS, 1 + MOST_NODES, MOST_PAIRS + 1)
+
+    def test_what_contains_what(self):
+        views = {view.name: view for view in views_of(simulation(topology.path(4)), 1, "all")}
+        assert views["link 0-1"].within(views["door 1"])
+        assert views["door 1"].within(views["coalition 0+2"])
+        assert views["node 0"].within(views["coalition 0+2"])
+        assert all(views[name].within(views["outsider"]) for name in ("link 2-3", "door 1"))
+        assert not views["node 0"].within(views["outsider"])  # it knows its own objective
+        assert not views["link 1-2"].within(views["node 0"])
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"patience": Patience(deadline=1.0), "links": LinkLaw(loss=0.1)},
+            {"downtimes": {2: Downtime(RandomOutages(2.0, 0.5))}},
+        ],
+        ids=["a deadline", "downtimes"],
+    )
+    def test_who_is_at_a_door_knows_what_got_there(self, options):
+        views = {view.name: view for view in views_of(simulation(topology.path(4), **options), 1, "all")}
+        assert not views["door 1"].within(views["outsider"])
+        assert not views["link 0-1"].within(views["node 0"])
+        assert views["link 0-1"].within(views["outsider"])
+        assert views["node 0"].within(views["coalition 0+2"])
+
+    def test_radio_has_transmitters(self):
+        air = simulation(topology.path(3), medium=Radio())
+        assert names(air, 1, "links") == ["transmitter 1", "transmitter 0", "transmitter 2"]
+        views = {view.name: view for view in views_of(air, 1, "all")}
+        assert views["transmitter 0"].within(views["outsider"])
+        assert not views["node 0"].within(views["outsider"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"links": LinkLaw(loss=0.2, reliable=True)},
+        {"links": LinkLaw(loss=0.2), "patience": Patience(deadline=1.0)},
+        {"links": LinkLaw(encrypted=True)},
+        {"medium": Radio()},
+    ],
+    ids=["repeated", "lost", "encrypted", "radio"],
+)
+def test_every_network_can_be_looked_at(options):
+    """Wherever a view is drawn within another one, it recorded nothing that the other one did not."""
+    sim, pair = world(PrivateGradientDescent(3, Constant(0.2), Constant(0.5)), topology.path(3))
+    sim = replace(sim, **options)
+    seen = look(
+        sim,
+        "all",
+        pair,
+        pair.hypotheses[1],
+        claim_of(1.0),
+        trials=60,
+        chunk=20,
+        confidence=0.9,
+        name="it",
+        infer=infer,
+    )
+    views = {one.view.name: one.view for one in seen.views}
+    assert all(views[a].within(views[b]) for a, b in seen.order.edges)
+    sealed = options.get("links") == LinkLaw(encrypted=True)
+    assert (seen["outsider"].score == "classifier: nothing varies") == sealed
+    run = seen_by(sim, 1, pair.hypotheses[1], 5, tuple(views.values()))(0, 0)
+    recorded = {name: recorded_ids(view) for name, view in zip(views, run, strict=True)}
+    assert all(recorded[a] <= recorded[b] for a, b in seen.order.edges)
+
+
+@pytest.fixture(scope="module")
+def found():
+    simulation, pair = world(TellsOneNeighbor(2), topology.path(4))
+    claim = claim_of(2 * 2 * 0.2 * 0.5)
+    return look(simulation, "all", pair, pair.hypotheses[1], claim, trials=300, chunk=100, confidence=0.95, name="it")
+
+
+class TestWhatIsWritten:
+    def test_it_is_plain_data(self, found):
+        described = describe(found)
+        assert json.loads(json.dumps(described)) == described
+        assert described["refuted"] == [one.view.name for one in found.refuted] != []
+        assert described["smallest"] == ["link 1-2"]
+        assert described["false_discovery_rate"] == pytest.approx(0.05)
+        by_name = {one["name"]: one for one in described["views"]}
+        assert by_name["link 1-2"]["refuted"]
+        assert by_name["link 1-2"]["epsilon_audited"] <= by_name["link 1-2"]["ceiling"]
+        assert ["link 1-2", "door 1"] in described["order"]
+        assert describe(None) is None
+
+    def test_the_terminal_names_the_smallest(self, found):
+        said = lines(describe(found))
+        count = len(found.refuted)
+        assert said[0] == f"The claim is refuted for {count} of 11 views (false discovery rate at most 5%):"
+        assert said[1].startswith("  the link of agents 1 and 2, both ways: e-value 10^")
+        assert said[-1] == f"  and {count - 1} more, which contain one of these"
+
+    def test_the_terminal_says_when_nothing_could_be_found(self, found):
+        described = describe(found)
+        nothing = described | {"views": [one | {"refuted": False} for one in described["views"]]}
+        assert lines(nothing) == ["The claim is refuted for none of 11 views."]
+        assert "could not have" in lines(nothing | {"powered": False})[0]
+        assert lines({"refused": "no number"}) == ["No views: no number"]
+        assert lines(None) == []
+
+
+class TestThePage:
+    def results(self, found):
+        places = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+        net = {"name": "path", "edges": [[0, 1], [1, 2], [2, 3]], "positions": places}
+        return {"name": "it", "network": net, "algorithms": [{"name": "tells <one>", "views": describe(found)}]}
+
+    def test_it_shows_from_where_the_claim_breaks(self, found):
+        text = page(self.results(found))
+        assert "From where the claim breaks" in text
+        assert f"refuted for {len(found.refuted)} of 11 views" in text
+        assert "1 of 3 links break the claim by themselves" in text
+        assert "tells &lt;one&gt;: 11 views" in text
+        assert text.count("</tr>") > 11
+        assert text == page(self.results(found))
+
+    def test_no_views_no_section(self):
+        assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a"}]})
+        assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a", "views": None}]})
+
+    def test_refuted_views_come_first(self, found):
+        listed = rows(describe(found))
+        refuted = [row["refuted"] for row in listed]
+        assert refuted == sorted(refuted, reverse=True)
+        assert [row["name"] for row in listed if row["smallest"]] == ["link 1-2"]
+
+    def test_evidence_beyond_all_floats_is_shown(self, found):
+        described = describe(found)
+        views = [one | {"log_e": e} for one, e in zip(described["views"], (2000.0, 0.0, 11.0), strict=False)]
+        shown = {row["name"]: row["evidence"] for row in rows(described | {"views": views})}
+        assert shown["link 0-1"] == "3.9 × 10⁸⁶⁸"
+        assert shown["link 1-2"] == "1"
+        assert shown["link 2-3"] == "6 × 10⁴"
+
+
+def test_a_scenario_asks_for_views():
+    asked = parse(SMALL.replace("trials: 400,", "trials: 400, views: links,"), "small.yaml").scenario
+    assert asked.audit.views == "links"
+    assert parse(SMALL, "small.yaml").scenario.audit.views == "none"
