@@ -28,8 +28,8 @@ door, between bounds where no formula gives it; audited is what a game proves fr
 activation of the agent by which the claim is exceeded. Times are to the next power of ten.
 """
 CONFIDENCE = """\
-Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, a ledger of so
-many would be wrong somewhere more often than not.
+Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so many would
+be wrong somewhere more often than not.
 """
 
 

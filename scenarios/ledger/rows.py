@@ -26,8 +26,9 @@ class Row:
     `claimed`, `exact` and `audited` are ε in words, `reason` what the audit says, `violation` the agent's activation
     by which the claim is exceeded. `share` is the mean |loss| over the claimed ε (the thesis' γ), `vacuous_from`
     after how many `unit` the claim is above 20, `last` of how many, `seconds` what it took. `unseen`: the formula's
-    exact ε is above the claim, but that of no transcript that was seen. `granted` is ε for who knows the releases where
-    the wire hides them. `witness` is a file, or None; `numbers` are ε, δ and the confidence as results.json has them.
+    exact ε is above the claim, but that of no transcript that was seen. `granted` is ε for who knows the releases
+    where the wire hides them. `witness` is a file, or None; `numbers` are ε, δ and the confidence as results.json has
+    them.
     """
 
     entry: str
@@ -90,7 +91,7 @@ def _row(entry: Entry, found: dict[str, Any], kept: Kept, folder: Path) -> Row:
         name=found["name"],
         kind=found["kind"],
         verdict=word(found),
-        claimed=_claimed(audit),
+        claimed=_claimed(audit, items(budget, "epsilon")),
         exact=exact(part(audit, "epsilon_exact")),
         audited=f"≥ {show(audit['epsilon_audited'])}" if "epsilon_audited" in audit else MISSING,
         reason=findings.capitalized(str(audit["reason"])) if audit.get("verdict") else findings.sentence(found),
@@ -109,9 +110,9 @@ def _row(entry: Entry, found: dict[str, Any], kept: Kept, folder: Path) -> Row:
     )
 
 
-def _claimed(audit: dict[str, Any]) -> str:
-    if not audit or "claim" not in audit:
-        return "nothing"
+def _claimed(audit: dict[str, Any], budget: list[Any]) -> str:
+    if "claim" not in audit:
+        return show(budget[-1]) if budget else "nothing"
     epsilon, delta = audit["epsilon_claimed"], number(audit["claim"]["delta"])
     if epsilon is None:
         return "undefined"
