@@ -4,7 +4,8 @@ A loss that a mechanism attains with positive probability (a Laplace release's Â
 two rounded logarithms. Its last bits depend on the noise, and on the world: x + Î” was rounded in one of the two. A
 game with some ten thousand trials finds a threshold between two roundings of one number, and tells the worlds apart
 by it more often than the mechanism with real numbers allows: it refutes a claim that is true and tight. (Floating
-point does leak so much, Mironov 2012; an audit is about the mechanism.) So losses are rounded before a game sees them.
+point does leak so much, Mironov 2012; an audit is about the mechanism.) So losses are rounded before a game sees
+them.
 """
 
 import numpy as np
