@@ -103,8 +103,8 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
 
 def _table(found: Sequence["Row"]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm")
-    for column in ("ε claimed", "ε exact", "ε audited"):
+    table.add_column("algorithm", overflow="fold")
+    for column in ("claimed", "δ", "exact", "audited"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("from", justify="right", no_wrap=True)
@@ -112,16 +112,25 @@ def _table(found: Sequence["Row"]) -> Table:
     for row in found:
         colour = COLOURS.get(row.verdict, "yellow")
         table.add_row(
-            escape(row.name), row.claimed, row.exact, row.audited, f"[{colour}]{row.verdict}[/]",
+            escape(row.name), row.claimed.partition(" at ")[0], _delta(row), row.exact, row.audited, f"[{colour}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         )  # fmt: skip
     return table
 
 
+def _delta(row: "Row") -> str:
+    delta = row.numbers["delta"]
+    return f"{delta:g}" if delta else ""
+
+
 def _print(found: Sequence["Row"], said: Console) -> None:
     """The table, and below it why claims do not hold."""
     said.print(_table(found))
-    said.print("from: the agent's activation by which the claim is exceeded\n", style="dim", highlight=False)
+    said.print(
+        "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n",
+        style="dim",
+        highlight=False,
+    )
     for row in found:
         if row.broken:
             colour = COLOURS[row.verdict]

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from itertools import groupby
@@ -16,6 +18,7 @@ HEADS = (
     "algorithm", "ε claimed", "ε exact", "ε audited", "verdict", "reason", "first violation", "scenario", "time",
 )  # fmt: skip
 WITNESSES = "witnesses"
+WIDTH = 118
 INTRODUCTION = """\
 # The ledger
 
@@ -27,10 +30,10 @@ Claimed is what the paper's formula gives; exact what the mechanism gives for on
 door, between bounds where no formula gives it; audited is what a game proves from below. The first violation is the
 activation of the agent by which the claim is exceeded. Times are to the next power of ten.
 """
-CONFIDENCE = """\
-Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so many would
-be wrong somewhere more often than not.
-"""
+CONFIDENCE = (
+    "Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so "
+    "many would be wrong somewhere more often than not."
+)
 
 
 def write_page(path: Path, found: Sequence[Row]) -> list[Path]:
@@ -57,7 +60,7 @@ def _copied(row: Row, beside: Path) -> str:
 
 def page(found: Sequence[Row], beside: Path, witnesses: dict[str, str]) -> str:
     """The text. `witnesses` has the paths of copied witnesses by the name of the algorithm."""
-    lines = [INTRODUCTION, _together(found), *_meanings(found), ""]
+    lines = [INTRODUCTION, *_together(found), "", *_meanings(found), ""]
     lines += [_row(HEADS), _row(["---"] * len(HEADS))]
     lines += [_row(_cells(row, beside, witnesses.get(row.name))) for row in found]
     for name, group in groupby(found, key=lambda row: row.entry):
@@ -67,17 +70,20 @@ def page(found: Sequence[Row], beside: Path, witnesses: dict[str, str]) -> str:
 
 
 # ── above the table ─────────────────────────────────────────────────────────────────────────────────────
-def _together(found: Sequence[Row]) -> str:
-    audited = [row for row in found if row.confidence is not None]
-    wrong = [1 - row.confidence for row in audited if row.confidence is not None]
-    if not wrong:
-        return ""
-    return CONFIDENCE.format(each=percent(1 - max(wrong)), count=len(wrong), all=percent(max(0.0, 1 - sum(wrong))))
+def _together(found: Sequence[Row]) -> list[str]:
+    """How many of each verdict there are, and at which confidence all of them hold."""
+    tally = ", ".join(f"{count} {word}" for word, count in Counter(row.verdict for row in found).most_common())
+    said = f"Of {len(found)} algorithms, variants counted: {tally}."
+    wrong = [1 - row.confidence for row in found if row.confidence is not None]
+    if wrong:
+        each, together = percent(1 - max(wrong)), percent(max(0.0, 1 - sum(wrong)))
+        said += f" {CONFIDENCE.format(each=each, count=len(wrong), all=together)}"
+    return _wrapped(said)
 
 
 def _meanings(found: Sequence[Row]) -> Iterable[str]:
     for word in dict.fromkeys(row.verdict for row in found):
-        yield f"- **{word}**: {meaning(word)}"
+        yield from _wrapped(f"- **{word}**: {meaning(word)}")
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────
@@ -100,12 +106,20 @@ def _row(cells: Iterable[str]) -> str:
 def _section(entry: Entry, found: list[Row], beside: Path, witnesses: dict[str, str]) -> list[str]:
     """What was chosen, why the verdicts are what they are, and what to read."""
     scenario = entry.located.scenario
-    lines = [f"## {scenario.title}", "", scenario.description.strip(), ""]
+    lines = [f"## {scenario.title}", "", *_wrapped(scenario.description.strip()), ""]
     if sources := list(dict.fromkeys(row.source for row in found if row.source)):
-        lines += [f"Claim: {' / '.join(sources)}. Pair: {found[0].pair}.", ""]
-    said = [f"- {row.name}: {note}" for row in found for note in notes(row, witnesses.get(row.name))]
-    lines += [*said, *[""] * bool(said), f"Again: `netsim ledger {entry.name} --again`.{_see(entry, beside)}"]
-    return lines
+        lines += [*_wrapped(f"Claim: {' / '.join(sources)}. Pair: {found[0].pair}."), ""]
+    told = [f"- {row.name}: {note}" for row in found for note in notes(row, witnesses.get(row.name))]
+    lines += [line for one in told for line in _wrapped(one)] + [""] * bool(told)
+    return lines + _wrapped(f"Again: `netsim ledger {entry.name} --again`.{_see(entry, beside)}")
+
+
+def _wrapped(text: str) -> list[str]:
+    """In lines; those of an item of a list after the first are indented."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )  # fmt: skip
 
 
 def notes(row: Row, witness: str | None = None) -> list[str]:
