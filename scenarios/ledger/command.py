@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scenarios.ledger import Entry, Row
 
 DONE, WRONG_INPUT, FAILED, INTERRUPTED = 0, 2, 70, 130
+DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
 NAMES = typer.Argument(help="Entries; all if none is given.", show_default=False)
 
@@ -103,7 +104,7 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
 
 def _table(found: Sequence["Row"]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm", overflow="fold")
+    table.add_column("algorithm")
     for column in ("claimed", "δ", "exact", "audited"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -112,10 +113,16 @@ def _table(found: Sequence["Row"]) -> Table:
     for row in found:
         colour = COLOURS.get(row.verdict, "yellow")
         table.add_row(
-            escape(row.name), row.claimed.partition(" at ")[0], _delta(row), row.exact, row.audited, f"[{colour}]{row.verdict}[/]",
+            escape(row.name), _plain(row.claimed.partition(" at ")[0]), _delta(row), _plain(row.exact),
+            row.audited, f"[{colour}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         )  # fmt: skip
     return table
+
+
+def _plain(text: str) -> str:
+    """Powers of ten in few letters: 5.29e23."""
+    return text.replace(" × 10", "e").translate(DIGITS)
 
 
 def _delta(row: "Row") -> str:
