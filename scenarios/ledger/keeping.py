@@ -9,18 +9,16 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from scenarios import describe
+from scenarios.auditing import program
 from scenarios.ledger.catalogue import Entry
 from scenarios.runner import Progress, Results, Silent, write_json
 from scenarios.study import COMPLETE, run_study
 
 NOTE = "ledger.json"
-PACKAGES = ("netsim", "attacks", "scenarios")
 
 
 @dataclass(frozen=True)
@@ -34,17 +32,7 @@ class Kept:
 def fingerprint(entry: Entry) -> str:
     """Of what an entry's results depend on: its text, the versions, and every line of code."""
     versions = json.dumps(describe.versions(), sort_keys=True)
-    return hashlib.sha256(f"{entry.text}\0{versions}\0{_code()}".encode()).hexdigest()
-
-
-@cache
-def _code() -> str:
-    found = hashlib.sha256()
-    for package in PACKAGES:
-        root = Path(str(resources.files(package)))
-        for path in sorted(root.rglob("*.py")):
-            found.update(f"{package}/{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
-    return found.hexdigest()
+    return hashlib.sha256(f"{entry.text}\0{versions}\0{program()}".encode()).hexdigest()
 
 
 def kept(entry: Entry, folder: Path) -> Kept | None:

@@ -119,7 +119,7 @@ class TestWhatIsKept:
         (entry,) = chosen(["thesis-gamma"])
         assert kept(entry, folder) is not None
         for change in (
-            (keeping, "_code", lambda: "another"),
+            (keeping, "program", lambda: "another"),
             (keeping.describe, "versions", lambda: {"python": "4"}),
         ):
             with monkeypatch.context() as changed:
