@@ -28,7 +28,7 @@ command for each is `netsim ledger NAME`, and it does not run again what is ther
 
 Claimed is what the paper's formula gives; exact what the mechanism gives for one adjacent pair, seen at the agent's
 door, between bounds where no formula gives it; audited is what a game proves from below. The first violation is the
-activation of the agent by which the claim is exceeded. Times are to the next power of ten.
+activation of the agent by which the claim is exceeded. The seconds that each took are in the table of the terminal.
 """
 CONFIDENCE = (
     "Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so "

@@ -15,6 +15,7 @@ from scenarios.report.formats import MISSING, items, number, part, show
 from scenarios.report.words import word
 from scenarios.reproduction.budget import VACUOUS
 
+TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
 BROKEN = findings.BROKEN
 NUMBERS = ("epsilon_claimed", "epsilon_exact", "epsilon_audited", "confidence")
 
@@ -64,8 +65,8 @@ class Row:
 
     @property
     def time(self) -> str:
-        """The order of magnitude of the seconds, which other machines find too."""
-        return f"≤ {10 ** max(0, math.ceil(math.log10(max(self.seconds, 1e-9)))):g} s"
+        """In so coarse classes that a busy machine finds the same."""
+        return next((told for most, told in TIMES if self.seconds <= most), "> 1 h")
 
     @property
     def confidence(self) -> float | None:
