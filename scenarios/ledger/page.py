@@ -126,7 +126,10 @@ def notes(row: Row, witness: str | None = None) -> list[str]:
     """What there is to say of a row beyond its line in the table."""
     said: list[str] = []
     if row.broken:
-        said.append(f"**{row.verdict}**. {row.reason}" + (f" Witness: [{witness}]({witness})." if witness else ""))
+        said.append(
+            f"**{row.verdict}**. {row.reason}"
+            + (f" A transcript that shows it: [{Path(witness).name}]({witness})." if witness else "")
+        )
     if row.unseen:
         said.append(
             f"the exact ε of this pair, {row.exact}, is above the claim, {row.claimed}; that no transcript reached "
