@@ -21,6 +21,7 @@ from rich.text import Text
 from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings, progress, sentences
 from scenarios.bars import Bars
+from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
 from scenarios.watching import Watcher
@@ -197,6 +198,7 @@ def schema() -> None:
 
 app.command()(trace)
 app.command()(witness)
+app.command()(ledger)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────

@@ -103,6 +103,11 @@ def meanings(ordered: Sequence[Result]) -> list[tuple[str, str, str]]:
     return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
 
 
+def meaning(word: str) -> str:
+    """What a verdict, or the word in its place, means."""
+    return _MARKS[word][1]
+
+
 def missing(results: Result) -> list[str]:
     """What an unfinished scenario still owes: whole algorithms, and the parts of the last one it reached."""
     if results.get("status", "complete") == "complete":

@@ -1,0 +1,286 @@
+"""The ledger: nothing is missing in it, what is there is not run again, and the page says what was found."""
+
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import netsim.algorithms
+from netsim.algorithms import Algorithm
+from netsim.errors import ScenarioError
+from scenarios import describe
+from scenarios.cli import app
+from scenarios.experiment import Experiment
+from scenarios.ledger import ENTRIES, chosen, command, keeping, kept, rows, run_entry, write_page
+from scenarios.ledger.catalogue import FOLDER
+from scenarios.ledger.rows import exact, first_sentence
+from scenarios.loader import library
+from tests.netsim.algorithms.every import kinds
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "ledger.md"
+FAST = ("thesis-algorithm-1", "thesis-algorithm-2", "thesis-gamma")
+runner = CliRunner()
+
+
+@cache
+def subjects():
+    """(entry, what the scenario says, what it builds) of every algorithm in the ledger."""
+    return [
+        (entry, one.spec, one.simulation.algorithm)
+        for entry in ENTRIES
+        for one in Experiment.of(entry.located.scenario).subjects
+    ]
+
+
+def concrete():
+    """Every class of an algorithm that can run, wherever it stands in `netsim.algorithms`."""
+    found = set()
+    for module in pkgutil.iter_modules(netsim.algorithms.__path__):
+        members = vars(importlib.import_module(f"netsim.algorithms.{module.name}")).values()
+        found |= {c for c in members if inspect.isclass(c) and issubclass(c, Algorithm) and not inspect.isabstract(c)}
+    return found
+
+
+def links(path):
+    return [target for target in re.findall(r"\]\(([^)]+)\)", path.read_text()) if not target.startswith("http")]
+
+
+class TestWhatIsInIt:
+    def test_every_algorithm_and_every_kind(self):
+        assert {type(algorithm) for _, _, algorithm in subjects()} == concrete()
+        assert {spec.kind for _, spec, _ in subjects()} == kinds()
+
+    @pytest.mark.parametrize(
+        ("kind", "field", "choices"),
+        [
+            ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "told_state"}),
+            ("d_admm", "perturbation", {"primal", "dual"}),
+            ("rw_admm", "activation", {"walk", "everybody"}),
+            ("walkman", "version", {"gradient", "prox"}),
+            ("gradient_tracking", "variant", {"diging", "atc"}),
+            ("private_gradient_descent", "state", {"exact", "released"}),
+        ],
+    )
+    def test_every_variant(self, kind, field, choices):
+        assert {getattr(spec, field) for _, spec, _ in subjects() if spec.kind == kind} == choices
+
+    def test_every_file_is_an_entry_and_nothing_is_listed_twice(self):
+        names = [entry.name for entry in ENTRIES]
+        assert sorted(names) == sorted(path.stem for path in FOLDER.glob("*.yaml"))
+        algorithms = [spec.name for _, spec, _ in subjects()]
+        assert len(set(algorithms)) == len(algorithms)
+
+    def test_all_verdicts_together_hold_at_95_percent(self):
+        wrong = sum(1 - entry.located.scenario.audit.confidence for entry, _, _ in subjects())
+        assert 0 < wrong <= 0.05
+
+    @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+    def test_an_entry_is_one_run_that_says_what_was_chosen(self, entry):
+        scenario = entry.located.scenario
+        assert scenario.name == entry.name
+        assert scenario.audit is not None
+        assert not scenario.variants
+        assert not scenario.grid
+        assert re.search(r"Chosen: |As the entr|Steps \"auto\"", scenario.description)
+        slugs = [describe.subject(one, True)["slug"] for one in Experiment.of(scenario).subjects]
+        assert len(set(slugs)) == len(slugs)  # files of two algorithms are not one
+        assert all((ROOT / "docs" / page).is_file() for page in entry.see)
+        assert all(name in library() for name in entry.shipped)
+
+    def test_names_are_chosen_in_the_ledgers_order_and_wrong_ones_refused(self):
+        assert [entry.name for entry in chosen(["dpp2", "dmsp"])] == ["dmsp", "dpp2"]
+        assert chosen([]) == ENTRIES
+        with pytest.raises(ScenarioError, match="did you mean 'dpp2'"):
+            chosen(["dpp"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results of the fast entries."""
+    place = tmp_path_factory.mktemp("ledger")
+    for entry in chosen(FAST):
+        run_entry(entry, place)
+    return place
+
+
+def found(folder):
+    return [row for entry in chosen(FAST) for row in rows(entry, kept(entry, folder), folder)]
+
+
+class TestWhatIsKept:
+    def test_results_are_of_one_text_one_code_and_the_same_versions(self, folder, monkeypatch):
+        (entry,) = chosen(["thesis-gamma"])
+        assert kept(entry, folder) is not None
+        for change in (
+            (keeping, "program", lambda: "another"),
+            (keeping.describe, "versions", lambda: {"python": "4"}),
+        ):
+            with monkeypatch.context() as changed:
+                changed.setattr(*change)
+                assert kept(entry, folder) is None
+        with monkeypatch.context() as changed:
+            changed.setitem(entry.__dict__, "text", entry.text + "# a remark\n")
+            assert kept(entry, folder) is None
+        assert kept(entry, folder) is not None
+
+    def test_what_was_cut_off_is_not_there(self, folder, tmp_path):
+        (entry,) = chosen(["thesis-gamma"])
+        place = tmp_path / entry.name
+        place.mkdir()
+        for name in (keeping.NOTE, "results.json"):
+            (place / name).write_text((folder / entry.name / name).read_text())
+        assert kept(entry, tmp_path) is not None
+        (place / "results.json").write_text('{"status": "interrupted"}')
+        assert kept(entry, tmp_path) is None
+        (place / "results.json").write_text('{"status": "comp')
+        assert kept(entry, tmp_path) is None
+
+    def test_every_algorithm_has_its_seconds(self, folder):
+        assert all(row.seconds > 0 for row in found(folder))
+
+    def test_an_interrupted_ledger_keeps_what_it_had(self, tmp_path, monkeypatch):
+        run, ran = keeping.run_study, []
+
+        def study(located, *rest, **options):
+            ran.append(located.scenario.name)
+            if ran == ["thesis-algorithm-2", "thesis-gamma"]:
+                raise KeyboardInterrupt
+            return run(located, *rest, **options)
+
+        monkeypatch.setattr(keeping, "run_study", study)
+        asked = ["ledger", "thesis-algorithm-2", "thesis-gamma", "--folder", str(tmp_path), "--jobs", "1"]
+        first = runner.invoke(app, asked)
+        assert first.exit_code == 130
+        assert "Algorithm 2*" in first.output
+        second = runner.invoke(app, asked)
+        assert second.exit_code == 0
+        third = runner.invoke(app, asked)
+        assert third.exit_code == 0
+        assert ran == ["thesis-algorithm-2", "thesis-gamma", "thesis-gamma"]
+        assert runner.invoke(app, [*asked, "--again"]).exit_code == 0
+        assert len(ran) == 5
+
+
+class TestCommand:
+    def test_rows_as_json(self, folder):
+        done = runner.invoke(app, ["ledger", *FAST, "--folder", str(folder), "--json"])
+        assert done.exit_code == 0
+        told = json.loads(done.stdout)
+        assert [one["name"] for one in told] == [row.name for row in found(folder)]
+        alone = next(one for one in told if one["name"] == "Algorithm 1, random penalties alone")
+        assert alone["verdict"] == "unprotected"
+        assert alone["numbers"]["epsilon_exact"]["lower"] == "inf"
+
+    def test_a_refutation_is_no_failure_and_without_all_entries_there_is_no_page(self, folder):
+        done = runner.invoke(app, ["ledger", *FAST, "--folder", str(folder), "--out", str(folder / "page.md")])
+        assert done.exit_code == 0
+        assert "unprotected" in done.stdout
+        assert "without results yet: private-gradient-descent, dmsp" in done.stderr
+        assert not (folder / "page.md").exists()
+
+    def test_wrong_input_is_one_line(self, tmp_path):
+        done = runner.invoke(app, ["ledger", "nothing"])
+        assert done.exit_code == 2
+        assert "no entry of the ledger" in done.stderr
+        (tmp_path / "thesis-gamma").mkdir()
+        (tmp_path / "thesis-gamma" / "mine.txt").write_text("mine")
+        other = runner.invoke(app, ["ledger", "thesis-gamma", "--folder", str(tmp_path)])
+        assert other.exit_code == 2
+        assert "--folder" in other.stderr
+
+    def test_an_entry_that_fails_does_not_sink_the_others(self, tmp_path, monkeypatch):
+        run = keeping.run_study
+
+        def study(located, *rest, **options):
+            if located.scenario.name == "thesis-algorithm-2":
+                raise ZeroDivisionError("a defect")
+            return run(located, *rest, **options)
+
+        monkeypatch.setattr(keeping, "run_study", study)
+        done = runner.invoke(app, ["ledger", *FAST[1:], "--folder", str(tmp_path), "--jobs", "1"])
+        assert done.exit_code == 70
+        assert "thesis-algorithm-2: ZeroDivisionError: a defect" in done.stderr
+        assert "one release" in done.stdout
+
+
+class TestPage:
+    def test_the_same_results_give_the_same_bytes_and_links_lead_somewhere(self, folder, tmp_path):
+        for name in ("one.md", "two.md"):
+            write_page(tmp_path / name, found(folder))
+        assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
+        assert all((tmp_path / target).exists() for target in links(tmp_path / "one.md"))
+
+    def test_witnesses_of_broken_claims_are_beside_it(self, folder, tmp_path):
+        place = folder / "thesis-algorithm-1"
+        broken, sound = place / "witness-algorithm-1-random-penalties-alone.json", place / "witness-algorithm-1.json"
+        for path in (broken, sound):
+            path.write_text("{}")
+        try:
+            written = write_page(tmp_path / "page.md", found(folder))
+        finally:
+            for path in (broken, sound):
+                path.unlink()
+        copy = "witnesses/thesis-algorithm-1-algorithm-1-random-penalties-alone.json"
+        assert written == [tmp_path / "page.md", tmp_path / copy]
+        assert links(tmp_path / "page.md").count(copy) == 2
+        assert (tmp_path / copy).read_text() == "{}"
+
+    def test_exact_in_words(self):
+        def told(lower, estimate, upper, by_formula=False):
+            return exact({"lower": lower, "estimate": estimate, "upper": upper, "by_formula": by_formula})
+
+        assert told("inf", "inf", "inf") == "∞"
+        assert told(2.8, 2.93, "inf", by_formula=True) == "2.93"
+        assert told(0.1, 0.15, "inf") == "≥ 0.1"
+        assert told(0.1, 0.15, 0.2) == "0.1 … 0.2"
+        assert told(0.0, 0.15, 0.2) == "≤ 0.2"
+        assert told(0.0, 0.15, "inf") == "not known"
+        assert exact({}) == "–"
+
+    def test_a_reason_is_cut_at_its_first_sentence(self):
+        assert first_sentence("ε is at least 2.804. More.") == "ε is at least 2.804"
+
+
+class TestCommittedPage:
+    """docs/ledger.md is what `netsim ledger --out docs/ledger.md` writes."""
+
+    def cells(self):
+        lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+        return {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines[2:]}
+
+    def test_it_has_every_algorithm_of_every_entry(self):
+        assert list(self.cells()) == [spec.name for _, spec, _ in subjects()]
+
+    def test_its_verdicts_are_those_of_a_run(self, folder):
+        cells = self.cells()
+        for row in found(folder):
+            claimed, verdict = cells[row.name][1], cells[row.name][4]
+            assert claimed == row.claimed
+            assert verdict.partition(" (")[0].strip("*") == row.verdict
+
+    def test_every_link_leads_somewhere(self):
+        targets = links(PAGE)
+        assert len(targets) > len(subjects())
+        assert all((PAGE.parent / target).exists() for target in targets)
+
+    def test_it_shows_what_papers_do_not_say(self):
+        verdicts = {name: cells[4].partition(" (")[0].strip("*") for name, cells in self.cells().items()}
+        assert verdicts["DiaDSP, step .02"] == verdicts["CPGT"] == "refuted"
+        assert verdicts["DPP², K = 0"] == "refuted"
+        assert verdicts["DPP², r = .9"] == "vacuous"
+        assert verdicts["DP-RECAL, as analysed"] == verdicts["DP-RECAL, as deployable"] == "unprotected"
+        assert verdicts["DP-RECAL repaired, told state"] == "consistent"
+
+
+def test_exit_statuses_are_those_of_the_other_commands():
+    from scenarios import cli
+
+    for name in ("DONE", "WRONG_INPUT", "FAILED", "INTERRUPTED"):
+        assert getattr(command, name) == getattr(cli, name)
