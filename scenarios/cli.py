@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, progress, sentences
+from scenarios import findings, progress, sentences, views_described
 from scenarios.bars import Bars
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
@@ -275,6 +275,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         sentences.gradients(entry["gradients"], findings.listener(results)),
         findings.deadline_note(results, entry),
         sentences.images(entry["images"]),
+        *views_described.lines(entry.get("views")),
     ]
     for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)

@@ -4,9 +4,10 @@ import math
 import platform
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -111,13 +112,18 @@ def _problem(experiment: Experiment) -> Results:
     }
 
 
-def subject(subject: Subject, asked: bool) -> Results:
-    """An algorithm before it has run; `asked`: whether an audit is."""
+def slug(name: str, taken: Container[str]) -> str:
+    """An algorithm's name as a part of file names: one that is not taken."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "algorithm"
+    return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
+
+
+def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Results:
+    """An algorithm before it has run; `asked`: whether an audit is; `taken`: the slugs of those before it."""
     spec = subject.spec
-    slug = re.sub(r"[^a-z0-9]+", "-", spec.name.lower()).strip("-")
     return {
         "name": spec.name,
-        "slug": slug,
+        "slug": slug(spec.name, taken),
         "kind": spec.kind,
         "summary": subject.simulation.algorithm.summary,
         "noise": subject.simulation.algorithm.noisy,
@@ -128,6 +134,7 @@ def subject(subject: Subject, asked: bool) -> Results:
         "images": None,
         "plan": None,
         "audit": None,
+        "views": None,
         "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
 

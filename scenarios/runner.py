@@ -12,11 +12,12 @@ from attacks import gradients
 from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
+from netsim.problems import Objective
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, progress, witnessing
-from scenarios.auditing import Asked, audited
+from scenarios import describe, progress, views_described, witnessing
+from scenarios.auditing import Asked, audited, inversion_or_none
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
@@ -29,6 +30,7 @@ from scenarios.reproduction.budget import budget
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
+from scenarios.views import look
 
 MANIFEST = "manifest.json"
 EVERY = 0.1
@@ -169,7 +171,9 @@ class _Session:
         write_json(self.folder / "results.json", self.results)
 
     def _subject(self, subject: Subject) -> None:
-        entry = describe.subject(subject, self.experiment.pair is not None)
+        entry = describe.subject(
+            subject, self.experiment.pair is not None, [one["slug"] for one in self.results["algorithms"]]
+        )
         experiment = self.experiment
         entry["budget"] = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
         self.results["algorithms"].append(entry)
@@ -275,6 +279,37 @@ class _Session:
         found = self._audit(entry, subject, run)
         entry["audit"] = found
         entry["audit_status"] = NO_CLAIM if found is None else REFUSED if "refused" in found else DONE
+        if found is not None:
+            self._save("running")
+            entry["views"] = self._views(subject, run)
+
+    def _views(self, subject: Subject, run: Run) -> Results | None:
+        spec, pair = self.experiment.scenario.audit, self.experiment.pair
+        assert spec is not None
+        assert pair is not None
+        claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
+        if spec.views == "none" or claim is None:
+            return None
+        self.progress.begin(f"{subject.spec.name}: looking from every view", 2 * spec.trials)
+        try:
+            return views_described.describe(
+                look(
+                    subject.simulation,
+                    spec.views,
+                    pair,
+                    cast(Objective, pair.hypotheses[1]),
+                    claim,
+                    trials=spec.trials,
+                    chunk=spec.chunk,
+                    confidence=spec.confidence,
+                    name=subject.spec.name,
+                    infer=inversion_or_none(subject.simulation.algorithm),
+                    progress=self.progress.advance,
+                    jobs=self.jobs,
+                )
+            )
+        except PrivacyError as error:
+            return {"refused": str(error)}
 
     def _audit(self, entry: Results, subject: Subject, run: Run) -> Results | None:
         spec, pair = self.experiment.scenario.audit, self.experiment.pair
