@@ -45,8 +45,9 @@ class Stopping:
     Where the bound is above 0 it errs with probability `alpha` at most, over all times at which it could be read.
     `trials` coins were tossed, `spoken` of them guessed by the richer of the claim's two bettors, `right` of these
     right. `refuted_at` is the trial after which all ε up to the claim were rejected, None if that has not happened;
-    the bound is then the claim or more, and the claim is exceeded. `log_wealth` is ln of the wealth staked against the claim after `trials`, so that `e_value`
-    has mean at most 1 if the claim is true, at whatever trial one stops; it may be combined with others (e-BH).
+    the bound is then the claim or more, and the claim is exceeded. `log_wealth` is ln of the wealth staked against
+    the claim after `trials`, so that `e_value` has mean at most 1 if the claim is true, at whatever trial one stops;
+    it may be combined with others (e-BH).
     """
 
     claim_epsilon: float
