@@ -21,6 +21,7 @@ from rich.text import Text
 from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings, progress, sentences
 from scenarios.bars import Bars
+from scenarios.certifying import certificate
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
 from scenarios.watching import Watcher
@@ -195,6 +196,7 @@ def schema() -> None:
 
 
 app.command()(trace)
+app.command()(certificate)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 """The certificate: every case, repeated, in several processes."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +31,15 @@ class Certificate:
     def part(self, name: str) -> list[Row]:
         return [row for row in self.rows if row.part == name]
 
-    def as_json(self) -> dict[str, Any]:
-        return {"repetitions": self.repetitions, "seed": self.seed, "rows": [row.as_json() for row in self.rows]}
+    def as_json(self) -> str:
+        """A row a line."""
+        rows = ",\n".join(json.dumps(row.as_json(), ensure_ascii=False, allow_nan=False) for row in self.rows)
+        return f'{{"repetitions": {self.repetitions}, "seed": {self.seed}, "rows": [\n{rows}\n]}}\n'
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> "Certificate":
+    def from_json(cls, text: str) -> "Certificate":
         """You get a `KeyError` where something is missing."""
+        written: dict[str, Any] = json.loads(text)
         return cls(written["repetitions"], written["seed"], tuple(map(Row.from_json, written["rows"])))
 
 
@@ -76,6 +80,4 @@ def certify(
         outcomes[case.part, case.name] += some
         if progress is not None:
             progress(len(some))
-    return Certificate(
-        repetitions, seed, tuple(Row.of(case, outcomes[case.part, case.name]) for case in wanted)
-    )
+    return Certificate(repetitions, seed, tuple(Row.of(case, outcomes[case.part, case.name]) for case in wanted))

@@ -11,7 +11,7 @@ from netsim.arrays import Array
 from netsim.randomness import Streams
 from scenarios.certificate import laws
 from scenarios.certificate.rows import Outcome
-from scenarios.certificate.sound import CLAIMS
+from scenarios.certificate.sound import CLAIMS, PROVEN
 from scenarios.certificate.worlds import CONFIDENCE, DELTA
 
 PART = "game"
@@ -19,7 +19,6 @@ TRIALS = 500
 """Of each world."""
 RELEASES = 3
 ALARM, RATES = "game above the truth", "rates above the truth"
-PROVEN = "proven, of the truth"
 
 Draw = Callable[[float, np.random.Generator], tuple[Array, Array]]
 """(ε, rng) ↦ the scores ln p₁/p₀ of `TRIALS` trials of world 0, and of world 1."""
@@ -98,7 +97,7 @@ class GameCase:
         found = self.referee(zero, one, delta=self.delta, confidence=CONFIDENCE, rng=rng)
         marks = [ALARM] if found.epsilon_audited > truth else []
         marks += [RATES] if found.rates.epsilon > truth else []
-        return Outcome(frozenset(marks), {PROVEN: round(found.epsilon_audited / truth, 3)})
+        return Outcome(frozenset(marks), {PROVEN: round(found.epsilon_audited / truth, 4)})
 
 
 def game_cases() -> list[GameCase]:

@@ -1,7 +1,7 @@
 """Power: whether planted faults are caught, and how small a one with how many transcripts."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from netsim.problems.tilted import direction
 from netsim.randomness import Streams
 from scenarios.certificate import laws
 from scenarios.certificate.rows import Outcome
-from scenarios.certificate.sound import BROKEN, SELF_CHECK, refusal
+from scenarios.certificate.sound import BROKEN, refusal
 from scenarios.certificate.worlds import (
     BOUND,
     DELTA,
@@ -45,6 +45,8 @@ BARE = {OneScalar: "x", SentBefore: "monitored", ReusedSeed: "x", SecondMessage:
 """Faults that leave a message which no noise covers, and its field."""
 CAUGHT, NAMED, BY_GAME = "caught", "named", "caught by the game alone"
 VIOLATION, TIGHTNESS = "first violating release", "exact, of the claim"
+Law = Literal["Laplace", "Gaussian"]
+LAWS: tuple[Law, ...] = ("Laplace", "Gaussian")
 FACTORS = (0.98, 0.95, 0.9, 0.8, 0.5)
 """Noise, of the noise that the claim asks for."""
 HIDDEN_FACTORS = (1.05, 0.95, 0.9, 0.8)
@@ -72,7 +74,7 @@ class FaultCase:
             return Outcome(frozenset({refusal(error)}), {})
         field = BARE.get(self.fault)
         marks = _caught(found) | ({NAMED} if _named(found, field) else set())
-        return Outcome(frozenset(marks), {VIOLATION: found.first_violation, TIGHTNESS: _of_claim(found)})
+        return Outcome(frozenset(marks), {VIOLATION: _activation(found), TIGHTNESS: _of_claim(found)})
 
 
 def _named(found: Audit, field: str | None) -> bool:
@@ -89,11 +91,15 @@ def _caught(found: Audit) -> set[str]:
     return marks | ({BY_GAME} if found.epsilon_audited > claimed else set())
 
 
+def _activation(found: Audit) -> float | None:
+    return None if found.first_violation is None else float(found.first_violation)
+
+
 def _of_claim(found: Audit) -> float | None:
     """ε_exact over the claim; None where ε is infinite."""
     assert found.claim.epsilon is not None
     ratio = found.epsilon_exact / found.claim.epsilon
-    return round(ratio, 3) if math.isfinite(ratio) else None
+    return round(ratio, 4) if math.isfinite(ratio) else None
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class LessNoise(Fault):
     """
 
     lesson = "A small fault asks for many transcripts, and for the right tool."
-    law: Literal["Laplace", "Gaussian"] = "Laplace"
+    law: Law = "Laplace"
     declared: float = 1.0
     drawn: float = 1.0
 
@@ -152,7 +158,7 @@ class LessNoise(Fault):
 class SubtleCase:
     """Noise a little too small, declared so or not, audited again and again with so many transcripts."""
 
-    law: Literal["Laplace", "Gaussian"]
+    law: Law
     declared: float
     drawn: float
     trials: int
@@ -178,8 +184,7 @@ class SubtleCase:
             drawn=self.drawn,
         )
         slope = STEEP * direction("coordinate", DIMENSION)
-        world = turned(algorithm, (slope, -slope), None, math.nan)
-        return replace(world, truth=math.nan)
+        return turned(algorithm, (slope, -slope), None, math.nan)
 
     def once(self, repetition: int, streams: Streams) -> Outcome:  # noqa: ARG002
         try:
@@ -198,10 +203,7 @@ def subtle_cases() -> list[SubtleCase]:
     sizes = [(factor, 1.0) for factor in FACTORS] + [(1.0, factor) for factor in HIDDEN_FACTORS]
     return [
         SubtleCase(law, declared, drawn, trials)
-        for law in ("Laplace", "Gaussian")
+        for law in LAWS
         for declared, drawn in sizes
         for trials in LARGER_BUDGETS
     ]
-
-
-__all__ = ["SELF_CHECK", "FaultCase", "LessNoise", "SubtleCase", "planted_cases", "subtle_cases"]

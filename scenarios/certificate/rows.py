@@ -10,6 +10,8 @@ from netsim.randomness import Streams
 
 CONFIDENCE = 0.99
 """Of every interval on the page, by itself."""
+FIRST = 4
+"""Repetitions of each case that a certificate keeps whole: who repeats them must find the same."""
 
 
 class Outcome(NamedTuple):
@@ -65,62 +67,48 @@ class Rate:
 
 @dataclass(frozen=True)
 class Row:
-    """All repetitions of one case: `marks[m]` are those in which m was the case, `numbers[n]` one for each."""
+    """All repetitions of one case, in short: how often each mark was the case, the median of each number over those
+    that have one, and the `first` repetitions whole."""
 
     part: str
     name: str
     repetitions: int
-    marks: Mapping[str, tuple[int, ...]]
-    numbers: Mapping[str, tuple[float | None, ...]]
+    counts: Mapping[str, int]
+    medians: Mapping[str, float]
+    first: tuple[Outcome, ...]
 
     @classmethod
     def of(cls, case: Case, outcomes: Sequence[Outcome]) -> Self:
         names = sorted({name for one in outcomes for name in one.numbers})
         marks = sorted({mark for one in outcomes for mark in one.marks})
+        known = {name: [x for one in outcomes if (x := one.numbers.get(name)) is not None] for name in names}
         return cls(
             case.part,
             case.name,
             len(outcomes),
-            {mark: tuple(k for k, one in enumerate(outcomes) if mark in one.marks) for mark in marks},
-            {name: tuple(one.numbers.get(name) for one in outcomes) for name in names},
+            {mark: sum(mark in one.marks for one in outcomes) for mark in marks},
+            {name: round(statistics.median(values), 4) for name, values in known.items() if values},
+            tuple(outcomes[:FIRST]),
         )
 
     def rate(self, *marks: str) -> Rate:
-        """How often at least one of the marks was the case."""
-        return Rate(len({k for mark in marks for k in self.marks.get(mark, ())}), self.repetitions)
-
-    def median(self, number: str) -> float | None:
-        """Over the repetitions that have one; None if none has."""
-        values = [value for value in self.numbers.get(number, ()) if value is not None]
-        return statistics.median(values) if values else None
-
-    def first(self, repetitions: int) -> "Row":
-        """What the row would have been with so few repetitions."""
-        marks = {mark: tuple(k for k in where if k < repetitions) for mark, where in self.marks.items()}
-        return Row(
-            self.part,
-            self.name,
-            min(self.repetitions, repetitions),
-            {mark: where for mark, where in marks.items() if where},
-            {name: values[:repetitions] for name, values in self.numbers.items()},
-        )
+        """How often one of the marks was the case; no two of them ever are together."""
+        return Rate(sum(self.counts.get(mark, 0) for mark in marks), self.repetitions)
 
     def as_json(self) -> dict[str, Any]:
+        first = [{"marks": sorted(one.marks), **one.numbers} for one in self.first]
         return {
             "part": self.part,
             "name": self.name,
             "repetitions": self.repetitions,
-            "marks": {mark: list(where) for mark, where in self.marks.items()},
-            "numbers": {name: list(values) for name, values in self.numbers.items()},
+            "counts": dict(self.counts),
+            "medians": dict(self.medians),
+            "first": first,
         }
 
     @classmethod
     def from_json(cls, one: Mapping[str, Any]) -> Self:
         """You get a `KeyError` where something is missing."""
-        return cls(
-            one["part"],
-            one["name"],
-            one["repetitions"],
-            {mark: tuple(where) for mark, where in one["marks"].items()},
-            {name: tuple(values) for name, values in one["numbers"].items()},
-        )
+        first = (dict(outcome) for outcome in one["first"])
+        outcomes = tuple(Outcome(frozenset(outcome.pop("marks")), outcome) for outcome in first)
+        return cls(one["part"], one["name"], one["repetitions"], one["counts"], one["medians"], outcomes)

@@ -16,6 +16,7 @@ CLAIMS = (0.5, 1.0, 2.0, 4.0)
 TRIALS = 400
 ALARM, GAME, EXACT = "false alarm", "game above the truth", "exact interval misses the truth"
 SELF_CHECK, DISAGREEMENT, REFUSED = "self-check failed", "game and exact loss disagree", "refused otherwise"
+EXACTLY, PROVEN = "exact, of the truth", "proven by the game, of the truth"
 LOW_P = "noise law p < 1%, direction 1", "noise law p < 1%, direction 2"
 LOW = 0.01
 REFUSALS = {"a self-check failed": SELF_CHECK, "the game proves": DISAGREEMENT}
@@ -39,7 +40,10 @@ class SoundCase:
             found = world.audited(self.trials, streams, self.auditor)
         except PrivacyError as error:
             return Outcome(frozenset({refusal(error)}), {})
-        return Outcome(frozenset(_marks(found, world.truth)), {})
+        numbers = {EXACTLY: found.epsilon_exact / world.truth, PROVEN: found.epsilon_audited / world.truth}
+        return Outcome(
+            frozenset(_marks(found, world.truth)), {name: round(value, 4) for name, value in numbers.items()}
+        )
 
 
 def refusal(error: PrivacyError) -> str:

@@ -65,7 +65,7 @@ class World:
 
 
 def turned(algorithm: Algorithm, slopes: tuple[np.ndarray, np.ndarray], claim: Claim | None, truth: float) -> World:
-    """Agent 1's gradient is moved by the first slope, in the other world by the second; None: the algorithm's claim."""
+    """Agent 1's gradient is moved by one slope, or by the other; with None the claim is the algorithm's own."""
     parts = [LeastSquares(np.eye(len(slopes[0])), np.zeros(len(slopes[0])), 0.5) for _ in range(AGENTS)]
     one, two = (Tilted(parts[AGENT], slope) for slope in slopes)
     parts_ = tuple(one if agent == AGENT else part for agent, part in enumerate(parts))
