@@ -7,6 +7,7 @@ from typing import Any
 
 from attacks.audit.parallel import spread
 from netsim.checks import whole
+from netsim.errors import ScenarioError
 from scenarios.certificate.games import game_cases
 from scenarios.certificate.power import planted_cases, subtle_cases
 from scenarios.certificate.rows import Case, Outcome, Row, repeated
@@ -65,10 +66,12 @@ def certify(
     """Repeat every case, or those `chosen`; the result does not depend on `jobs`.
 
     `repetitions` are those of each sound mechanism (see `times`). `progress` is told how many repetitions were done.
-    You get a `ScenarioError` for repetitions below 1 or a seed below 0.
+    You get a `ScenarioError` for repetitions below 1, a seed below 0, or a number of processes that is none.
     """
     whole(repetitions, "repetitions", 1)
     whole(seed, "seed", 0)
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     wanted = list(cases() if chosen is None else chosen)
     tasks = [
         (case, seed, start, min(start + BATCH, times(case.part, repetitions)))

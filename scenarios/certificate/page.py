@@ -45,8 +45,8 @@ def command(certificate: Certificate) -> str:
 def _head(certificate: Certificate) -> Iterator[str]:
     yield "# The auditor's certificate"
     yield _text(
-        "netsim's audits are audited here: how often they accuse a mechanism whose claim is true, and how often they",
-        "find the faults of the [gallery](gallery.md). Every number is computed. The page is written by",
+        "netsim's audits are audited here: how often they accuse a mechanism whose claim is true, and how often",
+        "they find the faults of the [gallery](gallery.md). Every number is computed. The page is written by",
     )
     yield f"```\n{command(certificate)}\n```"
     wrong = failures(certificate)
@@ -63,8 +63,8 @@ def _head(certificate: Certificate) -> Iterator[str]:
     alarms, caught = together(audits, sound.ALARM), together(_with_most(planted), power.NAMED)
     yield "\n".join(
         [
-            f"- False alarms: {_share(alarms)}, {alarms.count} of {alarms.trials:,} audits of {len(audits)} sound",
-            f"  mechanisms; interval {_interval(alarms)}, nominal at most {_percent(ERROR)}.",
+            f"- False alarms: {alarms.count} of {alarms.trials:,} audits of {len(audits)} sound mechanisms, "
+            f"{_share(alarms)}; interval {_interval(alarms)}, nominal at most {_percent(ERROR)}.",
             f"- Planted faults: {caught.count:,} of {caught.trials:,} audits with {MOST} transcripts catch and name "
             "theirs.",
         ]
@@ -80,17 +80,17 @@ def _audits(rows: list[Row]) -> Iterator[str]:
         return
     yield "## False alarms of whole audits"
     yield _text(
-        "Each mechanism is sound and its claim tight: what is claimed is the ε of the audited pair, known by a formula",
-        "or a sum that the auditor does not use, so that an error in any part of an audit can accuse it. Claims are",
-        f"{_list(sound.CLAIMS)} in turn, at δ = 0, or at δ = {DELTA} (`WrongClip`, and where the name says Gaussian or",
-        f"δ); {sound.TRIALS} transcripts of each world, {_percent(AUDITS)} confidence, new seeds for every audit. The",
-        "first ten are the gallery's twins with the pair that costs most.",
+        "Each mechanism is sound and its claim tight: what is claimed is the ε of the audited pair, known by a",
+        "formula or a sum that the auditor does not use, so that an error in any part of an audit can accuse it.",
+        f"Claims are {_list(sound.CLAIMS)} in turn, at δ = 0, or at δ = {DELTA} (`WrongClip`, and where the name",
+        f"says Gaussian or δ); {sound.TRIALS} transcripts of each world, {_percent(AUDITS)} confidence, new seeds",
+        "for every audit. The first ten are the gallery's twins with the pair that costs most.",
     )
     yield _text(
-        "*Game* counts audits whose game proves more than the truth, *interval* those whose exact interval does not",
-        "hold it, *refused* those without a verdict. What an audit says holds together at its confidence, so each of",
-        f"these is nominally at most {_percent(ERROR)}. *Exact* and *proven* are medians of the exact ε and of what the",
-        "game proves, of the truth.",
+        "*Game* counts audits whose game proves more than the truth, *interval* those whose exact interval does",
+        "not hold it, *refused* those without a verdict. What an audit says holds together at its confidence, so",
+        f"each of these is nominally at most {_percent(ERROR)}. *Exact* and *proven* are medians of the exact ε",
+        "and of what the game proves, of the truth.",
     )
     heads = ["sound mechanism", "audits", "false alarms", "game", "interval", "refused", "alarm rate", "its interval"]
     yield _table([*heads, "exact", "proven"], [*map(_mechanism, rows), _all(rows)])
@@ -134,8 +134,9 @@ def _all(rows: list[Row]) -> list[str]:
 
 def _self_checks(rows: list[Row]) -> Iterator[str]:
     yield _text(
-        "At δ = 0 an exact loss is above the truth only by rounding, and has no upper end: what can err is the game. At",
-        "δ > 0 the sampled losses and the cost of Gaussian releases enclose ε from both sides, and both can err.",
+        "At δ = 0 an exact loss is above the truth only by rounding, and has no upper end: what can err is the",
+        "game. At δ > 0 the sampled losses and the cost of Gaussian releases enclose ε from both sides, and both",
+        "can err.",
     )
     yield _text(
         "The self-checks that gate every verdict may refuse a sound mechanism with probability",
@@ -162,11 +163,12 @@ def _games(rows: list[Row]) -> Iterator[str]:
         return
     yield "## False alarms of the game alone"
     yield _text(
-        f"{sum(row.repetitions for row in rows):,} games with {games.TRIALS} trials of each world at {_percent(AUDITS)}",
-        f"confidence, the exact loss as the score; true ε = {_list(sound.CLAIMS)} in turn, δ = 0, or {DELTA} where δ is",
-        "named. *Above* counts games whose bound exceeds the truth, *rates* is how often the second statistic (hits",
-        "over false alarms, by itself) does. Randomized response attains the game's inequality, so that its rate may",
-        "come near the nominal one. *Proven* is the median of what a game proves, of the truth.",
+        f"{sum(row.repetitions for row in rows):,} games with {games.TRIALS} trials of each world at",
+        f"{_percent(AUDITS)} confidence, the exact loss as the score; true ε = {_list(sound.CLAIMS)} in turn, δ =",
+        f"0, or {DELTA} where δ is named. *Above* counts games whose bound exceeds the truth, *rates* is how often",
+        "the second statistic (hits over false alarms, by itself) does. Randomized response attains the game's",
+        "inequality, so that its rate may come near the nominal one. *Proven* is the median of what a game",
+        "proves, of the truth.",
     )
     heads = ["mechanism", "above", "of", "rate", "interval", "nominal, at most", "rates", "proven"]
     yield _table(heads, [_game(row) for row in rows])
@@ -182,11 +184,12 @@ def _planted(rows: list[Row]) -> Iterator[str]:
         return
     yield "## Power on the planted faults"
     yield _text(
-        f"The gallery's ten faults, {rows[0].repetitions} audits at each budget of {_list(power.BUDGETS)} transcripts",
-        "of each world. *Caught*: refuted or unprotected. *Named*: the field in the clear by its name, or, where all",
-        "messages have noise, refuted and none accused. *First violation* is the activation by which the claim is",
-        f"proven to be exceeded, with {MOST} transcripts, and *exact / claim* the exact ε over the claim (∞: a message",
-        "in the clear), both medians. *Game* is how often the game alone would have been enough.",
+        f"The gallery's ten faults, {rows[0].repetitions} audits at each budget of {_list(power.BUDGETS)}",
+        "transcripts of each world. *Caught*: refuted or unprotected. *Named*: the field in the clear by its",
+        "name, or, where all messages have noise, refuted and none accused. *First violation* is the activation",
+        f"by which the claim is proven to be exceeded, with {MOST} transcripts, and *exact / claim* the exact ε",
+        "over the claim (∞: a message in the clear), both medians. *Game* is how often the game alone would have",
+        "been enough.",
     )
     heads = [
         "fault",
@@ -221,11 +224,11 @@ def _subtle(rows: list[Row]) -> Iterator[str]:
         return
     yield "## How small a fault, with how many transcripts"
     yield _text(
-        f"Noise that is a little too small, {rows[0].repetitions} audits each. *Declared*: the code's own noise is so",
-        f"many times what its claim of ε = {power.EPSILON:g} asks for, and the replay knows the law. With Laplace noise",
-        "(δ = 0) one transcript with a loss above the claim is a proof, however small the excess. With Gaussian noise",
-        f"(δ = {DELTA}) the proof waits for as many transcripts as it takes to exclude that too many others cost less.",
-        "The game sees only guesses, and needs a large fault or many transcripts.",
+        f"Noise that is a little too small, {rows[0].repetitions} audits each. *Declared*: the code's own noise is",
+        f"so many times what its claim of ε = {power.EPSILON:g} asks for, and the replay knows the law. With",
+        "Laplace noise (δ = 0) one transcript with a loss above the claim is a proof, however small the excess.",
+        f"With Gaussian noise (δ = {DELTA}) the proof waits for as many transcripts as it takes to exclude that",
+        "too many others cost less. The game sees only guesses, and needs a large fault or many transcripts.",
     )
     by_name = {row.name: row for row in rows}
     budgets = power.LARGER_BUDGETS
@@ -234,8 +237,8 @@ def _subtle(rows: list[Row]) -> Iterator[str]:
     yield _text(
         "*Drawn*: the code declares the right noise, and draws another. No replay of the code can see that; the",
         f"self-checks must, and refuse a verdict. {_list(budgets)} transcripts hold",
-        f"{_list([n * ROUNDS * DIMENSION for n in budgets])} values of noise in each direction. For a factor of 1.05 the",
-        "best test, one that knows what it looks for, needs at the level of the noise check about",
+        f"{_list([n * ROUNDS * DIMENSION for n in budgets])} values of noise in each direction. For a factor of",
+        "1.05 the best test, one that knows what it looks for, needs at the level of the noise check about",
         f"{_needed('Laplace')} values of Laplace or {_needed('Gaussian')} of Gaussian noise for an even chance.",
     )
     heads = ["noise", "drawn", *(f"refused, {n:,}" for n in budgets), *(f"interval, {n:,}" for n in budgets)]
@@ -267,20 +270,20 @@ def _needed(law: str) -> str:
 def _reading() -> Iterator[str]:
     yield "## How to read and repeat it"
     yield _text(
-        f"Intervals are two-sided Clopper–Pearson at {_percent(CONFIDENCE)}, each by itself. A rate breaks its promise",
-        "where its interval lies wholly above the nominal value: where the true rate is the nominal one, that happens",
-        f"with probability {_percent((1 - CONFIDENCE) / 2)} at most. The command's exit status is 1 if one does, or if",
-        "a planted fault gets by.",
+        f"Intervals are two-sided Clopper–Pearson at {_percent(CONFIDENCE)}, each by itself. A rate breaks its",
+        "promise where its interval lies wholly above the nominal value: where the true rate is the nominal one,",
+        f"that happens with probability {_percent((1 - CONFIDENCE) / 2)} at most. The command's exit status is 1",
+        "if one does, or if a planted fault gets by.",
     )
     yield _text(
-        "Every repetition has seeds of its own, by the seed, the row's name and its number, so that a row with fewer",
-        f"repetitions is the beginning of the same row with more. `certificate.json` holds the first {FIRST} of each",
-        "row whole; the tests repeat some, and compare.",
+        "Every repetition has seeds of its own, by the seed, the row's name and its number, so that a row with",
+        f"fewer repetitions is the beginning of the same row with more. `certificate.json` holds the first {FIRST}",
+        "of each row whole; the tests repeat some, and compare.",
     )
     yield _text(
-        "Sabotaged auditors must fail, in the tests as well: thresholds chosen on the trials that are played, an error",
-        "rate that is not shared, a normal approximation for an exact bound, losses without their sign, an audit that",
-        "is repeated until it finds something.",
+        "Sabotaged auditors must fail, and do, in the tests as well: thresholds chosen on the trials that are",
+        "played, an error rate that every view has for itself, a normal approximation for an exact bound, a δ that",
+        "is forgotten, losses without their sign, worlds exchanged, and an auditor that never finds anything.",
     )
 
 

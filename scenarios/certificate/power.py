@@ -41,7 +41,7 @@ SCALE = 0.8
 """Of the gallery's faults: they claim 0.75, `SecondMessage` 1, `WrongClip` 1.7 at δ = 0.001."""
 EPSILON = 1.0
 """What is claimed of noise that is a little too small."""
-BARE = {OneScalar: "x", SentBefore: "monitored", ReusedSeed: "x", SecondMessage: "z"}
+BARE: dict[type[Fault], str] = {OneScalar: "x", SentBefore: "monitored", ReusedSeed: "x", SecondMessage: "z"}
 """Faults that leave a message which no noise covers, and its field."""
 CAUGHT, NAMED, BY_GAME = "caught", "named", "caught by the game alone"
 VIOLATION, TIGHTNESS = "first violating release", "exact, of the claim"
@@ -73,7 +73,7 @@ class FaultCase:
         except PrivacyError as error:
             return Outcome(frozenset({refusal(error)}), {})
         field = BARE.get(self.fault)
-        marks = _caught(found) | ({NAMED} if _named(found, field) else set())
+        marks = _caught(found) | ({NAMED} if _named(found, field) else set[str]())
         return Outcome(frozenset(marks), {VIOLATION: _activation(found), TIGHTNESS: _of_claim(found)})
 
 
@@ -88,7 +88,7 @@ def _caught(found: Audit) -> set[str]:
     claimed = found.claim.epsilon
     assert claimed is not None
     marks = {CAUGHT} if found.judgement.verdict in BROKEN else set[str]()
-    return marks | ({BY_GAME} if found.epsilon_audited > claimed else set())
+    return marks | ({BY_GAME} if found.epsilon_audited > claimed else set[str]())
 
 
 def _activation(found: Audit) -> float | None:
