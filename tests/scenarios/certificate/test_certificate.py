@@ -1,11 +1,12 @@
 """A small certificate holds, and the committed page is what the command writes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attacks.audit.verdict import Verdict
-from netsim.gallery import FAULTS
+from netsim.gallery import FAULTS, L1L2MixUp, WrongClip
 from netsim.randomness import Streams
 from scenarios.certificate import Certificate, cases, certify, failures, games, page, power, sound, times
 from scenarios.certificate.rows import repeated
@@ -63,16 +64,15 @@ def test_the_claims_are_tight():
         assert row.medians[sound.EXACTLY] == pytest.approx(1.0, abs=0.1 if sampled else 1e-3), name
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_twin_claims_what_is_asked_for_and_a_claim_below_it_is_refuted(fault):
-    """So close to the truth is the claim that one a hundredth below it is false."""
-    world = twin(fault, 1.0)
-    assert world.claim.epsilon == pytest.approx(1.0)
-    assert world.truth == pytest.approx(1.0)
-    if world.claim.delta == 0:
-        found = world.audited(100, Streams(0))
-        assert found.judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED)
-        assert max(e.epsilon.lower for e in found.exact) == pytest.approx(1.0, rel=1e-6) or fault is FAULTS[0]
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in (L1L2MixUp, WrongClip)])
+def test_a_twin_spends_its_claim_and_no_more(fault):
+    """A claim a thousandth below the truth is refuted, so that the true one is as tight as can be. (The largest loss
+    of `L1L2MixUp` is rare, and that of Gaussian noise unbounded.)"""
+    world = twin(fault, 2.0)
+    assert world.truth == world.claim.epsilon == pytest.approx(2.0)
+    assert world.audited(100, Streams(0)).judgement.verdict is Verdict.CONSISTENT
+    lower = replace(world, claim=replace(world.claim, epsilon=2.0 * 0.999))
+    assert lower.audited(100, Streams(0)).judgement.verdict is Verdict.REFUTED
 
 
 def test_processes_change_nothing():
