@@ -36,7 +36,7 @@ from scenarios.certificate.worlds import (
 PLANTED, SUBTLE = "planted", "subtle"
 BUDGETS = (20, 100, 400)
 """Transcripts of each world."""
-LARGER_BUDGETS = (100, 400, 1600)
+LARGER_BUDGETS = (100, 300, 1000)
 SCALE = 0.8
 """Of the gallery's faults: they claim 0.75, `SecondMessage` 1, `WrongClip` 1.7 at δ = 0.001."""
 EPSILON = 1.0
