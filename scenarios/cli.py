@@ -21,6 +21,7 @@ from rich.text import Text
 from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings, progress, sentences, views_described
 from scenarios.bars import Bars
+from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
@@ -199,6 +200,7 @@ def schema() -> None:
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
+app.command()(certificate)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────
