@@ -8,7 +8,8 @@ import numpy as np
 from netsim.arrays import Array
 from netsim.checks import frozen
 from netsim.errors import ScenarioError
-from netsim.problems.objective import Objective
+from netsim.norms import Norm, length
+from netsim.problems.objective import Objective, weak_convexity
 from netsim.regularizers import Regularizer
 
 
@@ -42,6 +43,10 @@ class Tilted:
         return self.objective.strong_convexity
 
     @property
+    def weak_convexity(self) -> float:
+        return weak_convexity(self.objective)
+
+    @property
     def records(self) -> int:
         """As many as f has."""
         return int(getattr(self.objective, "records", 1))
@@ -62,12 +67,13 @@ class Tilted:
         return Tilted(self.objective.batch(indices), self.slope)
 
 
-def direction(name: str, dimension: int, seed: int = 0) -> Array:
-    """A vector of Euclidean norm 1: "even", all coordinates the same, of the largest ℓ1 norm, √d; "coordinate", the
-    first one alone, of the smallest, 1; "random", uniform on the sphere."""
+def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
+    """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times as large;
+    "coordinate", the first one alone, of the smallest; "random", uniform on the Euclidean sphere, then scaled."""
     if name == "even":
-        return np.full(dimension, dimension**-0.5)
+        power = {"l1": -1.0, "l2": -0.5, "linf": 0.0}[norm]
+        return np.full(dimension, dimension**power)
     if name == "coordinate":
         return np.eye(dimension)[0]
     drawn = np.random.default_rng(seed).standard_normal(dimension)
-    return drawn / np.linalg.norm(drawn)
+    return drawn / length(drawn, norm)
