@@ -117,18 +117,39 @@ class Explained:
         return self.leaked.size
 
 
+@dataclass(frozen=True)
+class Reproduced:
+    """A sample of which one agent's replay under the simulated hypothesis is what was sent, to the last bit."""
+
+    sample: Sample
+    agent: int
+    true: Hypothesis
+    told: Replayed
+
+
 def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
+    return compare(reproduce(sample, agent, true), other)
+
+
+def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
+    """Replay under the hypothesis that was simulated; errors as `explain`'s."""
     if agent in sample.view.public.forgetful:
         raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
     told = _replayed(sample, agent, true, "the hypothesis that was simulated")
-    foil = _replayed(sample, agent, other, "the other hypothesis")
     _check_reproduced(agent, told)
     _check_independent(sample, agent, true, told)
+    return Reproduced(sample, agent, true, told)
+
+
+def compare(known: Reproduced, other: Hypothesis) -> Explained:
+    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both."""
+    sample, agent, true, told = known.sample, known.agent, known.true, known.told
+    foil = _replayed(sample, agent, other, "the other hypothesis")
     rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
     told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
