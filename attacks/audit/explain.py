@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
-from attacks.audit.noise import NoiseScores, noise_scores
+from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
 from attacks.audit.prices import cost, covered
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
@@ -146,8 +146,11 @@ def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
     return Reproduced(sample, agent, true, told)
 
 
-def compare(known: Reproduced, other: Hypothesis) -> Explained:
-    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both."""
+def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Explained:
+    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
+
+    Not `scored`: the noise is not looked at, and `Explained.noise` is empty.
+    """
     sample, agent, true, told = known.sample, known.agent, known.true, known.told
     foil = _replayed(sample, agent, other, "the other hypothesis")
     rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
@@ -182,12 +185,16 @@ def compare(known: Reproduced, other: Hypothesis) -> Explained:
         faint=leaks.faint,
         granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
         complete=not foil.out_of_releases,
-        noise=noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs]),
+        noise=_noise(pairs) if scored else NOTHING,
         unreliable_from=told.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
     )
+
+
+def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
+    return noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs])
 
 
 def _inexplicable(

@@ -211,7 +211,7 @@ class _Bench:
         if candidate.key in self._keys:
             return None
         self._keys.add(candidate.key)
-        ranked = Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis), self._delta))
+        ranked = Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis, scored=False), self._delta))
         self._ranked.append(ranked)
         if self._progress is not None:
             self._progress(1)
