@@ -15,8 +15,8 @@ class Adjacency:
     words what was changed ("one record of one agent replaced", "all data of one agent replaced"). `curvature_change`
     bounds sup_x of the sum of the positive eigenvalues of ∇²f(x) − ∇²f'(x), and of ∇²f'(x) − ∇²f(x): only objective
     perturbation asks for it. `constant`: the difference of the gradients is the same at every x. `norm` and `change`:
-    the norm that the adjacency itself is stated in and its bound there (None: `gradient_change`, in ℓ2). `bending`: by
-    how much the smoothness of f' may lie above that of f; claims are computed from an L that holds for both.
+    the norm that the adjacency itself is stated in and its bound there (None: `gradient_change`, in ℓ2). `bending`:
+    by how much the smoothness of f' may lie above that of f; claims are computed from an L that holds for both.
     """
 
     gradient_change: float
@@ -33,8 +33,8 @@ class Adjacency:
     ) -> Self:
         """‖∇f(x) − ∇f'(x)‖ ≤ `change` in `norm`, for all x.
 
-        `curvature` bounds the one eigenvalue by which ∇²f' lies above ∇²f (`netsim.problems.Bent`); None: the difference
-        of the gradients is constant. The ℓ2 bound is `change` for ℓ1 and ℓ2, √d·`change` for ℓ∞.
+        `curvature` bounds the one eigenvalue by which ∇²f' lies above ∇²f (`netsim.problems.Bent`); None: the
+        difference of the gradients is constant. The ℓ2 bound is `change` for ℓ1 and ℓ2, √d·`change` for ℓ∞.
         """
         moved = factor(norm, "l2", dimension) * change
         return cls(moved, relation, curvature or 0.0, curvature is None, norm, change, curvature or 0.0)

@@ -17,7 +17,9 @@ def length(v: Array, norm: Norm) -> Array:
 
 
 def factor(known: Norm, wanted: Norm, dimension: int) -> float:
-    """The least c with ‖v‖_wanted ≤ c‖v‖_known for all v of this dimension d: d^{1/q − 1/p} for ‖·‖_q by ‖·‖_p, q < p;
-    else 1."""
+    """The least c with ‖v‖_wanted ≤ c‖v‖_known for all v of this dimension d.
+
+    It is d^{1/q − 1/p} for ‖·‖_q wanted and ‖·‖_p known with q < p, else 1.
+    """
     power = 1 / ORDERS[wanted] - 1 / ORDERS[known]
     return float(np.sqrt(dimension)) if power == 0.5 else float(dimension) if power == 1 else 1.0

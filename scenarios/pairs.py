@@ -1,4 +1,4 @@
-"""Adjacent objectives of papers that bound how far a gradient may move: what they are called, and the one by default."""
+"""Adjacent objectives of papers that bound how far a gradient may move: their bounds, and the pair by default."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -51,7 +51,8 @@ def moved(agent: int, spec: GradientChange, problem: Problem, seed: int) -> Pair
     slope = spec.change * direction(spec.direction, own.dimension, seed, spec.norm)
     curvature = curvature_of(spec, problem)
     other: Objective = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, OFFSET)
-    return Pair(agent, (own, other), f"the gradient of agent {agent} {in_words(spec.direction, slope, other, spec.norm)}")
+    how = in_words(spec.direction, slope, other, spec.norm)
+    return Pair(agent, (own, other), f"the gradient of agent {agent} {how}")
 
 
 def in_words(words: str, slope: Array, other: Objective, norm: Norm) -> str:
@@ -74,7 +75,9 @@ def check_both_worlds(pair: Pair | None, simulations: Iterable[tuple[str, Simula
         try:
             replace(simulation, problem=simulation.problem.replace(pair.agent, other), spool=None)
         except ScenarioError as error:
-            why = f"with an adjacent objective that is bent as much, {name} is outside its conditions ({error.problem})"
+            why = (
+                f"with an adjacent objective that is bent as much, {name} is outside its conditions ({error.problem})"
+            )
             raise ScenarioError(
                 "audit.adjacency.curvature", other.curvature, why, f"less; or {error.field}: {error.allowed}"
             ) from None

@@ -162,8 +162,12 @@ class Records:
 
     def families(self) -> dict[str, Iterator[Candidate]]:
         return {
-            "farthest at the points of the run, ℓ2": self._farthest("farthest at the points of the run, ℓ2", self._l2),
-            "farthest at the points of the run, ℓ1": self._farthest("farthest at the points of the run, ℓ1", self._l1),
+            "farthest at the points of the run, ℓ2": self._farthest(
+                "farthest at the points of the run, ℓ2", self._l2
+            ),
+            "farthest at the points of the run, ℓ1": self._farthest(
+                "farthest at the points of the run, ℓ1", self._l1
+            ),
             "farthest anywhere": self._anywhere(),
             "labels flipped": self._flipped(),
             "drawn": self._drawn(),
@@ -282,7 +286,7 @@ def _longest(rows: Array, most: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Data:
-    """All records of `own` replaced, as many as before: by flipped labels, another agent's, or one record repeated."""
+    """All records of `own` replaced, as many as before: their labels flipped, another agent's, or one repeated."""
 
     agent: int
     own: AnyLogistic
@@ -340,9 +344,7 @@ class Data:
             rows = np.arange(self.own.records) % other.records
             for sign, how in ((1.0, ""), (-1.0, ", labels flipped")):
                 words = f"all records of agent {self.agent} replaced by those of agent {i}{how}"
-                yield self._candidate(
-                    "another agent's data", words, other.features[rows], sign * other.labels[rows]
-                )
+                yield self._candidate("another agent's data", words, other.features[rows], sign * other.labels[rows])
 
     def _drawn(self) -> Iterator[Candidate]:
         for _ in range(self.budget):

@@ -1,8 +1,8 @@
 """Directions in which a gradient may be moved by at most 1 in ℓ1, ℓ2 or ℓ∞, for a search of the one that costs most.
 
 What a change costs depends on the norm that the noise protects, on what the agent's code does with a gradient, and on
-the agent's own data, which turn one change into the next. Of a convex cost on a ball an extreme point is a worst one: of
-ℓ1 the coordinates, of ℓ∞ the signs, of ℓ2 every direction.
+the agent's own data, which turn one change into the next. Of a convex cost on a ball an extreme point is a worst one:
+of ℓ1 the coordinates, of ℓ∞ the signs, of ℓ2 every direction.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,8 +41,13 @@ def families(
 
 
 def near(direction: Direction, norm: Norm) -> Iterator[Direction]:
-    """Coordinate by coordinate: its sign changed; then moved by a share of the largest, up and down. Of norm 1 again."""
+    """Coordinate by coordinate: its sign changed; then moved by a share of the largest, up and down; norm 1 again.
+
+    In ℓ1 the other extreme points come first, for none is near another.
+    """
     words, vector = direction
+    if norm == "l1":
+        yield from _coordinates(norm, len(vector))
     for c in np.flatnonzero(vector):
         yield Direction(_refined(words), np.where(np.arange(len(vector)) == c, -vector, vector))
     largest = float(np.max(np.abs(vector)))

@@ -1,8 +1,8 @@
 """A search for the adjacent objective that costs an agent most, before the audit of that pair.
 
-World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are replayed under
-each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these transcripts. The audit
-of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
+World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are replayed
+under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these transcripts. The
+audit of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
 """
 
 import math
@@ -21,7 +21,7 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.regularizers import Regularizer
 
-FIRST_CHUNK = 2**20
+FIRST_CHUNK = 2**40
 """The number of the search's chunk of transcripts: no audit has as many of its own."""
 FIRST_SHARE = 0.5
 """Of the candidates, those that families propose; the others are near the best of these."""
@@ -102,8 +102,8 @@ class Searched:
         names = ", ".join(f"{family.name} {family.tried}" for family in self.families)
         stopped = "; nothing can cost more" if math.isinf(self.winner.epsilon) else ""
         return (
-            f"{self.winner.candidate.description}: the worst of {self.tried:,} adjacent objectives tried ({names}) on "
-            f"{self.transcripts:,} transcripts, which the audit does not use again{stopped}"
+            f"{self.winner.candidate.description}: the worst of {self.tried:,} adjacent objectives tried ({names}) "
+            f"on {self.transcripts:,} transcripts, which the audit does not use again{stopped}"
         )
 
 
@@ -121,8 +121,8 @@ def search(
 
     First the families have their turns, one candidate each at a time; then what is near the best is tried, from the
     first improvement on from there, until nothing near the `STARTS` best is better. An uncovered message ends the
-    search. `sample` has to be of a chunk that the audit does not use. Errors as `explain`'s, and a `PrivacyError` for a
-    space that is empty.
+    search. `sample` has to be of a chunk that the audit does not use. Errors as `explain`'s, and a `PrivacyError` for
+    a space that is empty.
     """
     bench = _Bench(reproduce(sample, agent, true), delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), PROPOSALS * budget):
@@ -189,9 +189,7 @@ def _larger(a: float, b: float) -> bool:
 class _Bench:
     """Judges candidates, each once, and remembers the best."""
 
-    def __init__(
-        self, known: Reproduced, delta: float, budget: int, progress: Callable[[int], None] | None
-    ) -> None:
+    def __init__(self, known: Reproduced, delta: float, budget: int, progress: Callable[[int], None] | None) -> None:
         self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
         self._ranked: list[Ranked] = []
         self._keys: set[Hashable] = set()

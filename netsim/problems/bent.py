@@ -21,11 +21,11 @@ STEPS = 100
 class Bent:
     """x ↦ f(x) + (δ²/κ) log cosh(κ⟨u, x⟩/δ + b): ∇f moves by tanh(κ⟨u, x⟩/δ + b)·`slope`. PRIVATE, as f is.
 
-    δ = ‖slope‖₂ > 0, u = slope/δ, κ = `curvature` > 0, b = `offset`. In every norm the move is less than slope is, and
-    comes as near to it as you like far away along ±u; in between it turns round. What is added is convex and κ-smooth,
-    its Hessian has the one eigenvalue κ sech²(·) with the vector u, so f's μ stays, and L grows by κ at most. A move
-    that is no multiple of one vector u, at an x that is not measured along u, would be no gradient: it had a curl.
-    Constructor: `ScenarioError`.
+    δ = ‖slope‖₂ > 0, u = slope/δ, κ = `curvature` > 0, b = `offset`. In every norm the move is less than the slope's,
+    and comes as near to it as you like far away along ±u; in between it turns round. What is added is convex and
+    κ-smooth: its Hessian has the one eigenvalue κ sech²(·), with the vector u, so f's μ stays and L grows by κ at
+    most. The move is measured along the very u in which it goes: a multiple of u that grows along another vector has
+    a curl, and is no gradient. Constructor: `ScenarioError`.
     """
 
     objective: Objective

@@ -68,7 +68,7 @@ class Tilted:
 
 
 def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
-    """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times as large;
+    """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times it;
     "coordinate", the first one alone, of the smallest; "random", uniform on the Euclidean sphere, then scaled."""
     if name == "even":
         power = {"l1": -1.0, "l2": -0.5, "linf": 0.0}[norm]

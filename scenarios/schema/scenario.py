@@ -28,11 +28,11 @@ class AttackSpec(Model):
 
 
 class GradientChange(Model):
-    """The agent's gradient moves by at most `change` in this `norm`, wherever it is asked for: the adjacency of papers
-    that bound a gradient's change. `constant`: by the same vector everywhere; else by one that varies with x, along
-    the `direction` and back, and then `curvature` is by how much the Hessian may differ (if not given, a tenth of the
-    largest L_i). `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate": the first
-    one alone; "random": drawn by the scenario's seed."""
+    """The agent's gradient moves by at most `change` in this `norm`, wherever it is asked for: the adjacency of
+    papers that bound a gradient's change. `constant`: by the same vector everywhere; else by one that varies with x,
+    along the `direction` and back, and then `curvature` is by how much the Hessian may differ (if not given, a tenth
+    of the largest L_i). `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
+    the first one alone; "random": drawn by the scenario's seed."""
 
     change: Positive
     norm: Norm = "l2"
@@ -42,8 +42,8 @@ class GradientChange(Model):
 
 
 class SearchSpec(Model):
-    """A search for the pair within the adjacency that costs most, for each algorithm by itself. So many `candidates` are
-    each replayed on `transcripts` that the audit does not use again."""
+    """A search for the pair within the adjacency that costs most, for each algorithm by itself. So many `candidates`
+    are each replayed on `transcripts` that the audit does not use again."""
 
     candidates: Count = 200
     transcripts: Count = 32
@@ -53,8 +53,8 @@ class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that it
-    finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run.
+    most; "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that
+    it finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run.
     """
 
     agent: Index = 0

@@ -24,7 +24,8 @@ def test_its_gradient_and_hessian_are_those_of_its_value(bent):
     x, step = RNG.standard_normal((3, OWN.dimension)), 1e-5
     for c in range(OWN.dimension):
         e = np.eye(OWN.dimension)[c] * step
-        np.testing.assert_allclose((bent.value(x + e) - bent.value(x - e)) / (2 * step), bent.gradient(x)[:, c], atol=1e-8)
+        slope = (bent.value(x + e) - bent.value(x - e)) / (2 * step)
+        np.testing.assert_allclose(slope, bent.gradient(x)[:, c], atol=1e-8)
         column = (bent.gradient(x + e) - bent.gradient(x - e)) / (2 * step)
         for r, row in enumerate(x):
             np.testing.assert_allclose(column[r], bent.hessian(row)[:, c], atol=1e-8)
