@@ -45,7 +45,8 @@ def traffic(entry: Results) -> str | None:
 
 def searched(entry: Results) -> str | None:
     """What was searched for the pair that was audited; None where the pair was given."""
-    search: Results | None = (entry["audit"] or {}).get("search")
+    audit: Results = entry["audit"] or {}
+    search: Results | None = audit.get("search")
     return f"Pair: {search['sentence']}." if search else None
 
 

@@ -7,6 +7,7 @@ label as it is or flipped, or by itself with the other label. `Data`: all data o
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from netsim.problems import Bent, Objective, Problem, Tilted
 from scenarios.pairs import in_words
 from scenarios.problem import MOST_PAIRS, AnyLogistic, farthest
 
+Metric = Literal["l1", "l2"]
 SIZES = (-1.0, 0.5, 0.25, -0.5, -0.25)
 """Of a change of full size, which is tried first."""
 TURNS = (0.0, -1.0, 1.0, -2.0, 2.0)
@@ -145,7 +147,7 @@ class Pool:
 
 def gradients_at(signed: Array, points: Array) -> Array:
     """−σ(−zᵀx) z of every record z at every point x: (records, points·dimension)."""
-    weights = expit(-np.einsum("md,pd->mp", signed, points))
+    weights = np.asarray(expit(-np.einsum("md,pd->mp", signed, points)), dtype=np.float64)
     return (-weights[:, :, None] * signed[:, None, :]).reshape(len(signed), -1)
 
 
@@ -162,12 +164,8 @@ class Records:
 
     def families(self) -> dict[str, Iterator[Candidate]]:
         return {
-            "farthest at the points of the run, ℓ2": self._farthest(
-                "farthest at the points of the run, ℓ2", self._l2
-            ),
-            "farthest at the points of the run, ℓ1": self._farthest(
-                "farthest at the points of the run, ℓ1", self._l1
-            ),
+            "farthest on the way, ℓ2": self._farthest("farthest on the way, ℓ2", "l2"),
+            "farthest on the way, ℓ1": self._farthest("farthest on the way, ℓ1", "l1"),
             "farthest anywhere": self._anywhere(),
             "labels flipped": self._flipped(),
             "drawn": self._drawn(),
@@ -178,7 +176,7 @@ class Records:
         out, new = _pair_of(candidate)
         if new < 0:
             return
-        far = self._distances(self._l2)
+        far = self._far["l2"]
         rows, columns = list(self._own_kept), list(self._new_kept)
         if out in rows:
             for column in np.argsort(-far[rows.index(out)], kind="stable")[:NEAR]:
@@ -188,14 +186,15 @@ class Records:
                 yield self._candidate("nearby records", int(rows[row]), new)
 
     # ── the families ────────────────────────────────────────────────────────────────────────────────
-    def _farthest(self, family: str, metric: str) -> Iterator[Candidate]:
-        far = self._distances(metric)
+    def _farthest(self, family: str, norm: Metric) -> Iterator[Candidate]:
+        far = self._far[norm]
         if not far.size:
             return
         most = min(self.budget, far.size)
-        chosen = np.argpartition(-far, most - 1, axis=None)[:most]
-        for flat in sorted(chosen, key=lambda k: (-far.flat[k], k)):
-            row, column = np.unravel_index(flat, far.shape)
+        flat = far.ravel()
+        chosen = np.sort(np.argpartition(-flat, most - 1)[:most])
+        for position in chosen[np.argsort(-flat[chosen], kind="stable")]:
+            row, column = divmod(int(position), far.shape[1])
             yield self._candidate(family, int(self._own_kept[row]), int(self._new_kept[column]))
 
     def _anywhere(self) -> Iterator[Candidate]:
@@ -226,8 +225,6 @@ class Records:
         return Candidate(family, words, other, (out, new))
 
     # ── how far records are apart at the points ─────────────────────────────────────────────────────
-    _l1, _l2 = "cityblock", "euclidean"
-
     @cached_property
     def pool(self) -> Pool:
         """Who may come in."""
@@ -256,24 +253,17 @@ class Records:
     def _most(self) -> int:
         return max(1, NUMBERS // self._seen.size)
 
-    def _distances(self, metric: str) -> Array:
-        """Between the gradients of own records and those of the pool, over all points together."""
-        return self._far[metric]
-
     @cached_property
-    def _far(self) -> dict[str, Array]:
+    def _far(self) -> dict[Metric, Array]:
+        """Between the gradients of own records and those of the pool, over all points together."""
         own = gradients_at(self._signed[self._own_kept], self._seen)
         new = gradients_at(self.pool.signed[self._new_kept], self._seen)
-        return {metric: cdist(own, new, metric) for metric in (self._l1, self._l2)}
+        return {"l1": cdist(own, new, "cityblock"), "l2": cdist(own, new, "euclidean")}
 
 
 def _pair_of(candidate: Candidate) -> tuple[int, int]:
-    key = candidate.key
-    assert isinstance(key, tuple)
-    out, new = key
-    assert isinstance(out, int)
-    assert isinstance(new, int)
-    return out, new
+    """What `Records` made it of."""
+    return cast(tuple[int, int], candidate.key)
 
 
 def _longest(rows: Array, most: int) -> NDArray[np.int64]:

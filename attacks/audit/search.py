@@ -1,8 +1,8 @@
 """A search for the adjacent objective that costs an agent most, before the audit of that pair.
 
 World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are replayed
-under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these transcripts. The
-audit of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
+under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these transcripts.
+The audit of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
 """
 
 import math
@@ -144,10 +144,10 @@ def observed(sample: Sample, agent: int, true: Hypothesis) -> Array:
     watching = _Watching(true, [])
     replay(sample.view, agent, watching, sample.coins(), sample.releases, sample.dither)
     seen = watching.points
-    chosen = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), POINTS)).astype(int)) if seen else []
-    points = np.array([seen[t][k % len(seen[t])] for k, t in enumerate(chosen)])
-    points = points.reshape(-1, sample.view.public.dimension)
-    return points[np.isfinite(points).all(axis=1)]
+    chosen = sorted({int(t) for t in np.linspace(0, len(seen) - 1, min(len(seen), POINTS))})
+    points = [seen[t][k % len(seen[t])] for k, t in enumerate(chosen)]
+    finite = [point for point in points if np.isfinite(point).all()]
+    return np.array(finite, dtype=np.float64).reshape(len(finite), sample.view.public.dimension)
 
 
 def estimated(explained: Explained, delta: float) -> tuple[float, float]:
@@ -157,10 +157,10 @@ def estimated(explained: Explained, delta: float) -> tuple[float, float]:
     δ = 0: the largest cost of pure laws; ∞ for Gaussian noise over a difference; else the largest loss. δ > 0: of
     Gaussian releases what their mean cost costs; else from the losses, which say little below δ = 1/transcripts.
     """
-    told = (explained.leaked < explained.granted_from) | np.isfinite(explained.bare)
-    if np.mean(told) > delta:
+    told = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
+    if np.count_nonzero(told) > delta * explained.replicas:
         return math.inf, math.inf
-    losses, costs = explained.steps.sum(axis=0), explained.cost.sum(axis=0)
+    losses, costs = _summed(explained.steps), _summed(explained.cost)
     laws = priced(explained.laws)
     bounded = bool(np.all(np.isfinite(costs)))
     mean = float(np.mean(costs if bounded else losses))
@@ -180,6 +180,10 @@ def _pure(explained: Explained, losses: Array, costs: Array, by_cost: bool) -> f
         if law in UNBOUNDED and float(np.max(cost)) > NOISE_FREE:
             return math.inf
     return max(0.0, float(np.max(losses)))
+
+
+def _summed(steps: Array) -> Array:
+    return np.asarray(np.sum(steps, axis=0), dtype=np.float64)
 
 
 def _larger(a: float, b: float) -> bool:

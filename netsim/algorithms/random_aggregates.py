@@ -7,8 +7,8 @@ is inferred: the gradient is taken at a public point, so a release is exactly a 
 by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
 
 Claim of both (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the
-gradient in ℓ∞, as a bound in ℓ2 does. In `GroupedDescent` an agent releases once: ε is the largest of these losses, not
-their sum. In `NeighborRange` it releases in every round: ε is the sum.
+gradient in ℓ∞, as a bound in ℓ2 does. In `GroupedDescent` an agent releases once: ε is the largest of these losses,
+not their sum. In `NeighborRange` it releases in every round: ε is the sum.
 """
 
 import math

@@ -1,10 +1,11 @@
 """An objective whose gradient is moved by a vector that varies with x and never exceeds a bound."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, log
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netsim.arrays import Array, Mask
 from netsim.checks import frozen, positive_step
@@ -102,7 +103,7 @@ class Bent:
 
         return point(_root(excess, len(v)))
 
-    def batch(self, indices: Sequence[int]) -> "Bent":
+    def batch(self, indices: ArrayLike) -> "Bent":
         return Bent(self.objective.batch(indices), self.slope, self.curvature, self.offset)
 
 

@@ -1,9 +1,9 @@
 """An objective whose gradient is moved by a constant vector, as in papers that bound a gradient's change."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
 from netsim.checks import frozen
@@ -63,7 +63,7 @@ class Tilted:
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         return self.objective.proximal(v - step * self.slope, step, regularizer)
 
-    def batch(self, indices: Sequence[int]) -> "Tilted":
+    def batch(self, indices: ArrayLike) -> "Tilted":
         return Tilted(self.objective.batch(indices), self.slope)
 
 
