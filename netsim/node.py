@@ -55,7 +55,7 @@ class Heard:
     def apart(self, name: str) -> Array:
         """Σ_j (v − v_j) over my neighbors, v being what I told: the graph Laplacian's row; fixed order."""
         told = self.told(name)
-        return np.sum(_stacked([told - value for value in self.values(name)]), axis=1)
+        return _added(np.array([told - value for value in self.values(name)]))
 
     def told(self, name: str) -> Array:
         """What I told under this name, as the others decode it; read-only."""
@@ -69,17 +69,23 @@ class Heard:
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
-        return self._node.weights @ _stacked([self.told(name), *self.values(name)])
+        terms = np.array([self.told(name), *self.values(name)])
+        terms *= self._node.weights[:, None, None]
+        return _added(terms)
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""
-        return np.sum(_stacked(self.values(name)), axis=1)
+        return _added(np.array(self.values(name)))
 
 
-def _stacked(values: list[Array]) -> Array:
-    """Shape (replicas, values, dimension): one product or sum per replica, so no replica's bits depend on another."""
-    replicas, dimension = values[0].shape
-    return np.concatenate(values, axis=1).reshape(replicas, len(values), dimension)
+def _added(terms: Array) -> Array:
+    """Σ over the first axis, one term after the other, so that no replica's bits depend on how many there are.
+
+    NumPy's sum does that but for single numbers, which it adds in pairs.
+    """
+    if terms[0].size == 1:
+        return np.add.accumulate(terms, axis=0)[-1]
+    return np.add.reduce(terms, axis=0)
 
 
 class Node(Protocol):

@@ -5,27 +5,18 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from attacks import gradients
-from attacks.audit.audit import Infer, Simulate, audit
-from attacks.audit.explain import Sample
 from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
-from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm
-from netsim.codecs import Dither
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
-from netsim.problems import Objective
-from netsim.randomness import Streams, coins_of, dither_of
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from netsim.wiretaps import Around
 from scenarios import describe, progress
+from scenarios.auditing import Asked, audited
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
@@ -276,67 +267,25 @@ class _Session:
 
     # ── audit ───────────────────────────────────────────────────────────────────────────────────────
     def _judge(self, entry: Results, subject: Subject, run: Run) -> None:
-        found = self._audit(subject, run)
+        found = self._audit(entry, subject, run)
         entry["audit"] = found
         entry["audit_status"] = NO_CLAIM if found is None else REFUSED if "refused" in found else DONE
 
-    def _audit(self, subject: Subject, run: Run) -> Results | None:
+    def _audit(self, entry: Results, subject: Subject, run: Run) -> Results | None:
         spec, pair = self.experiment.scenario.audit, self.experiment.pair
         assert spec is not None
         assert pair is not None
-        simulation = subject.simulation
-        claim = simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
+        claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
         if claim is None:
             return None
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
+        question = Asked(self.experiment.scenario, subject, pair, claim)
         try:
-            found = audit(
-                worlds(simulation, spec.agent, cast(Objective, pair.hypotheses[1]), spec.chunk),
-                pair,
-                claim,
-                trials=spec.trials,
-                chunk=spec.chunk,
-                confidence=spec.confidence,
-                rng=Streams(simulation.seed).generator("audit", subject.spec.name),
-                infer=_inversion_or_none(simulation.algorithm),
-                progress=self.progress.advance,
-                jobs=self.jobs,
-            )
+            found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
         except PrivacyError as error:
             return {"refused": str(error)}
-        return describe.audit(found)
-
-
-def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> Simulate:
-    """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
-
-    An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
-    index) has noise of its own.
-    """
-    near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
-    auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
-
-    def simulate(world: int, index: int) -> Sample:
-        problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)
-        chunk_number = 1 + 2 * index + world
-        run = replace(
-            simulation,
-            problem=problem,
-            adversaries=(auditor,),
-            replicas=chunk,
-            chunk=chunk_number,
-            measure=False,
-            record="releases",
-            spool=None,
-        ).run()
-        if run.interrupted:
-            raise KeyboardInterrupt
-        assert run.truth is not None
-        streams = Streams(simulation.seed)
-        dither = Dither(partial(dither_of, streams, chunk_number, agent), chunk)
-        return Sample(run.views[0], partial(coins_of, streams, agent), run.truth.releases[agent], dither)
-
-    return simulate
+        write_json(self.folder / f"audit-{entry['slug']}.json", told := describe.audit(found))
+        return told
 
 
 def _hint(error: Exception, scenario: Scenario) -> str:
@@ -369,13 +318,6 @@ def _estimates(simulation: Simulation) -> int:
     stopping = simulation.algorithm.stopping()
     per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
     return stopping.activations or simulation.topology.agents * per_agent
-
-
-def _inversion_or_none(algorithm: Algorithm) -> Infer | None:
-    try:
-        return gradients.inversion_of(algorithm)
-    except AttackError:
-        return None
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
+from attacks.audit.archive import Archive, Seen, archive_in
 from attacks.audit.exact import ExactLoss, combine, granted_from
-from attacks.audit.explain import Explained, Sample, Uncovered, explain
+from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
 from attacks.audit.parallel import spread
@@ -27,6 +27,8 @@ from netsim.errors import AttackError, PrivacyError
 Simulate = Callable[[int, int], Sample]
 """(world 0 or 1, chunk) ↦ independent transcripts of that world."""
 Infer = Callable[[AdversaryView], list[GradientEstimate]]
+INFERRED = "inferred gradients"
+"""What the attack's scores are called in an archive."""
 EXACT = 1e-9
 """The deviation that an exact gradient estimate is credited with in a score."""
 
@@ -118,13 +120,16 @@ def audit(
     infer: Infer | None = None,
     progress: Callable[[int], None] | None = None,
     jobs: int = 1,
+    archive: Archive | None = None,
 ) -> Audit:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
-    the result is the same. You get a `PrivacyError` if a self-check fails: then there is no verdict; and without a
-    claim, which is what `Algorithm.claim` gives where nothing is claimed.
+    the result is the same. What an `archive` holds already is not simulated again, and the rest is added to it: an
+    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk. You get
+    a `PrivacyError` if a self-check fails: then there is no verdict; and without a claim, which is what
+    `Algorithm.claim` gives where nothing is claimed.
     """
     if claim is None:
         raise PrivacyError(
@@ -134,22 +139,47 @@ def audit(
     for name, value in (("trials", trials), ("chunk", chunk)):
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
-    tasks = [(world, index) for index in range(-(-trials // chunk)) for world in (0, 1)]
-    evidence = _Evidence(infer is not None)
-    for (world, _), one in zip(tasks, spread(_Look(simulate, pair, infer), tasks, jobs), strict=True):
-        evidence.add(world, one)
-        if progress is not None:
-            progress(one.explained.replicas)
-    share = error_rate(confidence) / (3 if evidence.attacked else 2)
-    granted = granted_from(chain(*evidence.explained))
-    first, second = (combine(parts, claim.delta, 1 - share / 2, granted) for parts in evidence.explained)
+    chunks = -(-trials // chunk)
+    with archive_in(archive) as kept:
+        _gather(_Look(simulate, pair, infer), kept, chunks, jobs, progress)
+        return _judged(kept, chunks, pair, claim, confidence, rng, infer is not None)
+
+
+def _gather(look: "_Look", kept: Archive, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
+    """Every chunk of both worlds is in the archive after this, whoever put it there."""
+    tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
+    missing = [task for task in tasks if not kept.sound(*task)]
+    told = progress or (lambda _: None)
+    for task in tasks:
+        if task not in missing:
+            told(kept.get(*task).explained.replicas)
+    for task, seen in zip(missing, spread(look, missing, jobs), strict=True):
+        kept.put(*task, seen)
+        told(seen.explained.replicas)
+
+
+def _judged(
+    kept: Archive,
+    chunks: int,
+    pair: Pair,
+    claim: Claim,
+    confidence: float,
+    rng: np.random.Generator,
+    attacked: bool,
+) -> Audit:
+    refused = _refused(kept, chunks) if attacked else None
+    attacked = attacked and refused is None
+    share = error_rate(confidence) / (3 if attacked else 2)
+    parts = kept.explained(0, chunks), kept.explained(1, chunks)
+    granted = granted_from(chain(*parts))
+    first, second = (combine(part, claim.delta, 1 - share / 2, granted) for part in parts)
     exact = (first, second)
     if not all(direction.passed for direction in exact):
         raise PrivacyError(_failed_check(exact))
     white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=rng)
     black = None
-    if evidence.attacked:
-        zero, one = (np.concatenate(guesses) for guesses in evidence.guesses)
+    if attacked:
+        zero, one = (kept.noted(INFERRED, world, chunks) for world in (0, 1))
         black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=rng)
     _check_agreement(exact, white, black)
     uncovered = _first_uncovered(exact)
@@ -163,15 +193,7 @@ def audit(
         audited=_best(white, black),
         not_judged=_not_judged(exact, claim.epsilon),
     )
-    return Audit(claim, pair, exact, white, black, evidence.refused, judgement, first.losses.size, confidence)
-
-
-class _Seen(NamedTuple):
-    """One sample explained, and the attack's score of each transcript, or why it refused."""
-
-    explained: Explained
-    guess: Array | None
-    refused: str | None
+    return Audit(claim, pair, exact, white, black, refused, judgement, first.losses.size, confidence)
 
 
 @dataclass(frozen=True)
@@ -182,34 +204,23 @@ class _Look:
     pair: Pair
     infer: Infer | None
 
-    def __call__(self, world: int, index: int) -> _Seen:
+    def __call__(self, world: int, index: int) -> Seen:
         sample = self.simulate(world, index)
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
         explained = explain(sample, self.pair.agent, true, other)
-        if self.infer is None:
-            return _Seen(explained, None, None)
-        try:
-            estimates = self.infer(sample.view)
-        except AttackError as error:
-            return _Seen(explained, None, str(error))
-        return _Seen(explained, _resemblance(estimates, self.pair, sample.view.replicas), None)
+        noted, refused = dict[str, Array](), dict[str, str]()
+        if self.infer is not None:
+            try:
+                noted[INFERRED] = _resemblance(self.infer(sample.view), self.pair, sample.view.replicas)
+            except AttackError as error:
+                refused[INFERRED] = str(error)
+        return Seen(explained, noted, refused)
 
 
-class _Evidence:
-    """What is gathered sample by sample: explained losses, and what the attack makes of the links."""
-
-    def __init__(self, attacked: bool) -> None:
-        self.attacked = attacked
-        self.refused: str | None = None
-        self.explained: tuple[list[Explained], list[Explained]] = ([], [])
-        self.guesses: tuple[list[Array], list[Array]] = ([], [])
-
-    def add(self, world: int, seen: _Seen) -> None:
-        self.explained[world].append(seen.explained)
-        if seen.guess is not None:
-            self.guesses[world].append(seen.guess)
-        if seen.refused is not None:
-            self.attacked, self.refused = False, seen.refused
+def _refused(kept: Archive, chunks: int) -> str | None:
+    """Why the attack refused, if it did in any chunk; the last reason."""
+    reasons = [kept.get(world, index).refused.get(INFERRED) for index in range(chunks) for world in (0, 1)]
+    return next(filter(None, reversed(reasons)), None)
 
 
 def _check_agreement(exact: tuple[ExactLoss, ExactLoss], white: GameResult, black: GameResult | None) -> None:

@@ -35,6 +35,7 @@ from netsim.arrays import Array, Mask
 from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError
 from netsim.mechanisms import DiscreteMechanism
+from netsim.transcript import Transcript
 
 ALONE = 8
 """Replicas of each sample that are replayed alone too."""
@@ -52,6 +53,12 @@ class Sample:
     coins: Callable[[], np.random.Generator]
     releases: list[Array]
     dither: Dither | None = None
+
+    def at_door(self, agent: int) -> "Sample":
+        """What passed the agent's door, without what was heard elsewhere."""
+        rows = self.view.transcript.at_node(agent)
+        view = replace(self.view, transcript=Transcript(rows, self.view.replicas))
+        return replace(self, view=view)
 
     def replica(self, index: int) -> "Sample":
         """One transcript alone."""
@@ -272,6 +279,7 @@ def _other_end(told: Replayed, foil: Replayed) -> Departure | None:
 def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> None:
     """A few replicas, each replayed alone, must do what they did together: else they are no independent draws."""
     replicas = sample.view.replicas
+    sample = sample.at_door(agent)
     for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
         one = slice(r, r + 1)
         alone = _replayed(sample.replica(r), agent, true, f"replica {r} alone")

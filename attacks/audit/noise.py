@@ -8,21 +8,21 @@ along the noise of the release before, and along a sum with random signs of that
 that repeats, cancels, or is shared among coordinates, releases or transcripts fails one of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from scipy import special, stats
 
-from attacks.replay import Release
+from attacks.replay import Perturbed, Release
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import DiscreteMechanism
 
 ALPHA = 1e-4
 """Probability that noise that follows its law fails the check."""
 SAMPLE = 20_000
-"""Coordinates looked at per sample, spread over the releases."""
+"""Numbers looked at per sample and property, spread over the releases."""
 _FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
 
 
@@ -61,12 +61,13 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     signs = np.random.default_rng(0)
     within = np.random.default_rng(_fingerprint(releases))
     rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
+    most = max(1, SAMPLE // max(1, len(releases)))
     for release, difference in zip(releases, differences, strict=True):
-        scores, noisy = _normal_scores(release, within)
+        scores, noisy = (part[:most] for part in _normal_scores(_first(release, most), within))
         parts.append(
             NoiseScores(
                 np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
-                _along(scores, np.where(noisy, difference, 0.0)),
+                _along(scores, np.where(noisy, difference[:most], 0.0)),
                 _length(scores, noisy),
                 np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
                 np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
@@ -76,6 +77,17 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
         earlier = signed if earlier is None else earlier + signed
         previous = scores
     return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
+
+def _first(release: Release, replicas: int) -> Release:
+    """Of the first replicas, where no number of the mechanism is an array; else as it is."""
+    mechanism = release.mechanism
+    if isinstance(mechanism, Perturbed) or any(isinstance(v, np.ndarray) for v in vars(mechanism).values()):
+        return release
+    one = slice(replicas)
+    cells = None if release.cells is None else (release.cells[0][one], release.cells[1][one])
+    observed, value, judged = release.observed[one], release.value[one], release.judged[one]
+    return replace(release, observed=observed, value=value, judged=judged, cells=cells)
 
 
 def _fingerprint(releases: list[Release]) -> int:

@@ -8,7 +8,7 @@ from netsim.claims import Adjacency, Claim
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 
 RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
 """Of the digits split among eight agents, ‖a‖₂ ≤ 4."""

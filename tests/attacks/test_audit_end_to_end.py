@@ -23,7 +23,7 @@ from netsim.problems import LogisticLoss
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, digits_problem, dp_recal, synthetic_problem
 

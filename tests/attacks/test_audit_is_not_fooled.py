@@ -19,7 +19,7 @@ from netsim.mechanisms import Gaussian
 from netsim.problems import L1, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, digits_problem, dp_recal
 

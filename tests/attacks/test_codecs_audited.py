@@ -18,7 +18,7 @@ from netsim.errors import AttackError, TranscriptError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems import LeastSquares
 from netsim.schedules import Constant
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.attacks.test_audit_end_to_end import Averaging, record_pair
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring

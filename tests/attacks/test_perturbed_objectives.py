@@ -21,7 +21,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import claim_of, judged
 from tests.worlds import coins, synthetic_problem
 

@@ -8,9 +8,10 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.radio import Radio
 from netsim.wiretaps import Within
+from scenarios.auditing import worlds
 from scenarios.experiment import Experiment
 from scenarios.loader import load_scenario, parse
-from scenarios.runner import run_scenario, worlds
+from scenarios.runner import run_scenario
 
 FORM = """\
 name: air

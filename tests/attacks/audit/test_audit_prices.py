@@ -20,7 +20,7 @@ from netsim.mechanisms import (
     UniformLaplace,
     UniformModulo,
 )
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SHIFT = 1 / 8

@@ -14,7 +14,7 @@ from netsim.problems import NonconvexLogistic, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import ring
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 
 RHO = 0.5
 NOISE = {"noise": "laplace", "scale": Constant(1.0)}

@@ -15,7 +15,7 @@ from netsim.algorithms import Algorithm, Extra
 from netsim.errors import PrivacyError, ProtocolError, ScenarioError
 from netsim.node import Node
 from netsim.simulation import Simulation
-from scenarios.runner import worlds
+from scenarios.auditing import worlds
 from tests.worlds import coins, synthetic_problem
 
 

@@ -1,0 +1,164 @@
+"""What an audit has seen, chunk by chunk in a folder: it can be stopped and go on, and memory does not grow.
+
+A chunk of transcripts is a file of its own, written whole or not at all, so that it does not matter which process
+made it, when, or in which order.
+"""
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attacks.audit.explain import Explained, Uncovered
+from attacks.audit.noise import NoiseScores
+from netsim.arrays import Array
+
+MARK = "of.json"
+"""Says what the files are of."""
+
+
+class Seen(NamedTuple):
+    """One chunk: its transcripts explained, what observers made of each of them, and which observers refused.
+
+    `noted[name]` has shape (replicas, …); `refused[name]` says why.
+    """
+
+    explained: Explained
+    noted: dict[str, Array]
+    refused: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A folder with one file for each (world, chunk)."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path, of: str) -> "Archive":
+        """The archive in `folder`, made if it is not there. What is there is kept if it is `of` the same; else it is
+        removed: other parameters, another program, another format."""
+        mark = folder / MARK
+        if folder.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == of):
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(of, encoding="utf-8")
+        return cls(folder)
+
+    def __contains__(self, task: tuple[int, int]) -> bool:
+        return self._file(*task).is_file()
+
+    def put(self, world: int, chunk: int, seen: Seen) -> None:
+        """Keep a chunk."""
+        file = self._file(world, chunk)
+        draft = file.with_suffix(".part")
+        with draft.open("wb") as out:
+            np.savez(out, allow_pickle=False, **_arrays(seen))
+        draft.replace(file)
+
+    def get(self, world: int, chunk: int) -> Seen:
+        """A chunk that was kept."""
+        with np.load(self._file(world, chunk), allow_pickle=False) as found:
+            return _seen({name: found[name] for name in found.files})
+
+    def sound(self, world: int, chunk: int) -> bool:
+        """Whether a chunk is there and can be read to its end."""
+        try:
+            with zipfile.ZipFile(self._file(world, chunk)) as found:
+                return found.testzip() is None
+        except (OSError, zipfile.BadZipFile):
+            return False
+
+    def explained(self, world: int, chunks: int) -> "Chunks":
+        """The explained transcripts of one world."""
+        return Chunks(lambda chunk: self.get(world, chunk).explained, chunks)
+
+    def noted(self, name: str, world: int, chunks: int) -> Array:
+        """What an observer noted of all transcripts of one world."""
+        return np.concatenate([self.get(world, chunk).noted[name] for chunk in range(chunks)])
+
+    def remove(self) -> None:
+        """The folder with all that is in it."""
+        shutil.rmtree(self.folder)
+
+    def _file(self, world: int, chunk: int) -> Path:
+        return self.folder / f"world-{world}-chunk-{chunk:06d}.npz"
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Samples that are read anew each time one goes through them."""
+
+    read: Callable[[int], Explained]
+    count: int
+
+    def __iter__(self) -> Iterator[Explained]:
+        return (self.read(chunk) for chunk in range(self.count))
+
+
+@contextmanager
+def archive_in(archive: Archive | None) -> Iterator[Archive]:
+    """The archive that is given, or one that is removed when it is not needed any more."""
+    if archive is not None:
+        yield archive
+        return
+    with TemporaryDirectory(prefix="netsim-audit-") as folder:
+        yield Archive.at(Path(folder) / "evidence", "")
+
+
+# ── as arrays ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _arrays(seen: Seen) -> dict[str, Any]:
+    one = seen.explained
+    arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
+    arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
+    arrays |= {f"noted.{name}": value for name, value in seen.noted.items()}
+    words = {
+        "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
+        "sent_in": one.sent_in,
+        "dates": one.dates,
+        "granted_from": one.granted_from,
+        "complete": one.complete,
+        "unreliable_from": one.unreliable_from,
+        "rounded": one.rounded,
+        "refused": seen.refused,
+    }
+    words |= {name: None if (u := getattr(one, name)) is None else asdict(u) for name in _MESSAGES}
+    return arrays | {"words": np.array(json.dumps(words))}
+
+
+def _seen(arrays: dict[str, Any]) -> Seen:
+    words: dict[str, Any] = json.loads(str(arrays["words"]))
+    refused: dict[str, str] = words.pop("refused")
+    words |= {name: None if words[name] is None else Uncovered(**words[name]) for name in _MESSAGES}
+    words["laws"] = tuple(map(_law, words["laws"]))
+    words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
+    noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
+    explained = Explained(**{name: arrays[f"explained.{name}"] for name in _ARRAYS}, **words, noise=noise)
+    noted = {name.removeprefix("noted."): value for name, value in arrays.items() if name.startswith("noted.")}
+    return Seen(explained, noted, refused)
+
+
+def _law(name: str) -> type:
+    """A mechanism's type by its name; `object`, which has no price, where it cannot be found."""
+    module, _, qualified = name.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ImportError:
+        return object
+    for part in qualified.split("."):
+        found = getattr(found, part, object)
+    return found
+
+
+_ARRAYS = ("steps", "cost", "leaked", "bare")
+_MESSAGES = ("uncovered", "faint", "inexplicable")

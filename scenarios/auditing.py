@@ -1,0 +1,125 @@
+"""A scenario's audit of one algorithm: both worlds, the attack, and a folder with what was seen until then."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import cast
+
+from attacks import gradients
+from attacks.audit.archive import Archive
+from attacks.audit.audit import Audit, Infer, Pair, Simulate, audit
+from attacks.audit.explain import Sample
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm
+from netsim.claims import Claim
+from netsim.codecs import Dither
+from netsim.errors import AttackError, PrivacyError
+from netsim.problems import Objective
+from netsim.randomness import Streams, coins_of, dither_of
+from netsim.simulation import Simulation
+from netsim.wiretaps import Around
+from scenarios.experiment import Subject
+from scenarios.schema import Scenario
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be audited: one algorithm of a scenario, its claim and its pair."""
+
+    scenario: Scenario
+    subject: Subject
+    pair: Pair
+    claim: Claim
+
+    @property
+    def fingerprint(self) -> str:
+        """Of everything that decides what is simulated: the scenario, the pair and the program."""
+        audit = self.scenario.audit
+        assert audit is not None
+        scenario = self.scenario.model_copy(update={"audit": audit.model_copy(update={"trials": 50})})
+        told = {
+            "scenario": scenario.model_dump(mode="json"),
+            "algorithm": self.subject.spec.name,
+            "pair": self.pair.description,
+            "program": program(),
+        }
+        return json.dumps(told, sort_keys=True)
+
+
+def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: int) -> Audit:
+    """Audit it. What is seen is kept in `folder` until the audit is done; what is there already is not seen again."""
+    spec, simulation = asked.scenario.audit, asked.subject.simulation
+    assert spec is not None
+    archive = Archive.at(folder, asked.fingerprint)
+    try:
+        found = audit(
+            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.chunk),
+            asked.pair,
+            asked.claim,
+            trials=spec.trials,
+            chunk=spec.chunk,
+            confidence=spec.confidence,
+            rng=Streams(simulation.seed).generator("audit", asked.subject.spec.name),
+            infer=inversion_or_none(simulation.algorithm),
+            progress=progress,
+            jobs=jobs,
+            archive=archive,
+        )
+    except PrivacyError:
+        archive.remove()
+        raise
+    archive.remove()
+    return found
+
+
+def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> Simulate:
+    """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
+
+    An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
+    index) has noise of its own.
+    """
+    near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
+    auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
+
+    def simulate(world: int, index: int) -> Sample:
+        problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)
+        chunk_number = 1 + 2 * index + world
+        run = replace(
+            simulation,
+            problem=problem,
+            adversaries=(auditor,),
+            replicas=chunk,
+            chunk=chunk_number,
+            measure=False,
+            record="releases",
+            spool=None,
+        ).run()
+        if run.interrupted:
+            raise KeyboardInterrupt
+        assert run.truth is not None
+        streams = Streams(simulation.seed)
+        dither = Dither(partial(dither_of, streams, chunk_number, agent), chunk)
+        return Sample(run.views[0], partial(coins_of, streams, agent), run.truth.releases[agent], dither)
+
+    return simulate
+
+
+def inversion_or_none(algorithm: Algorithm) -> Infer | None:
+    try:
+        return gradients.inversion_of(algorithm)
+    except AttackError:
+        return None
+
+
+@cache
+def program() -> str:
+    """SHA-256 of netsim's own source files: another program may simulate something else."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for package in ("netsim", "attacks", "scenarios"):
+        for file in sorted((root / package).rglob("*.py")):
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""An audit that is stopped goes on with what it has seen, and says the same to the last bit."""
+
+import numpy as np
+import pytest
+
+from attacks.audit.archive import Archive, Seen
+from attacks.audit.audit import audit
+from attacks.audit.explain import explain
+from attacks.gradients import infer
+from netsim.gallery import FAULTS, SentBefore
+from scenarios import describe
+from scenarios.auditing import worlds
+from tests.attacks.auditing import claim_of, quadratic_world
+
+FAULTY = SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5)
+
+
+def judged(simulate, pair, archive=None, jobs=1, attack=None):
+    return audit(
+        simulate,
+        pair,
+        claim_of(1.0, 0.0),
+        trials=200,
+        chunk=50,
+        confidence=0.95,
+        rng=np.random.default_rng(3),
+        infer=attack,
+        jobs=jobs,
+        archive=archive,
+    )
+
+
+class Stopped:
+    """Simulates, until it was asked so often; then it is interrupted."""
+
+    def __init__(self, simulate, after):
+        self.simulate, self.after, self.done = simulate, after, []
+
+    def __call__(self, world, chunk):
+        if len(self.done) == self.after:
+            raise KeyboardInterrupt
+        self.done.append((world, chunk))
+        return self.simulate(world, chunk)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
+    simulation, pair = quadratic_world(fault(rounds=3, step=0.2, scale=0.8, bound=0.5))
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
+    one = explain(simulate(0, 0), 1, *pair.hypotheses)
+    archive = Archive.at(tmp_path / "a", "it")
+    archive.put(0, 7, Seen(one, {"score": np.arange(20.0)}, {"other": "no reason"}))
+    back = archive.get(0, 7)
+    for name in ("laws", "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded"):
+        assert getattr(back.explained, name) == getattr(one, name)
+    for name in ("uncovered", "faint", "inexplicable"):
+        assert getattr(back.explained, name) == getattr(one, name)
+    for name in ("steps", "cost", "leaked", "bare"):
+        np.testing.assert_array_equal(getattr(back.explained, name), getattr(one, name))
+    for there, here in zip(back.explained.noise, one.noise, strict=True):
+        np.testing.assert_array_equal(there, here)
+    np.testing.assert_array_equal(back.noted["score"], np.arange(20.0))
+    assert back.refused == {"other": "no reason"}
+
+
+@pytest.mark.parametrize("after", [1, 4, 7])
+def test_an_audit_that_was_stopped_goes_on(after, tmp_path):
+    simulation, pair = quadratic_world(FAULTY)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
+    archive = Archive.at(tmp_path / "evidence", "this audit")
+    with pytest.raises(KeyboardInterrupt):
+        judged(Stopped(simulate, after), pair, archive)
+    second = Stopped(simulate, 99)
+    found = judged(second, pair, Archive.at(tmp_path / "evidence", "this audit"))
+    assert len(second.done) == 8 - after
+    assert describe.audit(found) == describe.audit(judged(simulate, pair))
+
+
+def test_processes_change_nothing(tmp_path):
+    simulation, pair = quadratic_world(FAULTY)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
+    alone, shared = judged(simulate, pair, attack=infer), judged(simulate, pair, jobs=2, attack=infer)
+    assert describe.audit(alone) == describe.audit(shared)
+
+
+def test_a_torn_file_is_made_again(tmp_path):
+    simulation, pair = quadratic_world(FAULTY)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
+    archive = Archive.at(tmp_path / "evidence", "this audit")
+    first = judged(simulate, pair, archive)
+    torn = sorted(archive.folder.glob("*.npz"))[3]
+    torn.write_bytes(torn.read_bytes()[:1000])
+    again = Stopped(simulate, 99)
+    assert describe.audit(judged(again, pair, archive)) == describe.audit(first)
+    assert len(again.done) == 1
+
+
+def test_evidence_of_something_else_is_not_used(tmp_path):
+    simulation, pair = quadratic_world(FAULTY)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
+    judged(simulate, pair, Archive.at(tmp_path / "evidence", "this audit"))
+    again = Stopped(simulate, 99)
+    judged(again, pair, Archive.at(tmp_path / "evidence", "another audit"))
+    assert len(again.done) == 8
