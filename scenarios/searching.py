@@ -1,13 +1,13 @@
 """The worst pair of one algorithm within the adjacency of its scenario: found on transcripts that no audit uses."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from attacks.audit.audit import Pair, Simulate
+from attacks.audit.audit import Pair
 from attacks.audit.search import FIRST_CHUNK, Searched, observed, search
 from netsim.arrays import Array
 from netsim.problems import Problem
 from netsim.randomness import Streams
+from scenarios.auditing import worlds
 from scenarios.experiment import Experiment, Subject
 from scenarios.pairs import curvature_of
 from scenarios.problem import AnyLogistic
@@ -15,31 +15,46 @@ from scenarios.schema.scenario import GradientChange
 from scenarios.spaces import Data, Moved, Records, Spaces
 
 
-def worst_pair(
-    experiment: Experiment,
-    subject: Subject,
-    delta: float,
-    simulate: Simulate,
-    progress: Callable[[int], None] | None = None,
-) -> tuple[Pair, Searched]:
-    """What `audit.search` asks for: the pair to be audited, and what was searched.
+class Progress(Protocol):
+    """Who is told how far the search is."""
 
-    `delta` is the claim's; `simulate(0, FIRST_CHUNK)` gives as many transcripts of the true world as the search asks
-    for (`scenarios.runner.worlds` with them for its chunk). `progress` is told of every candidate. Errors as
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self, steps: int) -> None: ...
+
+
+def pair_for(
+    experiment: Experiment, subject: Subject, delta: float, progress: Progress
+) -> tuple[Pair, dict[str, Any]]:
+    """The pair that is to be audited, and what is to be added to the audit's results: {"search": …}.
+
+    Without `audit.search` it is the experiment's, and nothing is added. `delta` is the claim's. Errors as
     `attacks.audit.search.search`'s.
     """
     spec = experiment.scenario.audit
     assert spec is not None
-    assert spec.search is not None
-    problem = subject.simulation.problem
-    own = problem.objectives[spec.agent]
-    sample = simulate(0, FIRST_CHUNK)
-    points = observed(sample, spec.agent, own)
-    space = space_of(experiment, subject.spec.name, problem, points)
-    found = search(sample, spec.agent, own, space, delta=delta, budget=spec.search.candidates, progress=progress)
+    assert experiment.pair is not None
+    if spec.search is None:
+        return experiment.pair, {}
+    progress.begin(f"{subject.spec.name}: searching the worst pair", spec.search.candidates)
+    found = searched(experiment, subject, delta, progress)
+    own = experiment.pair.hypotheses[0]
     candidate = found.winner.candidate
     description = f"{candidate.description} (the worst of {found.tried:,} searched)"
-    return Pair(spec.agent, (own, candidate.hypothesis), description), found
+    return Pair(spec.agent, (own, candidate.hypothesis), description), {"search": described(found)}
+
+
+def searched(experiment: Experiment, subject: Subject, delta: float, progress: Progress) -> Searched:
+    """Simulate some transcripts of the true world, and rank candidates on them."""
+    spec = experiment.scenario.audit
+    assert spec is not None
+    assert spec.search is not None
+    problem, agent = subject.simulation.problem, spec.agent
+    own = problem.objectives[agent]
+    sample = worlds(subject.simulation, agent, own, spec.search.transcripts)(0, FIRST_CHUNK)
+    space = space_of(experiment, subject.spec.name, problem, observed(sample, agent, own))
+    budget = spec.search.candidates
+    return search(sample, agent, own, space, delta=delta, budget=budget, progress=progress.advance)
 
 
 def space_of(experiment: Experiment, name: str, problem: Problem, points: Array) -> Spaces:

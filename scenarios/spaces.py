@@ -4,9 +4,10 @@
 label as it is or flipped, or by itself with the other label. `Data`: all data of the agent replaced.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, cast
 
 import numpy as np
@@ -14,14 +15,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from attacks.audit.directions import Direction, families, near
+from attacks.audit.directions import Direction, families, near, scaled
 from attacks.audit.search import Candidate
 from netsim.arrays import Array
-from netsim.norms import Norm
+from netsim.norms import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted
 from scenarios.pairs import in_words
 from scenarios.problem import MOST_PAIRS, AnyLogistic, farthest
 
+Made = Callable[[str, Direction, float], Candidate]
 Metric = Literal["l1", "l2"]
 SIZES = (-1.0, 0.5, 0.25, -0.5, -0.25)
 """Of a change of full size, which is tried first."""
@@ -59,26 +61,33 @@ class Moved:
                 yield self._bent(family, one, self._middle(one) + TURNS[0])
             yield self._tilted(family, one, 1.0)
 
-    def near(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Smaller and opposite changes, other turning points, then other directions at the same size."""
+    def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
+        """Smaller and opposite changes, or other turning points; then other directions at the same size."""
         hypothesis = candidate.hypothesis
         assert isinstance(hypothesis, Tilted | Bent)
-        size = float(np.linalg.norm(hypothesis.slope, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
-        share = min(size / self.change, 1.0)
-        words = candidate.description.split("(", 1)[1].rsplit(")", 1)[0]
-        one = Direction(words, hypothesis.slope / size)
+        one, size = self._direction(candidate, hypothesis), self._size(hypothesis)
         if isinstance(hypothesis, Bent):
-            for turn in TURNS[1:]:
-                yield self._bent("turning points", one, self._middle(one) + turn)
-            for other in near(one, self.norm):
-                shift = hypothesis.offset - self._middle(one)
-                yield self._bent("nearby directions", other, self._middle(other) + shift)
-            return
-        if share == 1.0:
-            for size in SIZES:
-                yield self._tilted("sizes", one, size)
-        for other in near(one, self.norm):
-            yield self._tilted("nearby directions", other, share)
+            shift = hypothesis.offset - self._middle(one)
+            turns = [partial(self._turned, "turning points", one, turn) for turn in TURNS[1:]]
+            return turns + [partial(self._moved, move, shift, self._turned) for move in near(one, self.norm)]
+        sizes = [partial(self._tilted, "sizes", one, share * size) for share in SIZES]
+        return sizes + [partial(self._moved, move, size, self._tilted) for move in near(one, self.norm)]
+
+    @staticmethod
+    def _moved(move: Callable[[], Direction], how: float, made: Made) -> Candidate:
+        return made("nearby directions", move(), how)
+
+    def _direction(self, candidate: Candidate, hypothesis: Tilted | Bent) -> Direction:
+        """Of a candidate, in its own words."""
+        words = candidate.description.split("(", 1)[1].rsplit(")", 1)[0]
+        return Direction(re.sub(r"^-?[\d.]+ of ", "", words), scaled(hypothesis.slope, self.norm))
+
+    def _size(self, hypothesis: Tilted | Bent) -> float:
+        """Of a change, as a share of the largest."""
+        return min(float(length(hypothesis.slope, self.norm)) / self.change, 1.0)
+
+    def _turned(self, family: str, one: Direction, shift: float) -> Candidate:
+        return self._bent(family, one, self._middle(one) + shift)
 
     def _tilted(self, family: str, one: Direction, share: float) -> Candidate:
         slope = share * self.change * one.vector
@@ -171,19 +180,21 @@ class Records:
             "drawn": self._drawn(),
         }
 
-    def near(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The same record by others, others by the same one: those that move the gradient most, nearest first."""
+    def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
+        """The same record by others, others by the same one: those that move the gradient most first."""
         out, new = _pair_of(candidate)
+        moves: list[Callable[[], Candidate]] = []
         if new < 0:
-            return
+            return moves
         far = self._far["l2"]
         rows, columns = list(self._own_kept), list(self._new_kept)
         if out in rows:
             for column in np.argsort(-far[rows.index(out)], kind="stable")[:NEAR]:
-                yield self._candidate("nearby records", out, int(columns[column]))
+                moves.append(partial(self._candidate, "nearby records", out, int(columns[column])))
         if new in columns:
             for row in np.argsort(-far[:, columns.index(new)], kind="stable")[:NEAR]:
-                yield self._candidate("nearby records", int(rows[row]), new)
+                moves.append(partial(self._candidate, "nearby records", int(rows[row]), new))
+        return moves
 
     # ── the families ────────────────────────────────────────────────────────────────────────────────
     def _farthest(self, family: str, norm: Metric) -> Iterator[Candidate]:
@@ -293,17 +304,19 @@ class Data:
             "labels drawn": self._drawn(),
         }
 
-    def near(self, candidate: Candidate) -> Iterator[Candidate]:
+    def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
         """The same features with the labels flipped, all or a quarter of them."""
         other = candidate.hypothesis
         assert isinstance(other, AnyLogistic)
         quarters = np.array_split(np.arange(other.records), 4)
+        moves: list[Callable[[], Candidate]] = []
         for which, words in [(np.arange(other.records), "all"), *((quarter, "a quarter of") for quarter in quarters)]:
             if which.size:
                 labels = other.labels.copy()
                 labels[which] *= -1
                 sentence = f"{candidate.description}, {words} labels flipped"
-                yield self._candidate("nearby labels", sentence, other.features, labels)
+                moves.append(partial(self._candidate, "nearby labels", sentence, other.features, labels))
+        return moves
 
     def _labels(self) -> Iterator[Candidate]:
         yield self._candidate(

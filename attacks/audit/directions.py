@@ -5,10 +5,12 @@ the agent's own data, which turn one change into the next. Of a convex cost on a
 of ℓ1 the coordinates, of ℓ∞ the signs, of ℓ2 every direction.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.arrays import Array
 from netsim.norms import Norm, length
@@ -40,32 +42,50 @@ def families(
     }
 
 
-def near(direction: Direction, norm: Norm) -> Iterator[Direction]:
-    """Coordinate by coordinate: its sign changed; then moved by a share of the largest, up and down; norm 1 again.
+def near(direction: Direction, norm: Norm) -> list[Callable[[], Direction]]:
+    """Moves from one direction to others of norm 1, in the same order for all of one dimension.
 
-    In ℓ1 the other extreme points come first, for none is near another.
+    The signs of a half of the coordinates changed, of a quarter, … and of one; then one coordinate moved by a share
+    of the largest, up and down. In ℓ1 the other extreme points come first, for none is near another.
     """
     words, vector = direction
+    words = words if words.endswith(", refined") else f"{words}, refined"
+    moves: list[Callable[[], Direction]] = []
     if norm == "l1":
-        yield from _coordinates(norm, len(vector))
-    for c in np.flatnonzero(vector):
-        yield Direction(_refined(words), np.where(np.arange(len(vector)) == c, -vector, vector))
-    largest = float(np.max(np.abs(vector)))
-    for step in STEPS:
-        for c in range(len(vector)):
-            for move in (step * largest, -step * largest):
-                moved = vector + move * (np.arange(len(vector)) == c)
-                if np.any(moved):
-                    yield Direction(_refined(words), scaled(moved, norm))
+        moves += [partial(lambda one: one, one) for one in _coordinates(norm, len(vector))]
+    moves += [partial(_flipped, words, vector, block) for block in _blocks(len(vector))]
+    return moves + [
+        partial(_pushed, words, vector, c, share, norm)
+        for step in STEPS
+        for c in range(len(vector))
+        for share in (step, -step)
+    ]
+
+
+def _blocks(dimension: int) -> Iterator[NDArray[np.intp]]:
+    """Halves, quarters, … single coordinates."""
+    parts = 2
+    while parts < dimension:
+        yield from np.array_split(np.arange(dimension), parts)
+        parts *= 2
+    yield from np.arange(dimension)[:, None]
+
+
+def _flipped(words: str, vector: Array, block: NDArray[np.intp]) -> Direction:
+    flipped = vector.copy()
+    flipped[block] = 0.0 - flipped[block]
+    return Direction(words, flipped)
+
+
+def _pushed(words: str, vector: Array, c: int, share: float, norm: Norm) -> Direction:
+    pushed = vector.copy()
+    pushed[c] += share * float(np.max(np.abs(vector)))
+    return Direction(words, scaled(pushed, norm) if np.any(pushed) else vector)
 
 
 def scaled(vector: Array, norm: Norm) -> Array:
     """Of norm 1."""
     return vector / length(vector, norm)
-
-
-def _refined(words: str) -> str:
-    return words if words.endswith(", refined") else f"{words}, refined"
 
 
 def _both(words: str, vector: Array, norm: Norm) -> Iterator[Direction]:

@@ -54,8 +54,8 @@ class Space(Protocol):
         """Candidates by family, the most promising first; they may go on without an end."""
         ...
 
-    def near(self, candidate: Candidate) -> Iterator[Candidate]:
-        """What differs a little from it."""
+    def near(self, candidate: Candidate) -> Sequence[Callable[[], Candidate]]:
+        """Moves to what differs a little from it."""
         ...
 
 
@@ -119,10 +119,10 @@ def search(
 ) -> Searched:
     """Rank at most `budget` candidates of the space on one sample of the true world.
 
-    First the families have their turns, one candidate each at a time; then what is near the best is tried, from the
-    first improvement on from there, until nothing near the `STARTS` best is better. An uncovered message ends the
-    search. `sample` has to be of a chunk that the audit does not use. Errors as `explain`'s, and a `PrivacyError` for
-    a space that is empty.
+    First the families have their turns, one candidate each at a time; then moves from the best one are tried in
+    turn, each improvement being where the next move starts, until none is left; then moves from the next best, of
+    `STARTS` at most. An uncovered message ends the search. `sample` has to be of a chunk that the audit does not use.
+    Errors as `explain`'s, and a `PrivacyError` for a space that is empty.
     """
     bench = _Bench(reproduce(sample, agent, true), delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), PROPOSALS * budget):
@@ -130,9 +130,9 @@ def search(
             break
         bench.judge(candidate)
     for _ in range(STARTS):
-        start = bench.best_unexpanded()
-        while start is not None and bench.open:
-            start = _better(bench, space, start)
+        start = bench.next_start()
+        if start is not None:
+            _climb(bench, space, start)
     return bench.result(sample.view.replicas)
 
 
@@ -197,7 +197,7 @@ class _Bench:
         self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
         self._ranked: list[Ranked] = []
         self._keys: set[Hashable] = set()
-        self._expanded: set[Hashable] = set()
+        self._left: set[Hashable] = set()
 
     @property
     def tried(self) -> int:
@@ -219,16 +219,16 @@ class _Bench:
             self._progress(1)
         return ranked
 
-    def best_unexpanded(self) -> Ranked | None:
-        """The best of those whose neighborhood was not looked at."""
-        best = _best([one for one in self._ranked if one.candidate.key not in self._expanded])
+    def next_start(self) -> Ranked | None:
+        """The best of those that nobody moved on from."""
+        best = _best([one for one in self._ranked if one.candidate.key not in self._left])
         if best is not None:
-            self._expanded.add(best.candidate.key)
+            self.leave(best)
         return best
 
-    def expand(self, ranked: Ranked) -> Ranked:
-        self._expanded.add(ranked.candidate.key)
-        return ranked
+    def leave(self, ranked: Ranked) -> None:
+        """Somebody moves on from it."""
+        self._left.add(ranked.candidate.key)
 
     def result(self, transcripts: int) -> Searched:
         winner = _best(self._ranked)
@@ -257,15 +257,16 @@ def _best(ranked: Sequence[Ranked]) -> Ranked | None:
     return best
 
 
-def _better(bench: _Bench, space: Space, start: Ranked) -> Ranked | None:
-    """The first one near `start` that beats it; None if there is none, or no candidate is left."""
-    for candidate in space.near(start.candidate):
-        if not bench.open:
-            return None
-        found = bench.judge(candidate)
+def _climb(bench: _Bench, space: Space, start: Ranked) -> None:
+    """Move as long as a move is an improvement; after one go on with the next move from there."""
+    moves, turn, failed = space.near(start.candidate), 0, 0
+    while bench.open and failed < len(moves):
+        found = bench.judge(moves[turn % len(moves)]())
+        turn, failed = turn + 1, failed + 1
         if found is not None and found.beats(start):
-            return bench.expand(found)
-    return None
+            start, failed = found, 0
+            moves = space.near(start.candidate)
+            bench.leave(start)
 
 
 def _in_turn(families: Mapping[str, Iterator[Candidate]]) -> Iterator[Candidate]:

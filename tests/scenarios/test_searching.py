@@ -8,14 +8,16 @@ import pytest
 
 from attacks.audit.explain import explain
 from attacks.audit.search import FIRST_CHUNK, estimated
+from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent
 from scenarios import sentences
+from scenarios.auditing import Asked, audited, worlds
 from scenarios.experiment import Experiment
 from scenarios.loader import library, parse
 from scenarios.report.page import page
-from scenarios.runner import worlds
-from scenarios.searching import described, worst_pair
+from scenarios.runner import Silent
+from scenarios.searching import pair_for
 from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
@@ -41,11 +43,9 @@ def claim_of(subject, made):
 
 
 def found_in(made, subject):
-    agent, spec = made.scenario.audit.agent, made.scenario.audit.search
-    simulate = worlds(subject.simulation, agent, made.pair.hypotheses[0], spec.transcripts)
     claim = claim_of(subject, made)
-    pair, found = worst_pair(made, subject, claim.delta, simulate)
-    return pair, found, claim
+    pair, told = pair_for(made, subject, claim.delta, Silent())
+    return pair, told["search"], claim
 
 
 def costs(made, subject, pair, delta, chunk, transcripts=4):
@@ -62,10 +62,12 @@ def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
         pair, found, claim = found_in(made, subject)
         slope = np.abs(pair.hypotheses[1].slope)
         np.testing.assert_allclose(slope, slope[0], rtol=1e-9)
-        assert 2.8 < found.winner.epsilon / claim.epsilon < 10**0.5
+        assert 2.8 < found["winner"]["epsilon"] / claim.epsilon < 10**0.5
         even = costs(made, subject, made.pair, 0.0, 0)
-        assert found.winner.epsilon > even > 2.8  # signs that the agent's own data suggest cost more than even ones
-        assert costs(made, subject, pair, 0.0, 0) == pytest.approx(found.winner.epsilon, rel=1e-6)
+        assert (
+            found["winner"]["epsilon"] > even > 2.8
+        )  # signs that the agent's own data suggest cost more than even ones
+        assert costs(made, subject, pair, 0.0, 0) == pytest.approx(found["winner"]["epsilon"], rel=1e-6)
         assert "(the worst of 60 searched)" in pair.description
 
 
@@ -73,7 +75,7 @@ def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little(
     made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"))
     pair, found, claim = found_in(made, made.subjects[0])
     assert np.count_nonzero(pair.hypotheses[1].slope) == 1
-    assert 1 < found.winner.epsilon / claim.epsilon < 1 / made.subjects[0].spec.ratio
+    assert 1 < found["winner"]["epsilon"] / claim.epsilon < 1 / made.subjects[0].spec.ratio
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,8 @@ def test_the_record_that_it_finds_is_worse_than_the_farthest_one(digits):
     own, other = pair.hypotheses
     assert own.gradient_difference_bound(other) <= claim.adjacency.gradient_change
     farthest = costs(digits, told, digits.pair, claim.delta, FIRST_CHUNK, 8)
-    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found.winner.epsilon > 1.05 * farthest
-    assert found.winner.epsilon < claim.epsilon
+    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found["winner"]["epsilon"] > 1.05 * farthest
+    assert found["winner"]["epsilon"] < claim.epsilon
 
 
 def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
@@ -96,19 +98,19 @@ def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
     told = made.subjects[2]
     pair, found, claim = found_in(made, told)
     flipped = costs(made, told, made.pair, claim.delta, FIRST_CHUNK, 8)
-    assert 1.5 * flipped < found.winner.epsilon < claim.epsilon
+    assert 1.5 * flipped < found["winner"]["epsilon"] < claim.epsilon
     assert pair.hypotheses[1].records == pair.hypotheses[0].records
 
 
 def test_an_uncovered_message_is_found_with_the_first_pair(digits):
     _, found, _ = found_in(digits, digits.subjects[1])
-    assert found.winner.epsilon == float("inf")
-    assert found.tried == 1
+    assert found["winner"]["epsilon"] == float("inf")
+    assert found["candidates"] == 1
 
 
 def test_what_it_tried_is_in_results_on_the_page_and_on_the_terminal(digits):
     _, found, _ = found_in(digits, digits.subjects[2])
-    told = json.loads(json.dumps(described(found)))
+    told = json.loads(json.dumps(found))
     assert told["candidates"] == sum(family["candidates"] for family in told["families"]) <= told["budget"] == 60
     assert told["transcripts"] == 8
     assert told["winner"]["description"] in told["sentence"]
@@ -206,3 +208,19 @@ def test_a_bend_that_leaves_an_algorithm_outside_its_conditions_is_refused():
     with pytest.raises(ScenarioError, match="outside its conditions") as refused:
         experiment(DESCENT.replace("STEP", f"{0.99 / largest:.6f}"))
     assert refused.value.field == "audit.adjacency.curvature"
+
+
+def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
+    """The search's estimate is the audit's exact ε: all transcripts cost the same."""
+    made = searching(EQ_23, 40, 2, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
+    subject = made.subjects[0]
+    pair, told, claim = found_in(made, subject)
+    found = audited(Asked(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
+    assert found.judgement.verdict is Verdict.REFUTED
+    assert found.epsilon_exact == pytest.approx(told["winner"]["epsilon"], rel=1e-6)
+    assert found.pair.description.endswith("(the worst of 40 searched)")
+
+
+def test_without_a_search_the_pair_is_the_default_one():
+    made = experiment(EQ_23)
+    assert pair_for(made, made.subjects[0], 0.0, Silent()) == (made.pair, {})
