@@ -52,7 +52,7 @@ def near(direction: Direction, norm: Norm) -> list[Callable[[], Direction]]:
     words = words if words.endswith(", refined") else f"{words}, refined"
     moves: list[Callable[[], Direction]] = []
     if norm == "l1":
-        moves += [partial(lambda one: one, one) for one in _coordinates(norm, len(vector))]
+        moves += [partial(Direction, *one) for one in _coordinates(norm, len(vector))]
     moves += [partial(_flipped, words, vector, block) for block in _blocks(len(vector))]
     return moves + [
         partial(_pushed, words, vector, c, share, norm)

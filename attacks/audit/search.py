@@ -154,8 +154,9 @@ def estimated(explained: Explained, delta: float) -> tuple[float, float]:
     """ε at δ of these transcripts, and their mean cost, or mean loss where the cost has no price; both ∞ where more
     than δ of them hold a message that no noise covers.
 
-    δ = 0: the largest cost of pure laws; ∞ for Gaussian noise over a difference; else the largest loss. δ > 0: of
-    Gaussian releases what their mean cost costs; else from the losses, which say little below δ = 1/transcripts.
+    δ = 0: the largest cost of pure laws, which the loss of a transcript reaches only where noise is large at every
+    release; ∞ for Gaussian noise over a difference; else the largest loss. δ > 0: of Gaussian releases the ε of their
+    mean cost; else from the losses, which say little below δ = 1/transcripts.
     """
     told = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
     if np.count_nonzero(told) > delta * explained.replicas:
