@@ -263,3 +263,16 @@ def test_the_first_record_is_the_one_that_moves_the_gradient_most_at_the_points(
     ]
     assert isinstance(found, LogisticLoss)
     assert moved(found) == pytest.approx(max(map(moved, others)), rel=1e-9)
+
+
+def test_of_too_many_records_the_strongest_at_the_points_are_compared(monkeypatch):
+    from scenarios.spaces import records
+
+    problem, points = synthetic_problem(), np.random.default_rng(1).standard_normal((5, 6))
+    own = problem.objectives[0]
+    monkeypatch.setattr(records, "WORK", 9 * points.size)  # three of its own, three of the others
+    space = Records(0, own, problem, points, np.random.default_rng(0), 50)
+    found = list(space.families()["farthest on the way, ℓ2"])
+    assert len(found) == 9
+    strength = [np.sum((own.batch([k]).data_gradient(points)) ** 2) for k in range(own.records)]
+    assert {candidate.key[0] for candidate in found} == set(np.argsort(strength)[-3:].tolist())
