@@ -1,6 +1,7 @@
 """The search finds what is known to be worst, stays within the adjacency, and says what it tried."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -90,6 +91,23 @@ def test_laplace_noise_costs_the_norm_that_it_protects(norm):
     cost, _ = estimated(explain(sample, AGENT, own, one), 0.0)
     times = {"l1": 1.0, "l2": math.sqrt(DIMENSION), "linf": float(DIMENSION)}[norm]
     assert found.winner.epsilon == pytest.approx(times * cost, rel=1e-6)
+
+
+def test_of_all_signs_it_finds_the_worst_whatever_the_data():
+    """A convex cost on the ℓ∞ ball is largest at signs; all of them are tried here, and few by the search."""
+    rng = np.random.default_rng(2)
+    parts = [LeastSquares(rng.standard_normal((4, DIMENSION)), rng.standard_normal(4)) for _ in range(3)]
+    algorithm = DiaDSP(rounds=5, step=0.1, scale_x=1.0, scale_y=1.0, ratio=0.9)
+    simulation = Simulation(Problem(tuple(parts)), topology.ring(3), algorithm)
+    own = parts[AGENT]
+    sample = worlds(simulation, AGENT, own, 2)(0, FIRST_CHUNK)
+    known = reproduce(sample, AGENT, own)
+    all_signs = (np.array(signs) for signs in product((-1.0, 1.0), repeat=DIMENSION))
+    costs = [estimated(compare(known, Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
+    space = Moved(AGENT, own, 1.0, "linf", None, observed(sample, AGENT, own), rng)
+    found = search(sample, AGENT, own, space, delta=0.0, budget=40)
+    assert found.winner.epsilon == pytest.approx(max(costs), rel=1e-9)
+    assert max(costs) > 1.05 * np.median(costs)
 
 
 @pytest.mark.parametrize("kind", [OneScalar, SecondMessage])
