@@ -238,7 +238,11 @@ class Tap:
             self._spool.close()
 
     def transcript(self, replicas: int) -> Transcript:
-        """Everything heard; holds messages, and no object of the network."""
+        """Everything heard; holds messages, and no object of the network. The tap forgets it: whatever of the network
+        lives on does not keep it alive."""
         if self._spool is not None:
             return Transcript.stored(self._spool.close())
-        return Transcript.heard(self._heard, self._doors, replicas)
+        transcript = Transcript.heard(self._heard.copy(), self._doors.copy(), replicas)
+        self._heard.clear()
+        self._doors.clear()
+        return transcript

@@ -270,6 +270,18 @@ class Execution:
 
     def _finished(self, interrupted: bool) -> Run:
         self.network.drain()
+        run = self._ran(interrupted)
+        self._let_go()
+        return run
+
+    def _let_go(self) -> None:
+        """What simulated refers to itself in a ring, and lives until the collector comes: it must not keep the arrays
+        of the run alive, of which audits make many."""
+        self.truth = self.metrics = self.course = None
+        self.queries, self.releases = {}, {}
+        self.nodes, self.tasks = [], []
+
+    def _ran(self, interrupted: bool) -> Run:
         views: tuple[AdversaryView, ...] = ()
         if self.taps:
             public = self.simulation.public()

@@ -5,16 +5,17 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from attacks.audit.archive import Archive, Seen, archive_in
-from attacks.audit.exact import ExactLoss, combine, granted_from
+from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
+from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
 from attacks.audit.verdict import ROUNDING, Judgement, decide
 from attacks.gradients.baton import GradientEstimate
@@ -208,6 +209,8 @@ class _Look:
         sample = self.simulate(world, index)
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
         explained = explain(sample, self.pair.agent, true, other)
+        if index * max(map(len, explained.noise)) >= NOISE:
+            explained = replace(explained, noise=NOTHING)
         noted, refused = dict[str, Array](), dict[str, str]()
         if self.infer is not None:
             try:

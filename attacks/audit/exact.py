@@ -14,7 +14,7 @@ from attacks.audit.pool import Level, Pool, Shape
 from netsim.arrays import Array
 
 NOISE = 2_000_000
-"""So much of each property of the noise is checked, at least, if there is as much."""
+"""So much of each property of the noise is checked; of later samples nothing is kept."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +118,14 @@ class _Rest:
     @classmethod
     def of(cls, parts: Iterable[Explained], cut: float) -> "_Rest":
         found, faint, unreliable, closed = list[Uncovered](), list[Uncovered](), list[int](), True
-        noise, room = list[NoiseScores](), NOISE
+        noise = list[NoiseScores]()
         for part in parts:
             found += [u for u in (part.uncovered,) if u is not None and u.message < cut]
             found += [u for u in (part.inexplicable,) if u is not None]
             faint += [u for u in (part.faint,) if u is not None][: not faint]
             unreliable += [date for date in (part.unreliable_from,) if date is not None]
             closed = closed and part.complete and part.faint is None and part.unreliable_from is None
-            if room > 0:
-                noise.append(part.noise)
-                room -= max(map(len, part.noise))
+            noise.append(part.noise)
         first = min(found, key=lambda u: u.message, default=None)
         return cls(first, faint[0] if faint else None, min(unreliable, default=None), closed, noise)
 

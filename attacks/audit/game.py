@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from attacks.audit.intervals import clopper_pearson, error_rate
+from attacks.audit.thresholds import Table, choose
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
-_BAND_SHARE = 0.1  # of α, spent on how often the rule speaks, where that is needed
-_CAUTION = 4.5  # standard deviations: the best of some 5,000 pairs of thresholds looks better than it is
+BAND_SHARE = 0.1  # of α, spent on how often the rule speaks, where that is needed
+_SPARE = 3.0  # standard deviations of the coins that a world holds in reserve
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class GameResult:
 
     The rule said 1 at score ≥ `threshold_1`, 0 at score < `threshold_0`, and nothing between. `trials` coins
     were tossed, `guesses` of them guessed, `correct` of these right; `accuracy_lower` bounds
-    P(right | guessed). `ceiling` is the ε that as many trials prove when all are guessed right. `rates` is a
-    second statistic on the same trials: valid at the same confidence alone, but not together with
-    `epsilon_audited`, which is the one to decide by.
+    P(right | guessed). `ceiling` is the ε that as many trials prove when all are guessed right. `choosing` trials
+    of each world chose the thresholds and were not played. `rates` is a second statistic on the same trials: valid
+    at the same confidence alone, but not together with `epsilon_audited`, which is the one to decide by.
     """
 
     epsilon_audited: float
@@ -56,6 +56,7 @@ class GameResult:
     threshold_1: float
     direction: Literal["both worlds", "world 0", "world 1"]
     ceiling: float
+    choosing: int
     rates: RateBound
 
 
@@ -74,68 +75,76 @@ def play(
     delta: float,
     confidence: float,
     rng: np.random.Generator,
-    holdout: float = 0.7,
+    holdout: float | None = None,
 ) -> GameResult:
     """Play the game with recorded scores of independent trials in world 0 and in world 1.
 
-    Scores are larger the more the trial looks like world 1; ±∞ is allowed. The first (1 − holdout) of each
-    world's trials choose the thresholds, by a rough criterion that need not be valid; the others are played.
+    Scores are larger the more the trial looks like world 1; ±∞ is allowed. The first trials of each world choose
+    the thresholds, by a rough criterion that need not be valid; the others are played. Where the scores are
+    losses, ln p₁/p₀ of what was seen, they say themselves how often a guess is right, and some 4 % of 10,000
+    trials are enough; other scores are learned from at most 30 %. How many choose is decided by these trials
+    alone, so that the others are as fresh as ever; `holdout` sets the share that is played by hand.
+
     A fixed number from each world is not a coin: the coins are tossed here, with `rng`, and each consumes the
-    next trial of its world, so the bits are fair and independent of every score. That leaves a few trials
-    unused (six standard deviations); should a world run out all the same, the game proves 0.
-    The rates (`GameResult.rates`) condition on the world and use every trial held out.
+    next trial of its world, so the bits are fair and independent of every score. So many coins are tossed that a
+    world runs out in one game of 400; each coin that finds its world empty counts as a wrong guess, which is the
+    worst that its trial could have been. The rates (`GameResult.rates`) condition on the world and use every
+    trial that is played.
     """
     _check(delta, confidence)
-    if not 0 < holdout < 1:
+    if holdout is not None and not 0 < holdout < 1:
         raise PrivacyError(f"holdout = {holdout!r}: must lie strictly between 0 and 1")
-    first_0, rest_0 = _split(scores_0, holdout, 0)
-    first_1, rest_1 = _split(scores_1, holdout, 1)
-    trials = _coins_for(min(rest_0.size, rest_1.size))
+    flat_0, flat_1 = checked(scores_0, "world 0"), checked(scores_1, "world 1")
+    cut, table = choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout)
+    rest_0, rest_1 = flat_0[cut:], flat_1[cut:]
+    trials = coins_for(min(rest_0.size, rest_1.size))
     if trials < 1:
-        raise PrivacyError(
-            f"{rest_0.size} and {rest_1.size} trials held out: too few to toss coins, hold out at least 8"
-        )
-    table = _Table.of(first_0, first_1, delta)
-    low, high = table.band()
+        raise PrivacyError(f"{rest_0.size} and {rest_1.size} trials to play: too few to toss coins, bring at least 8")
+    rule = table.band()
     ones = int(rng.integers(0, 2, trials).sum())
-    dry = ones > rest_1.size or trials - ones > rest_0.size
     seen_0, seen_1 = rest_0[: trials - ones], rest_1[:ones]
-    correct = 0 if dry else int((seen_1 >= high).sum() + (seen_0 < low).sum())
-    guesses = trials if dry else correct + int((seen_0 >= high).sum() + (seen_1 < low).sum())
-    accuracy, epsilon = _prove(correct, guesses, trials, delta, confidence, abstains=low < high)
+    correct = int(rule.says_1(seen_1).sum() + rule.says_0(seen_0).sum())
+    spoken = correct + int(rule.says_1(seen_0).sum() + rule.says_0(seen_1).sum())
+    missing = trials - seen_0.size - seen_1.size
+    allowed = delta * rule.sides / 2
+    accuracy, epsilon = _prove(correct, spoken, missing, trials, allowed, confidence, abstains=rule.abstains)
     return GameResult(
         epsilon_audited=epsilon,
         delta=delta,
         confidence=confidence,
         trials=trials,
-        guesses=guesses,
+        guesses=spoken + missing,
         correct=correct,
         accuracy_lower=accuracy,
-        threshold_0=low,
-        threshold_1=high,
-        direction="world 1" if low == -math.inf else "world 0" if high == math.inf else "both worlds",
+        threshold_0=rule.low,
+        threshold_1=rule.high,
+        direction="world 1" if rule.low == -math.inf else "world 0" if rule.high == math.inf else "both worlds",
         ceiling=ceiling(trials, delta, confidence),
+        choosing=cut,
         rates=_rates(table, rest_0, rest_1, delta, confidence),
     )
 
 
 def _prove(
-    correct: int, guesses: int, trials: int, delta: float, confidence: float, *, abstains: bool
+    correct: int, spoken: int, missing: int, trials: int, delta: float, confidence: float, *, abstains: bool
 ) -> tuple[float, float]:
     """(lower bound of P(right | guessed), ε). Given the guesses, the right ones are binomial with that rate.
 
-    From P(right) ≤ e^ε P(wrong) + δ: e^ε ≥ (p − δ/q)/(1 − p) with q = P(guessed). Where the rule abstains and
-    δ > 0, q is bounded too, and α is split between the two bounds; else p has all of it.
+    From P(right) ≤ e^ε P(wrong) + δ, with δ/2 for a rule that names one world only:
+    e^ε ≥ (p − δ/q)/(1 − p) with q = P(guessed). Where the rule abstains and δ > 0, q is bounded too, and α is split
+    between the two bounds; else p has all of it. `missing` trials are taken for wrong in p and for silent in q:
+    whatever they would have been, neither bound gains by that.
     """
+    guesses = spoken + missing
     if guesses == 0:
         return 0.0, 0.0
     alpha = error_rate(confidence)
     if not abstains or delta == 0:
         p = clopper_pearson(correct, guesses, confidence, "lower").lower
         return p, _epsilon(p, delta)
-    q = clopper_pearson(guesses, trials, 1 - _BAND_SHARE * alpha, "lower").lower
-    p = clopper_pearson(correct, guesses, 1 - (1 - _BAND_SHARE) * alpha, "lower").lower
-    return p, _epsilon(p, delta / q)
+    q = clopper_pearson(spoken, trials, 1 - BAND_SHARE * alpha, "lower").lower
+    p = clopper_pearson(correct, guesses, 1 - (1 - BAND_SHARE) * alpha, "lower").lower
+    return p, _epsilon(p, delta / q) if q > 0 else 0.0
 
 
 def _epsilon(p: float, delta: float) -> float:
@@ -143,7 +152,7 @@ def _epsilon(p: float, delta: float) -> float:
     return max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
 
 
-def _rates(table: "_Table", rest_0: Array, rest_1: Array, delta: float, confidence: float) -> RateBound:
+def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> RateBound:
     """The better of both directions, each with two Clopper–Pearson bounds at α/4."""
     quarter = 1 - error_rate(confidence) / 4
     high, low = table.event_1(), table.event_0()
@@ -161,87 +170,18 @@ def _rates(table: "_Table", rest_0: Array, rest_1: Array, delta: float, confiden
     return max(bounds, key=lambda b: b.epsilon)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The trials that choose: at each candidate threshold, the share of each world's scores below it."""
-
-    thresholds: Array
-    below_0: Array
-    below_1: Array
-    size_0: int
-    size_1: int
-    delta: float
-
-    @classmethod
-    def of(cls, scores_0: Array, scores_1: Array, delta: float) -> "_Table":
-        """Candidates lie halfway between each world's quantiles, denser in the tails, and the next scores."""
-        distinct = np.unique(np.clip(np.concatenate([scores_0, scores_1]), -1e300, 1e300))
-        halfway = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
-        quantiles = np.concatenate([_quantiles(scores_0), _quantiles(scores_1)])
-        at = np.searchsorted(distinct, np.clip(quantiles, -1e300, 1e300))
-        grid = np.unique(np.concatenate([halfway[at], halfway[at + 1], [-np.inf, np.inf]]))
-        below_0 = np.searchsorted(np.sort(scores_0), grid) / scores_0.size
-        below_1 = np.searchsorted(np.sort(scores_1), grid) / scores_1.size
-        return cls(grid, below_0, below_1, scores_0.size, scores_1.size, delta)
-
-    def band(self) -> tuple[float, float]:
-        """(threshold_0, threshold_1) with the most promising odds; where all scores are equal, never speak."""
-        if self.thresholds.size == 2:
-            return -math.inf, math.inf
-        trials = self.size_0 + self.size_1
-        right = (self.below_0[:, None] + 1 - self.below_1[None, :]) / 2
-        wrong = (self.below_1[:, None] + 1 - self.below_0[None, :]) / 2
-        p = _wilson(right * trials, (right + wrong) * trials)
-        q = _wilson((right + wrong) * trials, np.full_like(right, trials))
-        ordered = self.thresholds[:, None] <= self.thresholds[None, :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spent = np.where(ordered & (right + wrong < 1), self.delta / q, self.delta)
-            odds = (p - spent) / (1 - p)
-        best = int(np.argmax(np.where(ordered & np.isfinite(odds), odds, -np.inf)))
-        low, high = divmod(best, self.thresholds.size)
-        return float(self.thresholds[low]), float(self.thresholds[high])
-
-    def event_1(self) -> float:
-        """The threshold of the event score ≥ t that promises most for world 1."""
-        return self._best(1 - self.below_1, self.size_1, 1 - self.below_0, self.size_0)
-
-    def event_0(self) -> float:
-        """The threshold of the event score < t that promises most for world 0."""
-        return self._best(self.below_0, self.size_0, self.below_1, self.size_1)
-
-    def _best(self, hits: Array, own: int, alarms: Array, other: int) -> float:
-        hit = _wilson(hits * own, np.full_like(hits, own))
-        alarm = 1 - _wilson((1 - alarms) * other, np.full_like(alarms, other))
-        return float(self.thresholds[int(np.argmax((hit - self.delta) / alarm))])
-
-
-def _quantiles(scores: Array) -> Array:
-    """Some 25 of the scores, the extremes among them; their ranks are even on the logit scale."""
-    places = np.rint(special.expit(np.linspace(-8, 8, 25)) * (scores.size - 1)).astype(np.intp)
-    return np.sort(scores)[np.unique(np.concatenate([places, [0, scores.size - 1]]))]
-
-
-def _wilson(successes: Array, trials: Array, z: float = _CAUTION) -> Array:
-    """Wilson's lower bound: quick, and only roughly valid, so it chooses thresholds and proves nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(trials > 0, successes / trials, 0.0)
-    spread = z * np.sqrt(np.maximum(trials * p * (1 - p), 0.0) + z * z / 4)
-    return (trials * p + z * z / 2 - spread) / (trials + z * z)
-
-
-def _split(scores: Array, holdout: float, world: int) -> tuple[Array, Array]:
+def checked(scores: Array, whose: str) -> Array:
+    """The scores as a flat float array without NaN."""
     flat = np.asarray(scores, dtype=np.float64).ravel()
     if np.isnan(flat).any():
-        raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of world {world} are NaN: score every trial")
-    cut = max(round((1 - holdout) * flat.size), 1)
-    if cut >= flat.size:
-        raise PrivacyError(f"{flat.size} scores of world {world}, holdout {holdout}: need some to choose and to play")
-    return flat[:cut], flat[cut:]
+        raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of {whose} are NaN: score every trial")
+    return flat
 
 
-def _coins_for(pool: int) -> int:
-    """The most coins N with N/2 + 6·√N/2 ≤ pool: one side needs more with probability below 4e-8."""
-    return math.floor((math.sqrt(9 + 2 * pool) - 3) ** 2)
+def coins_for(pool: int) -> int:
+    """The most coins N with N/2 + 3·√N/2 ≤ pool: one side needs more in one game of 400."""
+    room = _SPARE / 2
+    return max(math.floor((math.sqrt(room**2 + 2 * pool) - room) ** 2), 0)
 
 
 def _check(delta: float, confidence: float) -> None:

@@ -1,11 +1,13 @@
 """Whole runs: what determines them, what changes nothing, and what is refused before time 0."""
 
 import asyncio
+import gc
 import hashlib
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -471,3 +473,19 @@ class TestSpool:
     def test_a_name_that_is_no_file_is_refused(self, tmp_path):
         with pytest.raises(ScenarioError, match="file name"):
             replace(self.simulation(spool=tmp_path), adversaries=(Adversary("../up"),))
+
+
+def test_nothing_keeps_a_run_alive_that_nobody_holds():
+    """Without the collector: audits make many runs, and their arrays must go with them."""
+    noisy = simulation(descent(), adversaries=(Adversary(),))
+    gc.collect()
+    gc.disable()
+    try:
+        run = noisy.run()
+        watched = [weakref.ref(array) for array in run.truth.releases[0]]
+        watched += [weakref.ref(record.values["x"]) for record in run.views[0].transcript.records]
+        assert all(ref() is not None for ref in watched)
+        del run
+        assert not any(ref() is not None for ref in watched)
+    finally:
+        gc.enable()
