@@ -41,7 +41,9 @@ def pair_for(
     own = experiment.pair.hypotheses[0]
     candidate = found.winner.candidate
     description = f"{candidate.description} (the worst of {found.tried:,} searched)"
-    return Pair(spec.agent, (own, candidate.hypothesis), description), {"search": described(found)}
+    return Pair(spec.agent, (own, candidate.hypothesis), description), {
+        "search": described(found) | {"seed": experiment.scenario.seed}
+    }
 
 
 def searched(experiment: Experiment, subject: Subject, delta: float, progress: Progress) -> Searched:
