@@ -9,7 +9,10 @@ claimed, 2 is true. How many transcripts show a loss above the claim; and how ma
 before its wealth reaches 20. The median over many repetitions, and a large quantile.
 """
 
+import argparse
+import json
 import os
+import resource
 import time
 from collections.abc import Callable
 
@@ -17,11 +20,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from attacks.audit.anytime import Stopping
 from attacks.audit.audit import Pair, audit
 from attacks.audit.explain import explain
 from netsim import topology
 from netsim.algorithms import Dpp2
 from netsim.claims import Adjacency, Claim
+from netsim.gallery import HalfNoise
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.tilted import direction
 from netsim.schedules import Geometric

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from attacks import gradients
+from attacks.audit.anytime import MOST_EPSILON
 from attacks.audit.archive import Archive
 from attacks.audit.audit import Audit, Infer, Pair, Simulate, audit
 from attacks.audit.explain import Sample
+from attacks.audit.power import Plan
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim
@@ -33,6 +35,17 @@ class Asked:
     subject: Subject
     pair: Pair
     claim: Claim
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the game can find, before it starts; None where no number is claimed that a game could test."""
+        spec, epsilon = self.scenario.audit, self.claim.epsilon
+        assert spec is not None
+        if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
+            return None
+        games = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
+        confidence = 1 - (1 - spec.confidence) / games
+        return Plan.of_transcripts(spec.trials, epsilon, self.claim.delta, confidence)
 
     @property
     def fingerprint(self) -> str:
@@ -67,6 +80,7 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
             progress=progress,
             jobs=jobs,
             archive=archive,
+            stop=spec.stop == "refuted",
         )
     except PrivacyError:
         archive.remove()

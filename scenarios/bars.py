@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     Progress,
@@ -60,6 +61,9 @@ class Bars:
     def advance(self, steps: int) -> None:
         if self._task is not None:
             self._progress.advance(self._task, steps)
+
+    def say(self, sentence: str) -> None:
+        self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
 
     def _finish(self) -> None:
         if self._watcher is not None:

@@ -24,6 +24,7 @@ from scenarios.bars import Bars
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
 from scenarios.watching import Watcher
+from scenarios.witness import witness
 
 Results = dict[str, Any]
 DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
@@ -195,6 +196,7 @@ def schema() -> None:
 
 
 app.command()(trace)
+app.command()(witness)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────

@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.audit import Audit
-from attacks.audit.exact import Level
 from attacks.audit.game import GameResult
 from attacks.audit.intervals import Interval
+from attacks.audit.pool import Level
+from attacks.audit.power import Plan
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run
@@ -125,6 +126,7 @@ def subject(subject: Subject, asked: bool) -> Results:
         "measures": None,
         "gradients": None,
         "images": None,
+        "plan": None,
         "audit": None,
         "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
@@ -260,6 +262,7 @@ def audit(found: Audit) -> Results:
         "white_box": _game(found.white_box),
         "black_box": None if found.black_box is None else _game(found.black_box),
         "black_box_refused": found.refused,
+        "anytime": _anytime(found),
         "growth": [asdict(level) for level in max((e.growth for e in found.exact), key=_last)],
         "not_judged_from": min((e.unreliable_from for e in found.exact if e.unreliable_from), default=None),
         "leaks": [{"share": e.leaks, "message": str(e.uncovered)} for e in found.exact if e.uncovered is not None],
@@ -278,6 +281,24 @@ def _interval(found: Interval | None) -> Results | None:
 
 def _last(growth: tuple[Level, ...]) -> float:
     return growth[-1].estimate if growth else 0.0
+
+
+def plan(found: Plan) -> Results:
+    """What the game could find, as it was known before it started."""
+    return {
+        "trials": found.trials,
+        "ceiling": found.ceiling,
+        "trials_to_reach": found.trials_to_reach,
+        "underpowered": found.underpowered,
+        "summary": found.summary,
+        "warning": found.warning,
+        "prospects": [asdict(prospect) for prospect in found.prospects],
+    }
+
+
+def _anytime(found: Audit) -> Results:
+    game = found.anytime
+    return asdict(game) | {"counts": found.stop, "stopped": found.stopped, "sentence": game.sentence}
 
 
 def _game(game: GameResult) -> Results:

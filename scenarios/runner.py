@@ -38,11 +38,13 @@ FLUSH = 1.0
 
 
 class Progress(Protocol):
-    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some."""
+    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
 
     def begin(self, stage: str, total: int) -> None: ...
 
     def advance(self, steps: int) -> None: ...
+
+    def say(self, sentence: str) -> None: ...
 
 
 class Silent:
@@ -52,6 +54,9 @@ class Silent:
         pass
 
     def advance(self, steps: int) -> None:
+        pass
+
+    def say(self, sentence: str) -> None:
         pass
 
 
@@ -278,8 +283,13 @@ class _Session:
         claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
         if claim is None:
             return None
-        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
         question = Asked(self.experiment.scenario, subject, pair, claim)
+        plan = question.plan
+        entry["plan"] = None if plan is None else describe.plan(plan)
+        self._save("running")
+        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
+        if plan is not None:
+            self.progress.say(plan.summary)
         try:
             found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
         except PrivacyError as error:

@@ -235,6 +235,9 @@ class _Named:
     def advance(self, steps: int) -> None:
         self.progress.advance(steps)
 
+    def say(self, sentence: str) -> None:
+        self.progress.say(sentence)
+
 
 def _one(
     variant: Variant,

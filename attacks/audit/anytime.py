@@ -34,6 +34,8 @@ from attacks.audit.game import checked
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
+MOST_EPSILON = 700.0
+"""Above it no game can tell anything."""
 _FIRST, _LOOK, _LEARN = 8, 16, 8
 """The first look comes after 8 trials, the next after each 16th part more; bets are learned each 8th part more."""
 
@@ -140,7 +142,7 @@ class Wager:
             return
         coins, scores = _joined(self._waiting)
         start = 0
-        while not self._over and start + self._next - self._books.trials <= coins.size:
+        while not self.over and start + self._next - self._books.trials <= coins.size:
             end = start + self._next - self._books.trials
             self._look(coins[start:end], scores[start:end])
             start = end
@@ -149,18 +151,19 @@ class Wager:
     def result(self) -> Stopping:
         """What is proven by now; the trials since the last look are settled by the bets that stand."""
         coins, scores = _joined(self._waiting)
-        books = self._books if self._over or coins.size == 0 else self._books.after(Block.of(coins, scores))
+        books = self._books if self.over or coins.size == 0 else self._books.after(Block.of(coins, scores))
         return books.result()
 
     @property
-    def _over(self) -> bool:
+    def over(self) -> bool:
+        """Whether further trials are not looked at."""
         return self.decided and not self._to_the_end
 
     def _look(self, coins: Coins, scores: Array) -> None:
         self._past.append((coins, scores))
         self._books = self._books.after(Block.of(coins, scores))
         trials = self._books.trials
-        if trials >= self._lesson and not self._over:
+        if trials >= self._lesson and not self.over:
             self._past = [_joined(self._past)]
             self._books = self._books.taught(Block.of(*self._past[0]))
             self._lesson = trials + trials // _LEARN
@@ -254,8 +257,10 @@ _GRID = np.concatenate([np.arange(20) / 50, 0.4 * 1.025 ** np.arange(150)])  # 0
 
 
 def _check(claim_epsilon: float, delta: float, alpha: float) -> None:
-    if not 0 <= claim_epsilon <= 700:
-        raise PrivacyError(f"claim_epsilon = {claim_epsilon!r}: must lie in [0, 700], above no game can tell")
+    if not 0 <= claim_epsilon <= MOST_EPSILON:
+        raise PrivacyError(
+            f"claim_epsilon = {claim_epsilon!r}: must lie in [0, {MOST_EPSILON:g}], above no game can tell"
+        )
     if not 0 <= delta < 1:
         raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1)")
     if not 0 < alpha < 1:

@@ -10,8 +10,9 @@ from itertools import chain
 
 import numpy as np
 
+from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
 from attacks.audit.archive import Archive, Seen, archive_in
-from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from
+from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
@@ -50,7 +51,9 @@ class Audit:
     `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
     with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
     was brought and did not refuse (`refused`). All intervals and both games hold together at `confidence`.
-    `trials` transcripts of each world were simulated.
+    `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
+    counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
+    first chunk.
     """
 
     claim: Claim
@@ -62,6 +65,9 @@ class Audit:
     judgement: Judgement
     trials: int
     confidence: float
+    anytime: Stopping
+    stop: bool
+    stopped: bool
 
     @property
     def epsilon_exact(self) -> float:
@@ -81,8 +87,9 @@ class Audit:
 
     @property
     def epsilon_audited(self) -> float:
-        """The better game's lower bound."""
-        return _best(self.white_box, self.black_box).epsilon_audited
+        """The best game's lower bound, of those that count."""
+        best = _best(self.white_box, self.black_box).epsilon_audited
+        return max(best, self.anytime.epsilon_audited) if self.stop else best
 
     @property
     def activations(self) -> int:
@@ -122,13 +129,20 @@ def audit(
     progress: Callable[[int], None] | None = None,
     jobs: int = 1,
     archive: Archive | None = None,
+    stop: bool = False,
 ) -> Audit:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
     the result is the same. What an `archive` holds already is not simulated again, and the rest is added to it: an
-    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk. You get
+    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk.
+
+    With `stop` the audit ends as soon as the anytime game, with the exact loss as its score, has refuted the claim:
+    after some chunk, and at most after `trials`. The game has a share of the error rate of its own then, and what is
+    said of a sample of fixed size (exact ε, the other games) is said of the first chunk if it ended early, and of all
+    if it did not; both have half of their share, so that it is true whenever it ends. Without `stop` the anytime game
+    is played to the end for display, at the whole error rate by itself. You get
     a `PrivacyError` if a self-check fails: then there is no verdict; and without a claim, which is what
     `Algorithm.claim` gives where nothing is claimed.
     """
@@ -141,60 +155,100 @@ def audit(
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
     chunks = -(-trials // chunk)
+    stop = stop and claim.epsilon is not None and not claim.failed_conditions
+    shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
+    wager = Wager(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
-        _gather(_Look(simulate, pair, infer), kept, chunks, jobs, progress)
-        return _judged(kept, chunks, pair, claim, confidence, rng, infer is not None)
+        bench = _Bench(kept, pair, claim, infer is not None, rng)
+        bench.gather(_Look(simulate, pair, infer), wager, chunks, jobs, progress)
+        return bench.judged(wager.result(), confidence, stop, bench.chunks < chunks)
 
 
-def _gather(look: "_Look", kept: Archive, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
-    """Every chunk of both worlds is in the archive after this, whoever put it there."""
-    tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
-    missing = [task for task in tasks if not kept.sound(*task)]
-    told = progress or (lambda _: None)
-    for task in tasks:
-        if task not in missing:
-            told(kept.get(*task).explained.replicas)
-    for task, seen in zip(missing, spread(look, missing, jobs), strict=True):
-        kept.put(*task, seen)
-        told(seen.explained.replicas)
+def _tested(claim: Claim) -> float:
+    """The ε that the anytime game is about: the claim, or the largest that a game can tell where it is larger."""
+    return 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
 
 
-def _judged(
-    kept: Archive,
-    chunks: int,
-    pair: Pair,
-    claim: Claim,
-    confidence: float,
-    rng: np.random.Generator,
-    attacked: bool,
-) -> Audit:
-    refused = _refused(kept, chunks) if attacked else None
-    attacked = attacked and refused is None
-    share = error_rate(confidence) / (3 if attacked else 2)
-    parts = kept.explained(0, chunks), kept.explained(1, chunks)
-    granted = granted_from(chain(*parts))
-    first, second = (combine(part, claim.delta, 1 - share / 2, granted) for part in parts)
-    exact = (first, second)
-    if not all(direction.passed for direction in exact):
-        raise PrivacyError(_failed_check(exact))
-    white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=rng)
-    black = None
-    if attacked:
-        zero, one = (kept.noted(INFERRED, world, chunks) for world in (0, 1))
-        black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=rng)
-    _check_agreement(exact, white, black)
-    uncovered = _first_uncovered(exact)
-    judgement = decide(
-        epsilon_claimed=claim.epsilon,
-        delta=claim.delta,
-        failed_conditions=claim.failed_conditions,
-        exact_lower=max(e.epsilon.lower for e in exact),
-        exact_upper=max(e.epsilon.upper for e in exact),
-        uncovered=None if uncovered is None else str(uncovered),
-        audited=_best(white, black),
-        not_judged=_not_judged(exact, claim.epsilon),
-    )
-    return Audit(claim, pair, exact, white, black, refused, judgement, first.losses.size, confidence)
+class _Bench:
+    """An audit while it is gathered, chunk by chunk, and when it is judged."""
+
+    def __init__(self, kept: Archive, pair: Pair, claim: Claim, attacked: bool, rng: np.random.Generator) -> None:
+        self.kept, self.pair, self.claim, self.attacked, self.rng = kept, pair, claim, attacked, rng
+        self.chunks = 0
+        self._coins = rng.spawn(1)[0]
+        self._cut = math.inf
+        self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
+
+    def gather(
+        self, look: "_Look", wager: Wager, chunks: int, jobs: int, progress: Callable[[int], None] | None
+    ) -> None:
+        """Every chunk of both worlds is in the archive after this, whoever put it there; or until the wager is
+        decided, if it ends then."""
+        tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
+        missing = [task for task in tasks if not self.kept.sound(*task)]
+        found = zip(missing, spread(look, missing, jobs), strict=True)
+        for world, index in tasks:
+            if (world, index) in missing:
+                task, seen = next(found)
+                self.kept.put(*task, seen)
+            if progress is not None:
+                progress(self.kept.get(world, index).explained.replicas)
+            if world == 1:
+                self.chunks = index + 1
+                self._play(wager, index)
+                if wager.over:
+                    return
+
+    def _play(self, wager: Wager, index: int) -> None:
+        """Both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
+        parts = [self.kept.get(world, index).explained for world in (0, 1)]
+        self._cut = min(self._cut, granted_from(parts))
+        zero, one = (losses_on_wire(part, self._cut) for part in parts)
+        queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
+        coins = tossed(queues[0].size, queues[1].size, self._coins)
+        scores = np.empty(coins.size)
+        for world, queue in enumerate(queues):
+            scores[coins == world] = queue[: np.count_nonzero(coins == world)]
+        self._left = tuple(queue[np.count_nonzero(coins == w) :] for w, queue in enumerate(queues))  # pyright: ignore
+        wager.update(coins, scores)
+
+    def judged(self, anytime: Stopping, confidence: float, stop: bool, early: bool) -> Audit:
+        """What is said of a sample of fixed size is said of the first chunk, if the audit stopped `early`."""
+        kept, claim = self.kept, self.claim
+        refused = _refused(kept, self.chunks) if self.attacked else None
+        attacked = self.attacked and refused is None
+        share = error_rate(confidence) / (3 if attacked else 2)
+        if stop:
+            share = error_rate(confidence) / (4 if self.attacked else 3) / 2
+        chunks = 1 if early else self.chunks
+        parts = kept.explained(0, chunks), kept.explained(1, chunks)
+        granted = granted_from(chain(*parts))
+        first, second = (combine(part, claim.delta, 1 - share / 2, granted) for part in parts)
+        exact = (first, second)
+        if not all(direction.passed for direction in exact):
+            raise PrivacyError(_failed_check(exact))
+        white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=self.rng)
+        black = None
+        if attacked:
+            zero, one = (kept.noted(INFERRED, world, chunks) for world in (0, 1))
+            black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=self.rng)
+        _check_agreement(exact, white, black)
+        uncovered = _first_uncovered(exact)
+        judgement = decide(
+            epsilon_claimed=claim.epsilon,
+            delta=claim.delta,
+            failed_conditions=claim.failed_conditions,
+            exact_lower=max(e.epsilon.lower for e in exact),
+            exact_upper=max(e.epsilon.upper for e in exact),
+            uncovered=None if uncovered is None else str(uncovered),
+            audited=_best(white, black),
+            anytime=anytime if stop else None,
+            not_judged=_not_judged(exact, claim.epsilon),
+        )
+        trials = self.chunks * first.losses.size // chunks
+        return Audit(
+            self.claim, self.pair, exact, white, black, refused, judgement, trials, confidence, anytime, stop, early
+        )
 
 
 @dataclass(frozen=True)

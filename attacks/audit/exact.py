@@ -72,6 +72,12 @@ def granted_from(parts: Iterable[Explained]) -> float:
     return min(part.granted_from for part in parts)
 
 
+def losses_on_wire(part: Explained, cut: float) -> Array:
+    """The loss of each transcript for who is granted nothing, of what was sent before message `cut`."""
+    seen = _on_wire(part, cut)
+    return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
+
+
 def combine(parts: Iterable[Explained], delta: float, confidence: float, granted: float | None = None) -> ExactLoss:
     """Pool the samples of one direction; they are gone through a few times and never held all at once.
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from attacks.audit.anytime import Stopping
 from attacks.audit.game import GameResult
 from netsim.errors import PrivacyError
 
@@ -42,6 +43,7 @@ def decide(
     exact_upper: float | None = None,
     uncovered: str | None = None,
     audited: GameResult | None = None,
+    anytime: Stopping | None = None,
     not_judged: str | None = None,
     self_checks_passed: bool = True,
     vacuous_above: float = 20.0,
@@ -51,7 +53,7 @@ def decide(
     1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
     2. `uncovered` names a message that no noise covers: **unprotected**, whatever was claimed;
     3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
-    4. `exact_lower` or the game's lower bound above the claim: **refuted**;
+    4. `exact_lower` or a game's lower bound above the claim: **refuted**;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     6. `not_judged` names something that could not be looked at, or `exact_lower` to `exact_upper` is not a
        finite interval and no game's ceiling reaches the claim: **underpowered**;
@@ -71,10 +73,17 @@ def decide(
         why = "; ".join(failed_conditions) or "no ε is claimed"
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
-    found = max(exact_lower or 0.0, audited.epsilon_audited if audited else 0.0)
+    found = max(
+        exact_lower or 0.0,
+        audited.epsilon_audited if audited else 0.0,
+        anytime.epsilon_audited if anytime else 0.0,
+    )
+    if anytime is not None:
+        measured += f" The anytime game: {anytime.sentence}"
     tightness = _ratio(found, epsilon_claimed)
-    if found > epsilon_claimed * (1 + ROUNDING) + RESOLUTION:
-        reason = f"ε is at least {found:.4g}, above the {claim}. {measured}"
+    above = found > epsilon_claimed * (1 + ROUNDING) + RESOLUTION
+    if above or (anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed):
+        reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)
     if epsilon_claimed > vacuous_above:
         odds = _odds(epsilon_claimed)

@@ -54,7 +54,9 @@ class AuditSpec(Model):
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
     most; "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that
-    it finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run.
+    it finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run. `stop`
+    "refuted": the audit ends after the first chunk by which the anytime game has refuted the claim; `trials` is then
+    the most.
     """
 
     agent: Index = 0
@@ -63,6 +65,7 @@ class AuditSpec(Model):
     trials: Annotated[int, Field(ge=50)] = 2000
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    stop: Literal["never", "refuted"] = "never"
 
 
 class TranscriptSpec(Model):

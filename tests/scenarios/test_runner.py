@@ -67,7 +67,7 @@ class TestFolder:
     def test_everything_is_there(self, finished):
         names = {path.name for path in finished[0].iterdir()}
         assert names == {
-            "manifest.json", "results.json", "report.html",
+            "manifest.json", "results.json", "report.html", "audit-leaky.json", "audit-told.json",
             *(f"{kind}-{slug}.parquet" for kind in ("transcript", "metrics") for slug in ("plain", "leaky", "told")),
         }  # fmt: skip
 
@@ -137,6 +137,9 @@ class StopAt:
             raise KeyboardInterrupt
 
     def advance(self, steps):
+        pass
+
+    def say(self, sentence):
         pass
 
 

@@ -1,0 +1,159 @@
+"""The command `netsim witness`."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from attacks.audit.itemized import Account, Item
+    from scenarios.witnessing import Confirmation
+
+DONE, REFUTED, WRONG_INPUT = 0, 1, 2
+FILE = typer.Argument(help="A witness-….json of a results folder.", show_default=False)
+ROWS, AROUND = 24, 4
+"""So many releases are all shown; of more, so many at either end and on either side of what matters."""
+BARE = "< uncovered"
+TINY = 1e-9
+"""Smaller numbers are shown as ~0."""
+NAMED = 4
+"""Receivers that are named one by one."""
+
+
+def witness(
+    file: Annotated[Path, FILE],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all releases.")] = False,
+) -> None:
+    """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
+
+    Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, or of other data.
+    """
+    import json
+
+    from netsim.errors import ScenarioError
+    from scenarios.witness_file import WitnessFile
+    from scenarios.witnessing import confirm
+
+    console, problems = _consoles()
+    try:
+        found = confirm(WitnessFile.read(file))
+    except ScenarioError as error:
+        problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
+        raise typer.Exit(WRONG_INPUT) from None
+    if as_json:
+        told = json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False)
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
+    else:
+        _tell(found, console)
+    raise typer.Exit(REFUTED if found.verdict is not None else DONE)
+
+
+def _consoles() -> tuple[Console, Console]:
+    from scenarios.cli import console, problems
+
+    return console, problems
+
+
+def _tell(found: "Confirmation", console: Console) -> None:
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    file = found.file
+    say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
+    place = f"world {file.world}, chunk {file.chunk}, replica {file.replica} of seed {file.scenario['seed']}"
+    say(f"Agent {file.agent}: {place}.")
+    say(f"Pair: {escape(file.pair.description)}.")
+    if (claim := found.claim) is not None:
+        value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
+        say(f"Claim: {value} ({escape(claim.source)}).")
+    if (account := found.account) is not None:
+        console.print(_table(found, account), highlight=False)
+        say(_of_links(account))
+        if account.identical:
+            say("The agent's code sends every message of the transcript, to the last bit.")
+    for remark in found.remarks:
+        say(f"[yellow]{escape(remark)}[/]")
+    word, style = (found.verdict, "bold red") if found.verdict is not None else ("not confirmed", "bold yellow")
+    say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
+
+
+def _table(found: "Confirmation", account: "Account") -> Table:
+    """A row for each release, by activation (act.): to whom it went, what it adds, and the sum against the claim."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("act.", justify="right", no_wrap=True)
+    table.add_column("sent to", no_wrap=True)
+    for column in ("law", "‖Δ‖", "loss", "sum"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True, min_width=len(BARE))
+    running, above = account.running(), found.first_above
+    bare = account.uncovered
+    at = None if bare is None else _before(account, bare.message)
+    last = -1
+    for t in _shown(len(account.items), [k for k in (above, at) if k is not None]):
+        if bare is not None and at is not None and last < at <= t:
+            table.add_row(*_bare(account))
+            at = None
+        if t > last + 1:
+            table.add_row("…")
+        item, last = account.items[t], t
+        mark = "" if item.counts else "granted"
+        mark = "< above" if t == above else mark
+        table.add_row(
+            str(item.activation), _to(item.receivers), _law(item.law, item.scale), _distance(item),
+            _number(item.loss), _number(running[t]), mark,
+        )  # fmt: skip
+    if at is not None:
+        table.add_row(*_bare(account))
+    return table
+
+
+def _bare(account: "Account") -> tuple[str, ...]:
+    assert account.uncovered is not None
+    name = f"{account.uncovered.name!r}" if account.uncovered.name else "a message"
+    return (str(account.uncovered.activation), name, "no noise", "", "∞", "∞", BARE)
+
+
+def _before(account: "Account", message: int) -> int:
+    """How many releases were on the wire before a message."""
+    return sum(item.message is not None and item.message < message for item in account.items)
+
+
+def _shown(count: int, marks: list[int]) -> Iterator[int]:
+    """Which of so many rows: all, or both ends and what is around the marks."""
+    near = [0, count - 1, *marks]
+    return (t for t in range(count) if count <= ROWS or any(abs(t - mark) <= AROUND for mark in near))
+
+
+def _of_links(account: "Account") -> str:
+    """The sums over links, the largest first."""
+    sums = sorted(account.by_link().items(), key=lambda pair: -pair[1])
+    named = [f"{i} to {j}: {_number(loss)}" for (i, j), loss in sums[:NAMED]]
+    more = f", and {len(sums) - NAMED} more" if len(sums) > NAMED else ""
+    return f"Loss of the releases on each link: {', '.join(named)}{more}." if named else "No release is on a link."
+
+
+def _to(receivers: tuple[int, ...]) -> str:
+    if len(receivers) > NAMED:
+        return f"{len(receivers)} neighbors"
+    return ", ".join(map(str, receivers)) or "–"
+
+
+def _law(law: str, scale: "float | tuple[float, ...]") -> str:
+    return f"{law}({_number(scale) if isinstance(scale, float) else '…'})"
+
+
+def _distance(item: "Item") -> str:
+    """In the norm that the noise protects."""
+    return f"ℓ2 {_number(item.l2)}" if "Gaussian" in item.law else f"ℓ1 {_number(item.l1)}"
+
+
+def _number(value: float) -> str:
+    if 0 < abs(value) < TINY:
+        return "~0"
+    return f"{value:.3g}" if math.isfinite(value) else "∞" if value > 0 else "-∞"

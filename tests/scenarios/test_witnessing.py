@@ -1,0 +1,373 @@
+"""Witness files: saved once, confirmed anywhere; an altered file, another claim or other data confirm nothing."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attacks.audit.explain import explain
+from attacks.audit.witness import Place, Witness, best
+from netsim import randomness
+from netsim.simulation import Simulation
+from scenarios.auditing import worlds
+from scenarios.cli import app
+from scenarios.experiment import Experiment
+from scenarios.loader import library, parse, validated
+from scenarios.reproduction.variants import expanded
+from scenarios.witness_file import WitnessFile, fingerprint
+from scenarios.witnessing import Audited, confirm, file_of, make, save
+from tests.scenarios.small import SMALL
+
+ROOT = Path(__file__).parents[2]
+runner = CliRunner()
+CODED = """\
+name: coded
+seed: 3
+problem: {kind: sensors, data: {name: sensors, records: 36, dimension: 10}}
+topology: {kind: ring, agents: 6}
+messages: {codec: {kind: float16}}
+algorithms: [{kind: diadsp, name: coded, rounds: 12, step: 0.02, ratio: 0.9, target: {epsilon: 1.0}}]
+attacks: {gradients: false}
+audit: {agent: 1, adjacency: {change: 1.0, direction: even}, trials: 100, chunk: 50}
+"""
+
+
+def audited(text, name, variant=None):
+    """What a run's audit would hand over, by its first chunk of either world."""
+    located = parse(text) if variant is None else {v.name: v for v in expanded(parse(text))}[variant].located
+    experiment = Experiment.of(located.scenario)
+    subject = next(one for one in experiment.subjects if one.spec.name == name)
+    pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
+    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.chunk)
+    ways = (pair.hypotheses, pair.hypotheses[::-1])
+    explained = [[explain(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
+    claim = subject.simulation.claim(experiment.adjacency, rounds, subject.delta)
+    return experiment, subject, Audited(pair, claim, rounds, best(explained).place)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("witnesses")
+    for slug, of in {
+        "cpgt": audited(library()["cpgt-eq-23"], "CPGT", "even"),
+        "leaky": audited(SMALL, "leaky"),
+        "coded": audited(CODED, "coded"),
+    }.items():
+        assert save(file_of(folder, slug), *of) == folder / f"witness-{slug}.json"
+    return folder
+
+
+def changed(folder, tmp_path, slug, change, seal=False):
+    """A copy in which something was altered, sealed anew or not."""
+    tree = json.loads(file_of(folder, slug).read_text())
+    change(tree)
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(tree))
+    if seal:
+        path.write_text(WitnessFile.read(path).sealed().text())
+    return path
+
+
+def status(path, *options):
+    return runner.invoke(app, ["witness", str(path), *options])
+
+
+# ── what is confirmed ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cpgt_is_refuted_by_one_transcript(folder):
+    """‖Δ‖₁ = √10·‖Δ‖₂ under noise for ℓ2: the loss comes near √10 times the claim."""
+    found = confirm(WitnessFile.read(file_of(folder, "cpgt")))
+    assert found.verdict == "refuted"
+    assert 2.5 < found.account.total < math.sqrt(10)
+    assert found.claim.epsilon == pytest.approx(1)
+    assert found.account.identical
+    assert found.remarks == ()
+    assert found.account.items[found.first_above].activation == 1
+
+
+def test_an_uncovered_message_shows_itself_and_not_delta(folder):
+    found = confirm(WitnessFile.read(file_of(folder, "leaky")))
+    assert found.verdict == "unprotected"
+    assert found.account.total == math.inf
+    assert "'x'" in found.reason
+    assert "That it is in more than δ = 0.001 of the transcripts, one of them does not show" in found.reason
+    assert found.first_above is None
+
+
+def test_releases_that_a_codec_rounded_are_priced_as_they_were_sent(folder):
+    found = confirm(WitnessFile.read(file_of(folder, "coded")))
+    assert found.verdict == "refuted"
+    assert all(item.counts for item in found.account.items)
+
+
+@pytest.mark.parametrize("slug", ["cpgt", "leaky", "coded"])
+def test_a_file_read_and_written_has_the_same_bytes(folder, slug):
+    path = file_of(folder, slug)
+    file = WitnessFile.read(path)
+    assert file.intact
+    assert file.text().encode() == path.read_bytes()
+
+
+def test_another_process_in_another_folder_says_the_same(folder, tmp_path):
+    """With other hashes, and without a data folder."""
+    environment = {k: v for k, v in os.environ.items() if k != "NETSIM_DATA"}
+    environment |= {"PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT)}
+    for slug, word in (("cpgt", "refuted"), ("leaky", "unprotected")):
+        path = file_of(folder, slug)
+        done = subprocess.run(
+            [sys.executable, "-m", "scenarios.cli", "witness", str(path), "--json"],
+            cwd=tmp_path, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        told = json.loads(done.stdout)
+        assert told == confirm(WitnessFile.read(path)).as_plain()
+        assert told["verdict"] == word
+        assert told["account"] == json.loads(path.read_text())["account"]
+
+
+def test_nothing_is_simulated_and_no_stream_of_the_seed_is_drawn_from(folder, monkeypatch):
+    def never(*_args, **_options):
+        raise AssertionError
+
+    for name in ("noise_of", "dither_of", "coins_of"):
+        monkeypatch.setattr(randomness, name, never)
+    monkeypatch.setattr(Simulation, "run", never)
+    for slug in ("cpgt", "leaky", "coded"):
+        assert confirm(WitnessFile.read(file_of(folder, slug))).verdict is not None
+
+
+def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
+    """What only a run knows: that the other agents do send such messages."""
+    for slug in ("cpgt", "leaky", "coded"):
+        file = WitnessFile.read(file_of(folder, slug))
+        experiment = Experiment.of(validated(file.scenario, "").scenario)
+        pair, chunk = experiment.pair, experiment.scenario.audit.chunk
+        simulate = worlds(experiment.subjects[0].simulation, file.agent, pair.hypotheses[1], chunk)
+        again = Witness.of(simulate(file.world, file.chunk).replica(file.replica), file.agent)
+        assert json.dumps(again.as_plain()) == json.dumps(file.transcript)
+
+
+# ── what is not ─────────────────────────────────────────────────────────────────────────────────────────
+
+EDITS = {
+    "a value that was sent": ("cpgt", lambda t: turned(sent(t, 0)["values"]["y"])),
+    "a value that came": ("cpgt", lambda t: came(t)["values"]["x"].__setitem__(0, 0.5)),
+    "an unreleased value": ("leaky", lambda t: sent(t, 1)["values"]["x"].__setitem__(0, 0.5)),
+    "the claim": ("cpgt", lambda t: t["claim"].update(epsilon=0.5)),
+    "the scenario's step": ("cpgt", lambda t: t["scenario"]["algorithms"][0].update(step=0.01)),
+    "the rounds of the claim": ("cpgt", lambda t: t.update(activations=3)),
+    "the world": ("cpgt", lambda t: t.update(world=1 - t["world"])),
+    "the replica": ("cpgt", lambda t: t.update(replica=t["replica"] + 1)),
+    "the coins": ("leaky", lambda t: t["transcript"]["coins"].update(state="0x1")),
+    "a stored loss": ("cpgt", lambda t: t["account"]["releases"][1].update(loss=9.0)),
+    "the seal": ("cpgt", lambda t: t.update(seal="0")),
+}
+
+
+def turned(values):
+    """The first value on the other side of both worlds' values."""
+    values[0] *= -1e3
+
+
+def came(tree):
+    return next(row for row in tree["transcript"]["rows"] if row["event"] == "received")
+
+
+def sent(tree, number):
+    return [row for row in tree["transcript"]["rows"] if row["event"] == "sent"][number]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_one_number_altered_is_noticed(folder, tmp_path, edit):
+    slug, change = EDITS[edit]
+    done = status(changed(folder, tmp_path, slug, change))
+    assert done.exit_code == 0
+    assert "The file was altered after it was sealed" in done.output
+    assert "Not confirmed" in done.output
+
+
+def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path):
+    """A transcript is judged by the agent's code; the claim, by its formula; a loss, by the law of the noise."""
+
+    def after(edit, slug="cpgt"):
+        return confirm(WitnessFile.read(changed(folder, tmp_path, slug, EDITS[edit][1], seal=True)))
+
+    claim = after("the claim")
+    assert claim.claim.epsilon == pytest.approx(1)
+    assert claim.remarks == ("Another claim than the file's: epsilon: 0.5 stored, 1 found.",)
+    loss = after("a stored loss")
+    assert loss.verdict == "refuted"
+    assert loss.account.items[1].loss < 3
+    assert "releases[1].loss: 9 stored" in loss.remarks[0]
+    value = after("a value that was sent")
+    before = confirm(WitnessFile.read(file_of(folder, "cpgt")))
+    assert abs(value.account.items[1].loss - before.account.items[1].loss) > 0.01
+    assert "Other losses than the file's" in value.remarks[-1]
+    for edit in ("an unreleased value", "the coins"):
+        other = after(edit, "leaky")
+        assert other.verdict is None
+        assert other.account is None
+        assert "does not send this transcript" in other.reason
+    assert after("the world").account.total < 0
+
+
+def test_a_sound_mechanism_has_no_witness_and_its_best_transcript_confirms_nothing(tmp_path):
+    experiment, subject, found = audited(library()["cpgt-eq-23"], "DiaDSP", "coordinate")
+    path = tmp_path / "witness-sound.json"
+    path.write_text("of a former run")
+    assert save(path, experiment, subject, found) is None
+    assert not path.exists()
+    file, shown = make(experiment, subject, found, found.where)
+    assert shown is None
+    path.write_text(file.text())
+    done = status(path)
+    assert done.exit_code == 0
+    assert "Not confirmed: The loss of this transcript is 0.9" in done.output
+    assert "not above the claimed ε = 1" in done.output
+
+
+def test_of_what_an_active_adversary_did_there_is_no_witness(tmp_path):
+    meddler = "meddlers: [{links: [[0, 1]], actions: [{kind: delay, seconds: 0.01}]}]\n"
+    experiment, subject, found = audited(CODED + meddler, "coded")
+    assert save(tmp_path / "witness.json", experiment, subject, found) is None
+    file, shown = make(experiment, subject, found, found.where)
+    assert shown == "refuted"
+    assert confirm(file).verdict is None
+    assert confirm(file).reason.startswith("An active adversary meddled, and no claim is about that (The loss of ")
+
+
+def test_at_delta_above_0_a_loss_is_no_witness(tmp_path):
+    """The repaired DP-RECAL: no uncovered message, and Gaussian noise."""
+    experiment, subject, found = audited(SMALL, "told")
+    assert save(tmp_path / "w.json", experiment, subject, found) is None
+    file, _ = make(experiment, subject, found, Place(0, 0, 3))
+    confirmed = confirm(file)
+    assert confirmed.verdict is None
+    assert "at δ = 0.001 one transcript refutes nothing" in confirmed.reason
+    assert confirmed.first_above is None
+
+
+# ── other files, other data ─────────────────────────────────────────────────────────────────────────────
+
+WRONG = {
+    "the seed": (lambda t: t["scenario"].update(seed=2), "agent 0 holds other records"),
+    "the data's seed": (lambda t: t["scenario"]["problem"]["data"].update(seed=1), "agent 0 holds other records"),
+    "all fingerprints": (lambda t: t["data"].update(everybody="0"), "the agents hold other records"),
+    "the adjacency": (lambda t: t["scenario"]["audit"]["adjacency"].update(change=0.5), "not adjacent"),
+    "a change too large": (lambda t: t["pair"]["change"]["slope"].__setitem__(0, 0.4), "not adjacent"),
+    "a change of nothing": (lambda t: t["pair"].update(change={}), "records: missing"),
+    "a change by a class": (
+        lambda t: t["pair"]["change"].update(moved="Problem"),
+        "no objective that is",
+    ),
+    "a change of a field": (
+        lambda t: t["pair"].update(change={"records": {"x": 1}}),
+        "not fields of",
+    ),
+    "the agent": (lambda t: t.update(agent=2), "not the one that the scenario audits"),
+    "the algorithm": (lambda t: t.update(algorithm="EXTRA"), "not in the scenario"),
+    "a field of the scenario": (lambda t: t["scenario"].update(agents=3), "unknown field"),
+    "no audit": (
+        lambda t: (t["scenario"].update(audit=None), only(t).pop("target")),
+        "not the one that the scenario audits; allowed: none",
+    ),
+    "the format": (lambda t: t.update(format="netsim transcript"), "not a netsim witness"),
+    "the version": (lambda t: t.update(version=2), "another version of the format; allowed: 1"),
+    "a missing field": (lambda t: t.pop("pair"), "Field required"),
+    "a row": (lambda t: t["transcript"]["rows"][0].pop("time"), "time: missing"),
+    "a dimension": (lambda t: came(t)["values"].update(x=[1.0]), "where points have 10"),
+}
+
+
+def only(tree):
+    return tree["scenario"]["algorithms"][0]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_no_witness_or_of_other_data_is_told_in_one_line(folder, tmp_path, wrong):
+    change, message = WRONG[wrong]
+    done = status(changed(folder, tmp_path, "cpgt", change))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"format": NaN}', "[" * 100_000])
+def test_what_is_no_json_is_told(tmp_path, text):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    assert status(path).exit_code == 2
+    assert status(tmp_path / "nowhere.json").exit_code == 2
+
+
+def test_a_fingerprint_tells_data_apart_and_not_last_bits(folder):
+    problem = Experiment.of(parse(SMALL).scenario).problem
+    one = problem.objectives[0]
+    near, far = (type(one)(one.features * factor, one.labels, one.ridge) for factor in (1 + 2**-50, 1 + 1e-5))
+    assert fingerprint([one]) == fingerprint([near]) != fingerprint([far])
+    assert fingerprint(problem.objectives) != fingerprint(problem.objectives[::-1])
+
+
+def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):
+    """Other indents, 1 for 1.0: what is sealed are numbers."""
+
+    def whole(tree):
+        return int(tree) if isinstance(tree, float) and tree.is_integer() else tree
+
+    def walk(tree):
+        if isinstance(tree, dict):
+            return {key: walk(value) for key, value in tree.items()}
+        return [walk(value) for value in tree] if isinstance(tree, list) else whole(tree)
+
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(walk(json.loads(file_of(folder, "cpgt").read_text())), indent=7))
+    found = confirm(WitnessFile.read(path))
+    assert found.file.intact
+    assert found.verdict == "refuted"
+    assert found.remarks == ()
+
+
+# ── the command ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_tells_releases_sum_and_verdict(folder):
+    done = status(file_of(folder, "cpgt"))
+    assert done.exit_code == 1
+    assert "CPGT of cpgt-eq-23" in done.output
+    assert "Claim: ε = 1 at δ = 0 (CPGT, eq. 23" in done.output
+    lines = done.output.splitlines()
+    marked = [line for line in lines if "< above" in line]
+    assert len(marked) == 1
+    assert "Laplace(1.13)" in marked[0]
+    assert "…" in done.output  # sixty releases are not all shown
+    assert "Loss of the releases on each link: 0 to 1: 2.77, 0 to 5: 2.77." in done.output
+    assert "Refuted: The loss of this transcript is 2.77256, above the claimed ε = 1 by activation 1" in done.output
+
+
+def test_the_command_marks_the_uncovered_message(folder):
+    lines = status(file_of(folder, "leaky")).output.splitlines()
+    marked = [k for k, line in enumerate(lines) if "< uncovered" in line]
+    assert len(marked) == 1
+    assert lines[marked[0]].split()[:2] == ["2", "'x'"]
+    assert lines[marked[0] - 1].split()[0] == "1"
+
+
+def test_json_has_all_releases(folder):
+    done = status(file_of(folder, "cpgt"), "--json")
+    told = json.loads(done.output)
+    assert done.exit_code == 1
+    assert (told["verdict"], told["first_above"], told["to_the_last_bit"]) == ("refuted", 1, True)
+    assert len(told["account"]["releases"]) == 60
+    assert sum(one["loss"] for one in told["account"]["releases"]) == pytest.approx(told["account"]["total"])
+
+
+def test_the_docs_have_every_key_of_a_file():
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for name in WitnessFile.model_fields:
+        assert f"`{name}`" in page
