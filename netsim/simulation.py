@@ -136,7 +136,7 @@ class Simulation:
 
     def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
-        claim = self.algorithm.claim(adjacency, self.setting(releases), delta)
+        claim = self.algorithm.claim(adjacency, self.setting(releases).loosened(adjacency.bending), delta)
         if claim is None or not self.forgetful:
             return claim
         why = f"agents {sorted(self.forgetful)} may begin anew without their state: the formula counts one life"

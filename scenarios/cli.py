@@ -272,6 +272,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
     said = [
         findings.sentence(entry),
+        sentences.searched(entry),
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),

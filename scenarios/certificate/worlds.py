@@ -17,9 +17,9 @@ from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.tilted import direction
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
+from scenarios.auditing import worlds
 from scenarios.certificate import laws
 from scenarios.certificate.one_release import OneRelease, ShareAndRelease
-from scenarios.runner import worlds
 
 AGENTS, AGENT, DIMENSION, ROUNDS = 2, 1, 9, 4
 STEP, BOUND = 0.2, 0.5
