@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, progress, sentences
+from scenarios import anatomy, findings, progress, sentences
 from scenarios.bars import Bars
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
@@ -266,6 +266,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
     said = [
         findings.sentence(entry),
+        anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),

@@ -15,7 +15,7 @@ from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioErro
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, progress
+from scenarios import anatomy, describe, progress
 from scenarios.auditing import Asked, audited
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -284,6 +284,9 @@ class _Session:
             found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
         except PrivacyError as error:
             return {"refused": str(error)}
+        entry["over_time"] = anatomy.over_time(
+            subject.simulation, self.experiment.adjacency, subject.delta, found
+        )
         write_json(self.folder / f"audit-{entry['slug']}.json", told := describe.audit(found))
         return told
 

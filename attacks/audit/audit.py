@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 
+from attacks.audit.anatomy import Anatomy, anatomy
 from attacks.audit.archive import Archive, Seen, archive_in
 from attacks.audit.exact import ExactLoss, combine, granted_from
 from attacks.audit.explain import Sample, Uncovered, explain
@@ -49,7 +50,7 @@ class Audit:
     `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
     with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
     was brought and did not refuse (`refused`). All intervals and both games hold together at `confidence`.
-    `trials` transcripts of each world were simulated.
+    `trials` transcripts of each world were simulated. `anatomy` says what the loss is made of, and how ε grew.
     """
 
     claim: Claim
@@ -61,6 +62,7 @@ class Audit:
     judgement: Judgement
     trials: int
     confidence: float
+    anatomy: Anatomy
 
     @property
     def epsilon_exact(self) -> float:
@@ -193,7 +195,8 @@ def _judged(
         audited=_best(white, black),
         not_judged=_not_judged(exact, claim.epsilon),
     )
-    return Audit(claim, pair, exact, white, black, refused, judgement, first.losses.size, confidence)
+    inside = anatomy(pair.agent, chain(*parts), exact, claim.delta, confidence, rng)
+    return Audit(claim, pair, exact, white, black, refused, judgement, first.losses.size, confidence, inside)
 
 
 @dataclass(frozen=True)

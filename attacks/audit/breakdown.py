@@ -1,0 +1,214 @@
+"""What the exact loss is made of: release by release, activation by activation, link by link, and in all.
+
+What a release adds is its step of the loss, and its price is what it would have been quoted for the difference that the
+two worlds make in that transcript (`attacks.audit.prices`). Both are summed in the order of the releases, transcript by
+transcript, before anything is averaged: so the sums of activations come to that of all. A release that is broadcast to
+three neighbors is on three links, with all of its price on each: who taps one of them sees all of it.
+
+Samples are gone through one after the other and none is kept, so memory does not grow with the transcripts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attacks.audit.averages import Ratio
+from attacks.audit.averages import described as describe_average
+from attacks.audit.explain import Explained
+from attacks.audit.released import Link, Released, plain
+from netsim.arrays import Array
+
+MOST = 120
+"""Releases, activations and links that are written out one by one; sums are of all."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some releases cost, over all transcripts: their price at least, on average and at most, and their step
+    (part of the loss, of either sign) on average, at least and at most, with the mean of |step|. In nats for Laplace noise; the price
+    of Gaussian noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which a price is not known, which the
+    mean then leaves out."""
+
+    least: float
+    mean: float
+    most: float
+    step_mean: float
+    step_size: float
+    step_least: float
+    step_most: float
+    infinite: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the loss: where it is (a release, an activation, a link, or nothing: all), of how many releases."""
+
+    releases: int
+    spent: Spent
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The loss of an agent's releases in parts. `transcripts` of both worlds were looked at.
+
+    `releases[t]` goes with `where[t]`, which is None where samples do not agree on where release t goes. `hidden` is
+    the sum of the releases that are on no link as they were made, if there are any.
+    """
+
+    agent: int
+    transcripts: int
+    where: tuple[Released | None, ...]
+    releases: tuple[Part, ...]
+    activations: dict[int, Part]
+    links: dict[Link, Part]
+    hidden: Part | None
+    total: Part
+
+    @classmethod
+    def of(cls, agent: int, parts: Iterable[Explained]) -> "Breakdown":
+        """Of all samples of an audit, of both worlds."""
+        sums, where = _Sums(), dict[int, Released | None]()
+        transcripts = 0
+        for part in parts:
+            transcripts += part.replicas
+            placed = part.details.released
+            for t, (step, price) in enumerate(zip(part.steps, part.cost, strict=True)):
+                here = placed[t] if t < len(placed) else None
+                where[t] = here if where.get(t, here) == here else None
+                sums.add("release", t, 1, step, price)
+            groups = _groups(placed, len(part.steps))
+            for (kind, key), members in groups.items():
+                step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
+                sums.add(kind, key, len(members), step, price)
+        each = sums.parts(transcripts)
+        nothing = Part(0, Spent(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        return cls(
+            agent,
+            transcripts,
+            tuple(where[t] for t in sorted(where)),
+            tuple(each["release"][t] for t in sorted(each["release"])),
+            dict(sorted(each["activation"].items())),
+            dict(sorted(each["link"].items())),
+            each["hidden"].get(None),
+            each["all"].get(None, nothing),
+        )
+
+
+def described(found: Breakdown, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
+    """As JSON has it; what is over `MOST` is left out, the dearest kept. `averages[t]` goes with release t."""
+    releases = [
+        {"release": t, "where": None if where is None else plain([where])[0]} | _described(part)
+        for t, (where, part) in enumerate(zip(found.where, found.releases, strict=True))
+    ]
+    for row, average in zip(releases, averages, strict=False):
+        row["average"] = describe_average(average)
+    activations = [{"activation": k} | _described(part) for k, part in found.activations.items()]
+    links = [{"link": list(link)} | _described(part) for link, part in found.links.items()]
+    return {
+        "agent": found.agent,
+        "transcripts": found.transcripts,
+        "counts": {"releases": len(releases), "activations": len(activations), "links": len(links)},
+        "releases": _dearest(releases),
+        "activations": _dearest(activations),
+        "links": _dearest(links),
+        "hidden": None if found.hidden is None else _described(found.hidden),
+        "total": _described(found.total),
+    }
+
+
+def _described(part: Part) -> dict[str, Any]:
+    one = part.spent
+    return {
+        "count": part.releases,
+        "price": [one.least, one.mean, one.most],
+        "price_unknown": one.infinite,
+        "step": [one.step_least, one.step_mean, one.step_most],
+        "step_size": one.step_size,
+    }
+
+
+def _dearest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The `MOST` of them with the highest mean price, in their order."""
+    if len(rows) <= MOST:
+        return rows
+    order = sorted(range(len(rows)), key=lambda k: (-rows[k]["price"][1], k))[:MOST]
+    return [rows[k] for k in sorted(order)]
+
+
+# ── sums ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Sum:
+    """Moments of one part, sample after sample."""
+
+    releases: int = 0
+    seen: int = 0
+    known: int = 0
+    price: float = 0.0
+    least: float = np.inf
+    most: float = -np.inf
+    step: float = 0.0
+    size: float = 0.0
+    step_least: float = np.inf
+    step_most: float = -np.inf
+
+    def add(self, releases: int, step: Array, price: Array) -> None:
+        known = price[np.isfinite(price)]
+        self.releases = max(self.releases, releases)
+        self.seen += step.size
+        self.known += known.size
+        self.price += float(np.sum(known))
+        self.least, self.most = min(self.least, float(np.min(price))), max(self.most, float(np.max(price)))
+        self.step += float(np.sum(step))
+        self.size += float(np.sum(np.abs(step)))
+        self.step_least = min(self.step_least, float(np.min(step)))
+        self.step_most = max(self.step_most, float(np.max(step)))
+
+    def part(self, transcripts: int) -> Part:
+        """Transcripts that do not have it spent nothing there."""
+        absent = transcripts > self.seen
+        known = self.known + transcripts - self.seen
+        spent = Spent(
+            min(self.least, 0.0) if absent else self.least,
+            self.price / known if known else np.inf,
+            max(self.most, 0.0) if absent else self.most,
+            self.step / transcripts,
+            self.size / transcripts,
+            min(self.step_least, 0.0) if absent else self.step_least,
+            max(self.step_most, 0.0) if absent else self.step_most,
+            1 - known / transcripts,
+        )
+        return Part(self.releases, spent)
+
+
+@dataclass
+class _Sums:
+    found: dict[str, dict[Any, _Sum]] = field(
+        default_factory=lambda: {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
+    )
+
+    def add(self, kind: str, key: Any, releases: int, step: Array, price: Array) -> None:
+        self.found[kind].setdefault(key, _Sum()).add(releases, step, price)
+
+    def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
+        return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}
+
+
+def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], list[int]]:
+    """Which releases of a sample make up each part."""
+    groups: dict[tuple[str, Any], list[int]] = {("all", None): list(range(length))}
+    for t, one in enumerate(placed[:length]):
+        groups.setdefault(("activation", one.activation), []).append(t)
+        for link in one.links:
+            groups.setdefault(("link", link), []).append(t)
+        if not one.links:
+            groups.setdefault(("hidden", None), []).append(t)
+    return groups
+
+
+def _summed(rows: Array, members: list[int], replicas: int) -> Array:
+    """One release after the other, as the loss is summed."""
+    return np.cumsum(rows[members], axis=0)[-1] if members else np.zeros(replicas)
