@@ -16,16 +16,14 @@ from netsim.simulation import Simulation
 from scenarios.reproduction.budget import VACUOUS, claim_after, first_above, horizon
 
 Results = dict[str, Any]
-POINTS = 400
-"""Of a curve, at most; what is said of the first k that is so or so looks at all."""
-SEARCHED = 3000
-"""Activations at which the exact and the claimed ε are compared one by one; beyond, at so many of them."""
+POINTS = 200
+"""Of a curve, at most; what is said of the first k that is so or so looks between them too."""
 
 
-def described(found: Anatomy) -> Results:
+def described(found: Anatomy, confidence: float) -> Results:
     """Parts of the loss, what no noise covers, average against worst case, and the game on the way."""
     return {
-        "breakdown": breakdown.described(found.breakdown, found.averages),
+        "breakdown": breakdown.described(found.breakdown, confidence, found.averages),
         "uncovered_fields": [asdict(one) | {"share": one.share, "path": one.path} for one in found.uncovered],
         "average_case": averages.described(found.average),
         "audited_over_time": {
@@ -41,9 +39,10 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
 
     `claimed` is what the formula says had the run ended there (None where its conditions fail), `exact` the larger
     direction's `lower` end, proven for each activation by itself, and `estimate`. `claimed_vacuous_from`,
-    `exact_vacuous_from` and `proven_vacuous_from` are the first activations at which these, its estimate and its lower
-    end, are above 20; `undefined_from` is where the claim's conditions begin to fail, and `condition` which does;
-    `exceeds_from` where the exact ε is first proven to be above what is claimed of that activation.
+    `exact_vacuous_from` and `proven_vacuous_from` are the first activations at which the claim, the exact ε's
+    estimate and its lower end are above 20; `undefined_from` is where the claim's conditions begin to fail, and
+    `condition` which does; `exceeds_from` where the exact ε is first proven to be above what is claimed of that
+    activation, and `exceeds` by how much.
     In rounds an activation is a round; in a walk a claim counts those of the agent that has most (PLF).
     """
     levels = _levels(found)
@@ -97,7 +96,7 @@ def sentence(over_time: Results | None) -> str | None:
     said: list[str] = []
     if (k := over_time["exceeds_from"]) is not None:
         ends = over_time["exceeds"]
-        said.append(f"exceeds the claim from {unit} {k} on ({_number(ends['exact'])} > {_number(ends['claimed'])})")
+        said.append(f"first exceeds the claim at {unit} {k} ({_number(ends['exact'])} > {_number(ends['claimed'])})")
     level = over_time["vacuous_above"]
     if (k := over_time["exact_vacuous_from"]) is not None:
         said.append(f"is above {level:g} from {unit} {k} on")
@@ -125,17 +124,25 @@ def _levels(found: Audit) -> dict[int, tuple[float, float]]:
 
 
 def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], float | None]) -> int | None:
-    """The first activation at which the exact ε is proven to be above the claim of that activation."""
-    for k in _thinned(list(levels), SEARCHED):
+    """The first activation at which the exact ε is proven to be above the claim of that activation.
+
+    Of many, some are looked at, and all before the first of these that is.
+    """
+    known = list(levels)
+
+    def above(k: int) -> bool:
         claim = claimed(k)
-        if claim is not None and levels[k][0] > claim * (1 + ROUNDING) + RESOLUTION:
-            return k
+        return claim is not None and levels[k][0] > claim * (1 + ROUNDING) + RESOLUTION
+
+    before = 0
+    for k in _thinned(known):
+        if above(k):
+            return next(one for one in known[known.index(before) + 1 if before else 0 :] if above(one))
+        before = k
     return None
 
 
-def _first(
-    levels: dict[int, tuple[float, float]], holds: Callable[[tuple[float, float]], bool]
-) -> int | None:
+def _first(levels: dict[int, tuple[float, float]], holds: Callable[[tuple[float, float]], bool]) -> int | None:
     return next((k for k, level in levels.items() if holds(level)), None)
 
 

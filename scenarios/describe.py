@@ -270,7 +270,7 @@ def audit(found: Audit) -> Results:
             "noise_law_p": [e.noise.p for e in found.exact],
             "noise_law_passed": [e.noise.passed for e in found.exact],
         },
-    } | anatomy.described(found.anatomy)
+    } | anatomy.described(found.anatomy, found.confidence)
 
 
 def _interval(found: Interval | None) -> Results | None:

@@ -284,9 +284,7 @@ class _Session:
             found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
         except PrivacyError as error:
             return {"refused": str(error)}
-        entry["over_time"] = anatomy.over_time(
-            subject.simulation, self.experiment.adjacency, subject.delta, found
-        )
+        entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         write_json(self.folder / f"audit-{entry['slug']}.json", told := describe.audit(found))
         return told
 

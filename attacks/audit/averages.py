@@ -6,8 +6,8 @@ are added without their signs: the loss of all together, where signs cancel, is 
 
 Of a few transcripts of each sample there are four numbers for each release: what its coordinates lost in fact, what
 they lose on average given the shift (a closed form or quadrature, `netsim.mechanisms`), what the source's formula
-2(1 − e^{−βω/2})/(βω) makes of the worst case, and the worst case. Noise and shift of the same transcripts: the first has
-the mean of the second.
+2(1 − e^{−βω/2})/(βω) makes of the worst case, and the worst case. All are of the same transcripts: the first has the
+mean of the second.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,8 @@ class Ratio:
         """None where there is no worst case, or it is 0."""
         if not 0 < self.worst < np.inf:
             return None
-        return Interval(*(end / self.worst for end in _ends(self.lost)), self.lost.confidence)
+        low, middle, high = (end / self.worst for end in _ends(self.lost))
+        return Interval(low, middle, high, self.lost.confidence)
 
     @property
     def computed_gamma(self) -> float | None:
@@ -85,10 +86,10 @@ def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> R
     one = [s.sum(axis=1) if release is None else s[:, release] for s in samples if s.shape[1] > (release or 0)]
     if not one:
         return None
-    pooled = np.concatenate(one, axis=1)
+    pooled: Array = np.concatenate(one, axis=1)
     if pooled.shape[1] < 2 or np.any(np.isnan(pooled)):
         return None
-    lost, computed, formula, worst = pooled
+    lost, computed, formula, worst = (pooled[k] for k in (LOST, COMPUTED, FORMULA, WORST))
     return Ratio(
         normal_mean(lost, confidence),
         float(np.mean(computed)),

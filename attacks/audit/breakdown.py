@@ -1,25 +1,31 @@
 """What the exact loss is made of: release by release, activation by activation, link by link, and in all.
 
-What a release adds is its step of the loss, and its price is what it would have been quoted for the difference that the
-two worlds make in that transcript (`attacks.audit.prices`). Both are summed in the order of the releases, transcript by
-transcript, before anything is averaged: so the sums of activations come to that of all. A release that is broadcast to
-three neighbors is on three links, with all of its price on each: who taps one of them sees all of it.
+What a release adds is its step of the loss, and its price is what it would have been quoted for the difference that
+the two worlds make in that transcript (`attacks.audit.prices`). Both are summed in the order of the releases,
+transcript by transcript, before anything is averaged: so the sums of activations come to that of all. A release that
+is broadcast to three neighbors is on three links, with all of its price on each: who taps one of them sees all of it.
 
 Samples are gone through one after the other and none is kept, so memory does not grow with the transcripts.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from attacks.audit.averages import Ratio
 from attacks.audit.averages import described as describe_average
 from attacks.audit.explain import Explained
+from attacks.audit.intervals import Interval, error_rate
 from attacks.audit.released import Link, Released, plain
 from netsim.arrays import Array
+from netsim.mechanisms import DiscreteLaplace, Laplace, UniformLaplace
 
+BOUNDED = frozenset({Laplace, DiscreteLaplace, UniformLaplace})
+"""Laws whose loss is never above its price."""
 MOST = 120
 """Releases, activations and links that are written out one by one; sums are of all."""
 
@@ -27,8 +33,9 @@ MOST = 120
 @dataclass(frozen=True)
 class Spent:
     """What some releases cost, over all transcripts: their price at least, on average and at most, and their step
-    (part of the loss, of either sign) on average, at least and at most, with the mean of |step|. In nats for Laplace noise; the price
-    of Gaussian noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which a price is not known, which the
+    (part of the loss, of either sign, in nats) on average, at least and at most, with the mean of |step| and its
+    standard error. Under Laplace noise the price is in nats too, and no step is above it (`bounded`); that of
+    Gaussian noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which a price is not known, which the
     mean then leaves out."""
 
     least: float
@@ -39,6 +46,18 @@ class Spent:
     step_least: float
     step_most: float
     infinite: float
+    step_error: float
+    bounded: bool
+
+    def gamma(self, confidence: float) -> Interval | None:
+        """E|loss| over the worst case on average, γ of all these releases together: signs of coordinates and releases
+        cancel, so it is below the γ of `attacks.audit.averages`. Normal in |loss|, by itself; None without a worst
+        case above 0."""
+        if not self.bounded or self.infinite or not self.mean > 0:
+            return None
+        room = float(norm.isf(error_rate(confidence) / 2)) * self.step_error
+        middle, room = self.step_size / self.mean, room / self.mean
+        return Interval(middle - room, middle, middle + room, confidence)
 
 
 @dataclass(frozen=True)
@@ -74,16 +93,17 @@ class Breakdown:
         for part in parts:
             transcripts += part.replicas
             placed = part.details.released
+            bounded = [law in BOUNDED for law in part.laws]
             for t, (step, price) in enumerate(zip(part.steps, part.cost, strict=True)):
                 here = placed[t] if t < len(placed) else None
                 where[t] = here if where.get(t, here) == here else None
-                sums.add("release", t, 1, step, price)
+                sums.add("release", t, 1, step, price, bounded[t])
             groups = _groups(placed, len(part.steps))
             for (kind, key), members in groups.items():
                 step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
-                sums.add(kind, key, len(members), step, price)
+                sums.add(kind, key, len(members), step, price, all(bounded[t] for t in members))
         each = sums.parts(transcripts)
-        nothing = Part(0, Spent(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        nothing = Part(0, Spent(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
         return cls(
             agent,
             transcripts,
@@ -96,16 +116,21 @@ class Breakdown:
         )
 
 
-def described(found: Breakdown, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
+def described(found: Breakdown, confidence: float, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
     """As JSON has it; what is over `MOST` is left out, the dearest kept. `averages[t]` goes with release t."""
+
+    def told(part: Part) -> dict[str, Any]:
+        gamma = part.spent.gamma(confidence)
+        return _plain(part) | {"gamma": None if gamma is None else [gamma.lower, gamma.estimate, gamma.upper]}
+
     releases = [
-        {"release": t, "where": None if where is None else plain([where])[0]} | _described(part)
+        {"release": t, "where": None if where is None else plain([where])[0]} | told(part)
         for t, (where, part) in enumerate(zip(found.where, found.releases, strict=True))
     ]
     for row, average in zip(releases, averages, strict=False):
         row["average"] = describe_average(average)
-    activations = [{"activation": k} | _described(part) for k, part in found.activations.items()]
-    links = [{"link": list(link)} | _described(part) for link, part in found.links.items()]
+    activations = [{"activation": k} | told(part) for k, part in found.activations.items()]
+    links = [{"link": list(link)} | told(part) for link, part in found.links.items()]
     return {
         "agent": found.agent,
         "transcripts": found.transcripts,
@@ -113,12 +138,12 @@ def described(found: Breakdown, averages: Sequence[Ratio | None] = ()) -> dict[s
         "releases": _dearest(releases),
         "activations": _dearest(activations),
         "links": _dearest(links),
-        "hidden": None if found.hidden is None else _described(found.hidden),
-        "total": _described(found.total),
+        "hidden": None if found.hidden is None else told(found.hidden),
+        "total": told(found.total),
     }
 
 
-def _described(part: Part) -> dict[str, Any]:
+def _plain(part: Part) -> dict[str, Any]:
     one = part.spent
     return {
         "count": part.releases,
@@ -154,8 +179,10 @@ class _Sum:
     size: float = 0.0
     step_least: float = np.inf
     step_most: float = -np.inf
+    squares: float = 0.0
+    bounded: bool = True
 
-    def add(self, releases: int, step: Array, price: Array) -> None:
+    def add(self, releases: int, step: Array, price: Array, bounded: bool) -> None:
         known = price[np.isfinite(price)]
         self.releases = max(self.releases, releases)
         self.seen += step.size
@@ -164,6 +191,8 @@ class _Sum:
         self.least, self.most = min(self.least, float(np.min(price))), max(self.most, float(np.max(price)))
         self.step += float(np.sum(step))
         self.size += float(np.sum(np.abs(step)))
+        self.squares += float(np.sum(step * step))
+        self.bounded = self.bounded and bounded
         self.step_least = min(self.step_least, float(np.min(step)))
         self.step_most = max(self.step_most, float(np.max(step)))
 
@@ -180,6 +209,8 @@ class _Sum:
             min(self.step_least, 0.0) if absent else self.step_least,
             max(self.step_most, 0.0) if absent else self.step_most,
             1 - known / transcripts,
+            math.sqrt(max(self.squares / transcripts - (self.size / transcripts) ** 2, 0.0) / transcripts),
+            self.bounded,
         )
         return Part(self.releases, spent)
 
@@ -190,8 +221,8 @@ class _Sums:
         default_factory=lambda: {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
     )
 
-    def add(self, kind: str, key: Any, releases: int, step: Array, price: Array) -> None:
-        self.found[kind].setdefault(key, _Sum()).add(releases, step, price)
+    def add(self, kind: str, key: Any, releases: int, step: Array, price: Array, bounded: bool) -> None:
+        self.found[kind].setdefault(key, _Sum()).add(releases, step, price, bounded)
 
     def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
         return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}

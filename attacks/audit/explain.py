@@ -102,7 +102,7 @@ class Explained:
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
     message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
     the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
-    exact for that, and `cost` bounds them. `details`: where each release went, all that no noise covers, and averages.
+    exact for that, and `cost` bounds them. `details`: where each release went, all that no noise covers, averages.
     """
 
     steps: Array

@@ -64,7 +64,8 @@ class UncoveredField:
     @classmethod
     def plain(cls, found: dict[str, Any]) -> "UncoveredField":
         """From what `asdict` made of one, and JSON of that."""
-        return cls(**found | {"links": tuple((i, j) for i, j in found["links"])})
+        links: tuple[Link, ...] = tuple((i, j) for i, j in found["links"])
+        return replace(cls(**found), links=links)
 
 
 def plain(found: Iterable[UncoveredField]) -> list[dict[str, Any]]:
@@ -90,9 +91,7 @@ class Fields:
             reason = "" if known else _why(comparison, own)
             self.add(comparison.message, comparison.name, "value", visible, comparison.difference, reason)
 
-    def add(
-        self, message: int, name: str, cause: Cause, where: Mask, difference: float | None, reason: str
-    ) -> None:
+    def add(self, message: int, name: str, cause: Cause, where: Mask, difference: float | None, reason: str) -> None:
         """Something tells, in the replicas of `where`."""
         if not np.any(where):
             return
@@ -181,7 +180,9 @@ def _why(comparison: Comparison, own: Answer | None) -> str:
     if (factor := _multiple(difference, here - there)) is not None:
         return f"{step}, which is {factor:.4g} times the difference of the {answer}s"
     if _combined(difference, here, there):
-        return f"{step}, a sum of multiples of the two {answer}s that are not the same in all transcripts (as clipped)"
+        return (
+            f"{step}, a sum of multiples of the two {answer}s that are not the same in all transcripts (as clipped)"
+        )
     return f"no noise covers it: {size}, and by more than a multiple of the agent's last {answer}"
 
 

@@ -33,7 +33,7 @@ def audited_levels(
 ) -> tuple[Audited, ...]:
     """The white box's game at up to `MOST` activations; none where transcripts do not agree on what came when.
 
-    Before the last one it looks at the first transcripts only (`attacks.audit.pool.COURSE`). The score of a transcript is
+    Before the last one it looks at the first transcripts only (`attacks.audit.pool.COURSE`). A transcript's score is
     its exact loss up to there, as it is for the whole run.
     """
     return tuple(_played(k, scores, delta, confidence, rng) for k, scores in _chosen(exact))
@@ -49,8 +49,9 @@ def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, 
     last_of = {dates[t]: t for t in range(rows)}  # of each activation its last release
     last = max(level.activation for e in exact for level in e.growth)
     before = [k for k in sorted(last_of) if k < last]
-    picked = np.unique(np.linspace(0, len(before) - 1, min(MOST - 1, len(before))).astype(int)) if before else ()
-    chosen = [(before[p], (first.course[last_of[before[p]]], second.course[last_of[before[p]]])) for p in picked]
+    places = np.linspace(0, len(before) - 1, min(MOST - 1, len(before)))
+    picked = [before[p] for p in sorted({int(place) for place in places})]
+    chosen = [(k, (first.course[last_of[k]], second.course[last_of[k]])) for k in picked]
     return [*chosen, (last, (first.losses, second.losses))]
 
 

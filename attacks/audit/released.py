@@ -55,7 +55,8 @@ class Released:
     def plain(cls, found: dict[str, Any]) -> "Released":
         """From what `asdict` made of one, and JSON of that."""
         carriers = tuple(Carrier(**one | {"receivers": tuple(one["receivers"])}) for one in found["carriers"])
-        return cls(**found | {"carriers": carriers, "scale": tuple(found["scale"])})
+        low, high = found["scale"]
+        return cls(found["agent"], found["activation"], carriers, found["mechanism"], (low, high))
 
 
 def released(

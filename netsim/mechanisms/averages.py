@@ -1,9 +1,11 @@
 """What one coordinate of a release loses on average, E|ln p(T | v)/p(T | v')|, beside the most that it can lose.
 
-Closed forms for Laplace and Gaussian noise, in the shift over the scale; for uniform plus Laplace noise, where there is
-none, quadrature of many shifts at once, which `mixture.average_loss` does one by one to more digits. Losses are in nats,
-and taken without their sign: with it the average is a divergence, which is of second order in a small shift.
+Closed forms for Laplace and Gaussian noise, in the shift over the scale; for uniform plus Laplace noise, where there
+is none, quadrature of many shifts at once, which `mixture.average_loss` does one by one to more digits. Losses are in
+nats, and taken without their sign: with it the average is a divergence, which is of second order in a small shift.
 """
+
+from itertools import pairwise
 
 import numpy as np
 from scipy import special
@@ -32,7 +34,8 @@ def gaussian_average_loss(shift: Scale, stddev: Scale) -> Array:
     Where the deviation is 0 it is 0.
     """
     mu = _in_scales(shift, stddev)
-    return mu * np.sqrt(2 / np.pi) * np.exp(-(mu**2) / 8) + mu**2 / 2 * special.erf(mu / np.sqrt(8))
+    far: Array = np.asarray(special.erf(mu / np.sqrt(8)), dtype=np.float64)
+    return mu * np.sqrt(2 / np.pi) * np.exp(-(mu**2) / 8) + mu**2 / 2 * far
 
 
 def mixture_average_loss(shift: Scale, width: Scale, scale: Scale) -> Array:
@@ -50,13 +53,15 @@ def mixture_average_loss(shift: Scale, width: Scale, scale: Scale) -> Array:
     cuts = np.sort(np.clip(cuts, 0.0, last), axis=0)
     flat = r.reshape(-1, 1)
     found = np.zeros(s.size)
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in pairwise(cuts):
         half = ((high - low) / 2).reshape(-1, 1)
         if not np.any(half > 0):
             continue
         t = half * _NODES + ((high + low) / 2).reshape(-1, 1)
         here = _log_density(t, flat)
-        found += np.sum(half * _WEIGHTS * np.exp(here) * np.abs(here - _log_density(t - s.reshape(-1, 1), flat)), axis=1)
+        found += np.sum(
+            half * _WEIGHTS * np.exp(here) * np.abs(here - _log_density(t - s.reshape(-1, 1), flat)), axis=1
+        )
     below = UniformLaplace(flat, 1.0).quantiles(np.zeros_like(flat), np.zeros_like(flat))[:, 0]
     above = 1 - UniformLaplace(flat, 1.0).quantiles(last.reshape(-1, 1), np.zeros_like(flat))[:, 0]
     return (found + s.ravel() * (below + above)).reshape(s.shape)
