@@ -89,13 +89,13 @@ def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> R
     pooled: Array = np.concatenate(one, axis=1)
     if pooled.shape[1] < 2 or np.any(np.isnan(pooled)):
         return None
-    lost, computed, formula, worst = (pooled[k] for k in (LOST, COMPUTED, FORMULA, WORST))
+    means: list[float] = np.mean(pooled, axis=1).tolist()
     return Ratio(
-        normal_mean(lost, confidence),
-        float(np.mean(computed)),
-        float(np.mean(formula)),
-        float(np.mean(worst)),
-        normal_mean(lost - computed, confidence),
+        normal_mean(pooled[LOST], confidence),
+        means[COMPUTED],
+        means[FORMULA],
+        means[WORST],
+        normal_mean(pooled[LOST] - pooled[COMPUTED], confidence),
         pooled.shape[1],
     )
 
