@@ -1,6 +1,6 @@
 """What a loss is made of, and the three epsilons over time, as plain data and in a sentence."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -157,8 +157,9 @@ def _undefined_from(last: int, claimed: Callable[[int], float | None]) -> int | 
     return high
 
 
-def _thinned(values: Sequence[int] | Iterable[int], most: int = POINTS) -> list[int]:
+def _thinned(values: Iterable[int]) -> list[int]:
+    """At most `POINTS` of them, from the first to the last."""
     known = list(values)
-    if len(known) <= most:
+    if len(known) <= POINTS:
         return known
-    return [known[int(k)] for k in np.unique(np.linspace(0, len(known) - 1, most).astype(int))]
+    return [known[int(k)] for k in np.unique(np.linspace(0, len(known) - 1, POINTS).astype(int))]

@@ -316,7 +316,7 @@ class _Leaks:
             f"agent {self.agent} sends {found.name!r} to {to} at its activation {when}, which, with what it sent "
             "before, no noise can explain in the other world: there is less noise than there are numbers to hide"
         )
-        why = "less noise than numbers: none of the other world explains it, with what was sent before"
+        why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
         self.fields.add(found.message, found.name, "too little noise", found.where, None, why)
         return Uncovered(self.agent, found.message, when, found.name, sentence)
 

@@ -1,8 +1,8 @@
 """Every field on the wire that no noise covers, with its path, its size, how often it tells, and why.
 
 `explain` names the first uncovered message of a sample; here all of them are kept, field by field. Why is said only
-where it is seen: where the difference of the two worlds is a multiple of the difference of what the agent's objective
-answered last, the same for all transcripts and coordinates, the field is the agent's own step and what it received.
+where it is seen: where the difference of the two worlds is a multiple of that of the answers that the agent's
+objective gave last, the same for all transcripts and coordinates, or, of clipped ones, a sum of multiples of both.
 """
 
 from collections.abc import Iterable, Sequence
@@ -176,13 +176,11 @@ def _why(comparison: Comparison, own: Answer | None) -> str:
     difference = (comparison.observed - comparison.predicted)[comparison.judged]
     here, there = own.value[comparison.judged], other.value[comparison.judged]
     answer = _ANSWERS[own.kind]
-    step = f"no noise covers it: it is the agent's own {answer} plus what does not depend on its data; {size}"
+    carries = f"no noise covers it: it carries the agent's own {answer}; {size}"
     if (factor := _multiple(difference, here - there)) is not None:
-        return f"{step}, which is {factor:.4g} times the difference of the {answer}s"
+        return f"{carries}, {factor:.4g} times the difference of the {answer}s"
     if _combined(difference, here, there):
-        return (
-            f"{step}, a sum of multiples of the two {answer}s that are not the same in all transcripts (as clipped)"
-        )
+        return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
     return f"no noise covers it: {size}, and by more than a multiple of the agent's last {answer}"
 
 

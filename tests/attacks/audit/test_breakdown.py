@@ -51,7 +51,9 @@ def walk():
     pair = record_pair(problem)
     simulation = Simulation(problem, ring(4), dp_recal(problem, "told_state", 25))
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
-    return pair.agent, [explain(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)]
+    return pair.agent, [
+        explain(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
+    ]
 
 
 def test_a_broadcast_is_on_every_link_in_full(broadcast):

@@ -7,8 +7,8 @@ import pytest
 
 from attacks.audit.explain import explain
 from attacks.audit.fields import pooled
-from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal, SecretSharing
-from netsim.gallery import FAULTS, SecondMessage, SentBefore
+from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal
+from netsim.gallery import FAULTS, OneScalar, SecondMessage, SentBefore
 from netsim.schedules import Constant
 from scenarios.auditing import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
@@ -34,7 +34,8 @@ def test_a_planted_message_is_named_with_its_path(fault, name):
     assert found.path == f"1→0, 1→2: field '{name}' of exchange {found.number}"
     assert found.share == 1
     assert found.messages == (2 if name == "monitored" else 3)  # x⁰ is public, and so is what is sent of it
-    assert "the agent's own gradient plus what does not depend on its data" in found.reason
+    assert "it carries the agent's own gradient" in found.reason
+    assert "as clipping makes them" in found.reason
 
 
 @pytest.mark.parametrize("fault", [SentBefore, SecondMessage])
@@ -60,7 +61,7 @@ def test_an_exact_step_is_recognized_with_its_size():
     (found,) = fields(PrivateGradientDescent(3, Constant(0.2)))
     assert (found.message, found.activation, found.number) == (1, 2, 1)
     assert "-0.2 times the difference of the gradients" in found.reason
-    simulation, pair = quadratic_world(PrivateGradientDescent(3, Constant(0.2)))
+    _, pair = quadratic_world(PrivateGradientDescent(3, Constant(0.2)))
     zero = np.zeros((1, 4))
     one, two = (h.gradient(zero) for h in pair.hypotheses)
     first = fields(PrivateGradientDescent(2, Constant(0.2)))[0]
@@ -85,9 +86,11 @@ def test_direct_messages_have_the_links_they_took():
 
 
 def test_what_holds_only_for_who_is_granted_releases_is_marked():
-    """A share hides the agent's own value: who knows the noise knows the rest; who sees the wire does not."""
-    for one in fields(SecretSharing(2, Constant(0.2), Constant(0.3))):
-        assert one.granted
+    """One number of noise covers a vector: who knows it knows the rest, and on the wire no noise explains it."""
+    value, noise = fields(OneScalar(**BUDGET))
+    assert (value.cause, value.granted) == ("value", True)
+    assert (noise.cause, noise.granted, noise.difference) == ("too little noise", False, None)
+    assert value.name == noise.name == "x"
 
 
 def test_samples_are_pooled():
