@@ -124,12 +124,12 @@ def _ends(interval: Interval) -> list[float]:
 
 def _row(a: Release, b: Release, rows: int) -> Array:
     """(4, rows)."""
-    here, there = _narrowed(a, rows), _narrowed(b, rows)
-    if here is None or there is None or not _same(here, there):
+    here = _narrowed(a, rows)
+    if here is None or not _same(a.mechanism, b.mechanism):
         return np.full((4, rows), np.nan)
     seen, value, other = a.observed[:rows], a.value[:rows], b.value[:rows]
     counted = np.broadcast_to(a.judged[:rows, None], value.shape)
-    losses = np.abs(_coordinates(here, seen, value) - _coordinates(there, seen, other))
+    losses = np.abs(_coordinates(here, seen, value) - _coordinates(here, seen, other))
     average, worst = _by_law(here, np.abs(value - other))
     with np.errstate(invalid="ignore"):
         formula = worst * _small_shift(here)
@@ -158,7 +158,7 @@ def _narrowed(release: Release, rows: int) -> Law | None:
             return None
 
 
-def _same(here: Law, there: Law) -> bool:
+def _same(here: object, there: object) -> bool:
     """Whether both worlds draw from one law, shifted."""
     return type(here) is type(there) and all(
         np.array_equal(one, two) for one, two in zip(vars(here).values(), vars(there).values(), strict=True)
