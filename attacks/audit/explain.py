@@ -20,7 +20,7 @@ from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.fields import Fields
 from attacks.audit.noise import NoiseScores, noise_scores
 from attacks.audit.prices import cost, covered
-from attacks.audit.released import released
+from attacks.audit.released import Place, followed, released
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
     ULPS,
@@ -180,7 +180,7 @@ def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> 
         inexplicable=inexplicable_,
         rounded=rounded is not None,
         details=Details(
-            released(agent, neighbors, (a for a, _ in pairs), told.sendings),
+            released(agent, neighbors, (a for a, _ in pairs), told.sendings, _followed(sample, agent, true, told)),
             leaks.fields.finish(granted_from),
             averages(pairs, replicas),
         ),
@@ -202,6 +202,18 @@ def _inexplicable(
     if found is None:
         return nothing, None
     return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
+
+
+def _followed(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> dict[int, Place]:
+    """Where releases that are not on the wire as they were made come out."""
+    if all(release.carriers for release in told.releases):
+        return {}
+    one = sample.at_door(agent).replica(0)
+
+    def again(releases: list[Array]) -> Replayed:
+        return replay(one.view, agent, true, one.coins(), releases, one.dither)
+
+    return followed(told, one.releases, again)
 
 
 def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:

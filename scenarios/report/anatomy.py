@@ -174,7 +174,9 @@ def _named(row: Result) -> str:
     if not where:
         return f"Release {row['release']} (not the same in all transcripts)"
     if not where["carriers"]:
-        return f"Release {row['release']}, activation {where['activation']}, not on the wire as released"
+        inside = where.get("inside")
+        out = f"inside “{inside['name']}” of {inside['kind']} {inside['number']}" if inside else "not on the wire"
+        return f"Release {row['release']}, activation {where['activation']}, {out}"
     first = where["carriers"][0]
     to = ", ".join(map(str, first["receivers"]))
     return f"“{first['name']}” of {first['kind']} {first['number']}, activation {where['activation']}, to {to}"
