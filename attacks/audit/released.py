@@ -129,7 +129,7 @@ def _of(
 
 
 def _carrier_of(found: dict[str, Any]) -> Carrier:
-    return Carrier(**found | {"receivers": tuple(found["receivers"])})
+    return Carrier(found["message"], found["kind"], found["number"], found["name"], tuple(found["receivers"]))
 
 
 def _law(release: Release) -> tuple[str, tuple[float, float]]:

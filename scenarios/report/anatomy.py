@@ -35,6 +35,7 @@ def _anatomy(algorithm: Result, prefix: str) -> dict[str, Any]:
         "notes": _notes(time),
         "bars": bars(broken, f"{prefix}-bars") if _known(items(broken, "activations")) else None,
         "parts": parts,
+        "gammas": any(row["gamma"] != MISSING for row in parts),
         "agent": broken.get("agent"),
         "transcripts": count(broken.get("transcripts")),
         "left_out": max(0, int(part(broken, "counts").get("releases") or 0) - ROWS),
@@ -59,8 +60,8 @@ def over_time(time: Result, prefix: str) -> Markup:
         if vacuous < top:
             start = max(vacuous, bottom - pad)
             plot.axhspan(start, top + pad, color=INK, alpha=0.09, linewidth=0)
-            plot.text(0.01, top + 0.5 * pad, f"ε > {show(level)}: vacuous", transform=plot.get_yaxis_transform(),
-                      va="top", fontsize=10, style="italic")  # fmt: skip
+            plot.text(0.99, start, f"ε > {show(level)}: vacuous", transform=plot.get_yaxis_transform(),
+                      ha="right", va="bottom", fontsize=10, style="italic")  # fmt: skip
         at = numbers(measured.get("count"))
         ends = [scale.at(v) for v in lower], [scale.at(v) for v in lines[1]]
         plot.fill_between(at, *ends, color=BLUE, alpha=0.2, linewidth=0)
@@ -148,6 +149,8 @@ def _rows(broken: Result) -> list[dict[str, Any]]:
     releases = items(broken, "releases")
     order = sorted(range(len(releases)), key=lambda k: (-_price(releases[k]), k))[:ROWS]
     links = sorted(items(broken, "links"), key=lambda row: -_price(row))[:ROWS]
+    if not releases:
+        return []
     rows = [_row("All that was released", broken.get("total") or {})]
     rows += [_row(f"Link {row['link'][0]} → {row['link'][1]}", row) for row in links]
     if broken.get("hidden"):
@@ -162,11 +165,17 @@ def _row(label: str, row: Result) -> dict[str, Any]:
         "label": label,
         "law": _law(where) if where else "",
         "count": count(row.get("count")),
-        "price": [show(v) for v in price] or [MISSING] * 3,
+        "price": _price_of(price),
         "size": show(row.get("step_size")),
         "most": show(step[2]) if step else MISSING,
         "gamma": _interval(row.get("gamma")),
     }
+
+
+def _price_of(price: list[float]) -> str:
+    """Mean, and the ends where they show."""
+    least, mean, most = (show(v) for v in price or [math.nan] * 3)
+    return mean if least == mean == most else f"{mean} ({least} to {most})"
 
 
 def _named(row: Result) -> str:
@@ -176,10 +185,10 @@ def _named(row: Result) -> str:
     if not where["carriers"]:
         inside = where.get("inside")
         out = f"inside “{inside['name']}” of {inside['kind']} {inside['number']}" if inside else "not on the wire"
-        return f"Release {row['release']}, activation {where['activation']}, {out}"
+        return f"Activation {where['activation']}: release {row['release']}, {out}"
     first = where["carriers"][0]
     to = ", ".join(map(str, first["receivers"]))
-    return f"“{first['name']}” of {first['kind']} {first['number']}, activation {where['activation']}, to {to}"
+    return f"Activation {where['activation']}: “{first['name']}” to {to}"
 
 
 def _law(where: Result) -> str:
