@@ -13,6 +13,9 @@ from attacks.audit.fields import UncoveredField, pooled
 from attacks.audit.levels import Audited, audited_levels
 from netsim.arrays import Array
 
+AVERAGED = 4_000_000
+"""So many numbers of `attacks.audit.averages` are kept, at least, if there are as many: of the first samples."""
+
 
 @dataclass(frozen=True)
 class Anatomy:
@@ -38,13 +41,16 @@ def anatomy(
     confidence: float,
     rng: np.random.Generator,
 ) -> Anatomy:
-    """Go through all samples once."""
+    """Go through all samples once; what is kept of them does not grow with the transcripts."""
     fields, averages = list[tuple[tuple[UncoveredField, ...], int]](), list[Array]()
 
     def noted() -> Iterator[Explained]:
+        room = AVERAGED
         for part in parts:
             fields.append((part.details.uncovered, part.replicas))
-            averages.append(part.details.averages)
+            if room > 0:
+                averages.append(part.details.averages)
+                room -= part.details.averages.size
             yield part
 
     breakdown = Breakdown.of(agent, noted())

@@ -5,6 +5,9 @@ the two worlds make in that transcript (`attacks.audit.prices`). Both are summed
 transcript by transcript, before anything is averaged: so the sums of activations come to that of all. A release that
 is broadcast to three neighbors is on three links, with all of its price on each: who taps one of them sees all of it.
 
+Messages that no noise covers are not in it: theirs is no finite loss (`attacks.audit.fields`). From where releases
+are not on the wire as they were made, parts are those of an adversary who is granted them.
+
 Samples are gone through one after the other and none is kept, so memory does not grow with the transcripts.
 """
 
