@@ -42,12 +42,14 @@ def anatomy(
     rng: np.random.Generator,
 ) -> Anatomy:
     """Go through all samples once; what is kept of them does not grow with the transcripts."""
-    fields, averages = list[tuple[tuple[UncoveredField, ...], int]](), list[Array]()
+    fields, averages = tuple[UncoveredField, ...](), list[Array]()
 
     def noted() -> Iterator[Explained]:
-        room = AVERAGED
+        nonlocal fields
+        room, seen = AVERAGED, 0
         for part in parts:
-            fields.append((part.details.uncovered, part.replicas))
+            fields = pooled([(fields, seen), (part.details.uncovered, part.replicas)])
+            seen += part.replicas
             if room > 0:
                 averages.append(part.details.averages)
                 room -= part.details.averages.size
@@ -56,7 +58,7 @@ def anatomy(
     breakdown = Breakdown.of(agent, noted())
     return Anatomy(
         breakdown,
-        pooled(fields),
+        fields,
         ratio(averages, None, confidence),
         tuple(ratio(averages, t, confidence) for t in range(len(breakdown.releases))),
         audited_levels(exact, delta, confidence, rng),
