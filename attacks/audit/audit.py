@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 
+from attacks.audit.anatomy import Anatomy, anatomy
 from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
 from attacks.audit.archive import Archive, Seen, archive_in
 from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire
@@ -55,6 +56,7 @@ class Audit:
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
     first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
+    `anatomy` says what the loss is made of, and how ε grew.
     """
 
     claim: Claim
@@ -70,6 +72,7 @@ class Audit:
     stop: bool
     stopped: bool
     witness: Place | None
+    anatomy: Anatomy
 
     @property
     def epsilon_exact(self) -> float:
@@ -263,6 +266,7 @@ class _Bench:
             stop=stop,
             stopped=early,
             witness=None if witness is None else witness.place,
+            anatomy=anatomy(self.pair.agent, chain(*parts), exact, claim.delta, confidence, self.rng),
         )
 
 
