@@ -38,13 +38,16 @@ class Asked:
 
     @property
     def plan(self) -> Plan | None:
-        """What the game can find, before it starts; None where no number is claimed that a game could test."""
+        """What the game of all `trials` can find, before it starts; None where no number is claimed that a game could
+        test."""
         spec, epsilon = self.scenario.audit, self.claim.epsilon
         assert spec is not None
         if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
             return None
-        games = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
-        confidence = 1 - (1 - spec.confidence) / games
+        parts = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
+        if spec.stop == "refuted":  # the anytime game has a part, and the others twice to be right with half of theirs
+            parts = 2 * (parts + 1)
+        confidence = 1 - (1 - spec.confidence) / parts
         return Plan.of_transcripts(spec.trials, epsilon, self.claim.delta, confidence)
 
     @property

@@ -1,6 +1,7 @@
 """A scenario's audit: stopped and gone on with, or spread over processes, it writes the same bytes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ algorithms:
   - {kind: private_gradient_descent, name: noisy, rounds: 4, step: 0.2, scale: 0.3}
 audit: {agent: 1, trials: 300, chunk: 50}
 """
+CLAIMED = "scale: 3.0, clip: {bound: 1.0, norm: l1}"
 
 
 class StopAfter:
@@ -91,3 +93,18 @@ def test_more_trials_begin_with_those_that_are_there(tmp_path):
     run_scenario(parse(more), tmp_path / "fresh")
     mixed, fresh = (json.loads((f / "audit-noisy.json").read_text()) for f in (tmp_path, tmp_path / "fresh"))
     assert mixed == fresh
+
+
+@pytest.mark.parametrize("stop", ["never", "refuted"])
+def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
+    text = SMALL.replace("chunk: 50", f"chunk: 300, stop: {stop}").replace("scale: 0.3", CLAIMED)
+    (entry,) = run_scenario(parse(text), tmp_path)["algorithms"]
+    assert not entry["audit"]["anytime"]["stopped"]
+    assert entry["plan"]["ceiling"] == pytest.approx(entry["audit"]["white_box"]["ceiling"], rel=1e-12)
+
+
+def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path)["algorithms"]
+    for key in (*entry, *entry["audit"], *entry["plan"], *entry["audit"]["anytime"]):
+        assert f"`{key}`" in page, key
