@@ -36,7 +36,8 @@ def witness(
     """
     import json
 
-    from netsim.errors import ScenarioError
+    from attacks.audit.aimed import AIMED
+from netsim.errors import ScenarioError
     from scenarios.witness_file import WitnessFile
     from scenarios.witnessing import confirm
 
@@ -66,7 +67,8 @@ def _tell(found: "Confirmation", console: Console) -> None:
 
     file = found.file
     say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
-    place = f"world {file.world}, chunk {file.chunk}, replica {file.replica} of seed {file.scenario['seed']}"
+    chunk = "chunk of aimed noise" if file.chunk == AIMED else f"chunk {file.chunk}"
+    place = f"world {file.world}, {chunk}, replica {file.replica} of seed {file.scenario['seed']}"
     say(f"Agent {file.agent}: {place}.")
     say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:
