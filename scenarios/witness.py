@@ -36,8 +36,7 @@ def witness(
     """
     import json
 
-    from attacks.audit.aimed import AIMED
-from netsim.errors import ScenarioError
+    from netsim.errors import ScenarioError
     from scenarios.witness_file import WitnessFile
     from scenarios.witnessing import confirm
 
@@ -64,6 +63,8 @@ def _consoles() -> tuple[Console, Console]:
 def _tell(found: "Confirmation", console: Console) -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
+
+    from attacks.audit.aimed import AIMED
 
     file = found.file
     say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
