@@ -77,9 +77,9 @@ def granted_from(parts: Iterable[Explained]) -> float:
 def with_aimed(found: ExactLoss, part: Explained, cut: float) -> ExactLoss:
     """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.aimed`).
 
-    Their largest loss is a lower end as the largest loss seen is.
+    Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted in them.
     """
-    seen = _on_wire(part, cut)
+    seen = _on_wire(part, min(cut, part.granted_from))
     pool = Pool([seen], Shape.of([seen]), 0.0, found.epsilon.confidence)
     lower = pool.enclosed()[0].lower
     if not found.epsilon.lower < lower < math.inf:

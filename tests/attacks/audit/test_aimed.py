@@ -1,10 +1,14 @@
 """Transcripts whose noise is aimed: possible, as dear as they can be, and no sample of anything."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from attacks.audit.aimed import AIMED, AimedNoise
 from attacks.audit.audit import Pair
+from attacks.audit.exact import combine, with_aimed
 from attacks.audit.explain import explain
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import PrivateGradientDescent
@@ -79,6 +83,16 @@ def test_the_noise_keeps_its_size():
     rest = Laplace(2.0).release(np.zeros((50, 3)), drawn)
     assert np.any(rest > 0)
     assert np.any(rest < 0)
+
+
+def test_what_had_to_be_granted_in_them_is_no_lower_end():
+    simulation, pair = quadratic_world(LONG)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
+    sampled, aimed = (explain(simulate(0, index), 1, *pair.hypotheses) for index in (0, AIMED))
+    found = combine([sampled], 0.0, 0.95)
+    assert with_aimed(found, aimed, math.inf).epsilon.lower > found.epsilon.lower
+    granted = replace(aimed, granted_from=0.0)
+    assert with_aimed(found, granted, math.inf) is found
 
 
 def test_above_delta_zero_nothing_is_aimed():
