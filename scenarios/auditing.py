@@ -46,7 +46,7 @@ class Asked:
         if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
             return None
         parts = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
-        if spec.stop == "refuted":  # the anytime game has a part, and the others twice to be right with half of theirs
+        if spec.stop == "refuted":  # the anytime game has a part, and the others are right at both their times
             parts = 2 * (parts + 1)
         confidence = 1 - (1 - spec.confidence) / parts
         return Plan.of_transcripts(spec.trials, epsilon, self.claim.delta, confidence)

@@ -64,8 +64,6 @@ def _tell(found: "Confirmation", console: Console) -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
-    from attacks.audit.aimed import AIMED
-
     file = found.file
     say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
     say(f"Agent {file.agent}: {file.place}.")
