@@ -128,7 +128,7 @@ def seen_by(
 ) -> SimulateViews:
     """How to simulate both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
 
-    Every (world, index) has noise of its own, that of `scenarios.runner.worlds`.
+    Every (world, index) has noise of its own, that of `scenarios.auditing.worlds`.
     """
     adversaries = tuple(view.adversary for view in views)
 
