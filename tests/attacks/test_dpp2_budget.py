@@ -1,4 +1,4 @@
-"""DPP²'s budget over the rounds: the release that Theorem 3 leaves out, its growth, where it is vacuous, Corollary 1."""
+"""DPP²'s budget over the rounds: the release that Theorem 3 omits, its growth, where it is vacuous, Corollary 1."""
 
 import math
 from dataclasses import replace
@@ -37,7 +37,7 @@ def dpp2(rounds, ratio, scale=1.0):
 
 
 def world(rounds, ratio, scale=1.0):
-    """Three agents with quadratic objectives of unequal curvature, agent 1's gradient moved evenly by ‖Δ‖₂ = CHANGE."""
+    """Three agents with quadratic objectives; the gradient of agent 1 is moved evenly, by ‖Δ‖₂ = CHANGE."""
     rng = np.random.default_rng(4)
     objectives = [LeastSquares(rng.normal(size=(20, DIMENSION)), rng.normal(size=20), 0.1) for _ in range(3)]
     moved = Tilted(objectives[1], CHANGE * direction("even", DIMENSION))
@@ -166,7 +166,7 @@ def test_no_ratio_up_to_1_has_a_finite_budget_for_all_rounds(ratio, asked):
 
 @pytest.mark.parametrize("ratio", [0.9, 0.99, 1.0])
 def test_nor_is_the_exact_loss_of_all_rounds_finite(ratio):
-    """No round costs less than a quarter of the first, up to r = 1: the sum is above any number after enough rounds."""
+    """No round costs less than a quarter of the first: after enough rounds the sum is above any number."""
     spent = spent_by_round(40, ratio)
     assert spent[0] == pytest.approx(math.sqrt(DIMENSION) * CHANGE)
     assert spent.min() > spent[0] / 4

@@ -1,7 +1,7 @@
-"""Secret sharing: whoever sees the sum is met by the noise of all N' agents, and where that fails: measured on the wire.
+"""Secret sharing: who sees the sum is met by the noise of all N' agents, and where that fails: measured on the wire.
 
 Two rounds of eight agents; agent 1's gradient differs by a constant vector between the worlds, so that the second sum
-has agent 1's state moved by αc. Whoever scores it is granted everything but that agent's data and the noise left to it.
+has agent 1's state moved by αc. Whoever scores it is granted everything but that agent's data and the noise left.
 """
 
 import math
@@ -112,7 +112,7 @@ def test_the_loss_on_the_wire_is_that_of_the_noise_that_is_left(known):
 
 
 def test_a_link_in_the_clear_leaves_one_agents_own_noise():
-    """e_1 read off its own links is its state with its own noise, to the rounding, and so is what seven others leave."""
+    """Read off its own links, e_1 is its state with its own noise, to the rounding; so is what seven others leave."""
     _, _, run = wire(0)
     state = encoded(0, VICTIM)
     np.testing.assert_allclose(state, run.truth.releases[VICTIM][AGENTS], rtol=0, atol=RESOLUTION)

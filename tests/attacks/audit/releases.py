@@ -1,4 +1,4 @@
-"""One agent that releases one number under noise whose pure ε is known: the smallest world that an audit can simulate."""
+"""One agent that releases one number under noise whose pure ε is known: the smallest world to simulate and audit."""
 
 import math
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ def response_at(epsilon, delta):
     ("make", "truth"), [(lambda e: Laplace(1 / e), laplace_at), (RandomizedResponse, response_at)], ids=["L", "RR"]
 )
 def test_at_delta_above_zero_the_exact_interval_has_two_ends_and_the_truth_between(make, truth, epsilon):
-    """Three audits; each interval misses at most 1.25 % of the time, and more than two of six with probability 4e-5."""
+    """Three audits; an interval misses at most 1.25 % of the time, more than two of six with probability 4e-5."""
     delta = 0.02
     wanted = truth(epsilon, delta)
     found = [audited([make(epsilon)], epsilon, 5_000, seed, delta=delta) for seed in range(3)]

@@ -1,4 +1,4 @@
-"""Mechanisms whose pure ε is known, simulated and put through the whole audit: never more than the truth, and most of it."""
+"""Mechanisms of known pure ε, simulated and put through the whole audit: never more than the truth, and most of it."""
 
 import numpy as np
 import pytest
