@@ -7,7 +7,7 @@ made it, when, or in which order.
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
 from attacks.audit.noise import NoiseScores
 from netsim.arrays import Array
@@ -105,7 +106,7 @@ class Chunks:
 
 
 @contextmanager
-def archive_in(archive: Archive | None) -> Iterator[Archive]:
+def archive_in(archive: Archive | None) -> Generator[Archive]:
     """The archive that is given, or one that is removed when it is not needed any more."""
     if archive is not None:
         yield archive
@@ -121,6 +122,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
     one = seen.explained
     arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
     arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
+    arrays["averages"] = one.details.averages
     arrays |= {f"noted.{name}": value for name, value in seen.noted.items()}
     words = {
         "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
@@ -130,6 +132,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
         "complete": one.complete,
         "unreliable_from": one.unreliable_from,
         "rounded": one.rounded,
+        "details": one.details.words(),
         "refused": seen.refused,
     }
     words |= {name: None if (u := getattr(one, name)) is None else asdict(u) for name in _MESSAGES}
@@ -141,6 +144,7 @@ def _seen(arrays: dict[str, Any]) -> Seen:
     refused: dict[str, str] = words.pop("refused")
     words |= {name: None if words[name] is None else Uncovered(**words[name]) for name in _MESSAGES}
     words["laws"] = tuple(map(_law, words["laws"]))
+    words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
     explained = Explained(**{name: arrays[f"explained.{name}"] for name in _ARRAYS}, **words, noise=noise)
