@@ -122,6 +122,7 @@ def run(
         _print_verdicts(results)
     if (outcome := reproduction.line(results)) is not None:
         console.print(escape(outcome), highlight=False)
+    _print_witnesses(results, folder)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
         problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
@@ -231,6 +232,20 @@ def _print_verdicts(results: Results) -> None:
     for entry in results["algorithms"]:
         _print_findings(results, entry)
     _print_costs(results)
+
+
+def _print_witnesses(results: Results, folder: Path) -> None:
+    """Where the transcripts are that break a claim."""
+    found = [(folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])]
+    for variant in results.get("variants", []):
+        found += [(folder / variant["name"], entry, entry) for entry in variant["algorithms"]]
+    for place, entry, audit in found:
+        if name := audit.get("witness"):
+            console.print(
+                f"A transcript that breaks the claim of {escape(entry['name'])}: "
+                f"[bold]netsim witness {escape(str(place / name))}[/]",
+                highlight=False, soft_wrap=True,
+            )  # fmt: skip
 
 
 def _print_variants(results: Results) -> None:

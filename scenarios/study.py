@@ -220,6 +220,7 @@ def _summary(entry: Results) -> Results:
         "final": convergence.get("final"),
         "epsilon_claimed": _last(claims, "epsilon"),
         "verdict": audit.get("verdict"),
+        "witness": audit.get("witness"),
         "outside_model": entry.get("outside_model"),
         "audit": {key: audit.get(key) for key in ("verdict", "epsilon_claimed")} if audit else None,
     }

@@ -86,6 +86,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                 line("Message no noise covers", "", _uncovered),
                 line("Not judged", "noise below the rounding of the values", _unjudged),
                 line("First violating activation", "of the audited agent", lambda a: _activation(a)),
+                line("Witness", "a transcript, for `netsim witness`", lambda a: _text(a.get("witness"))),
             ),
         ),
         Group(
@@ -97,12 +98,14 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                     lambda a: count(a.get("trials")),
                 ),
                 line("Confidence", "of all that is said, together", lambda a: _confidence(a.get("confidence"))),
+                Line("Before it started", "what it could find", tuple(_planned(a) for a in judged)),
                 line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"), None)),
                 line(
                     "Black box",
                     "sees what the taps give",
                     lambda a: _game(a.get("black_box"), a.get("black_box_refused")),
                 ),
+                line("Anytime game", "the exact loss, coin by coin", _anytime),
             ),
         ),
         Group(
@@ -187,6 +190,21 @@ def _game(game: Result | None, refused: str | None) -> str:
         f"could prove {show(game.get('ceiling'), 4)} at most\n"
         f"confidence {_confidence(game.get('confidence'))}"
     )
+
+
+def _planned(judged: Result) -> str:
+    plan = part(judged, "plan")
+    return _text(plan.get("warning") or plan.get("summary"))
+
+
+def _anytime(audit: Result) -> str:
+    game = part(audit, "anytime")
+    if not game:
+        return MISSING
+    if game.get("stopped"):
+        return f"{game['sentence']} It ended the audit."
+    by_itself = "" if game.get("counts") else " By itself at this level; the verdict does not use it."
+    return f"{game['sentence']}{by_itself}"
 
 
 def _mean(audit: Result) -> str:

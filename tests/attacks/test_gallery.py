@@ -1,11 +1,13 @@
 """The auditor's exam: ten planted faults are caught and named, their ten sound twins are not accused."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.audit import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
@@ -13,6 +15,7 @@ from netsim.claims import Adjacency
 from netsim.gallery import (
     FAULTS,
     Averaged,
+    CompositionForgotten,
     FadingNoise,
     HalfNoise,
     L1L2MixUp,
@@ -48,6 +51,8 @@ def audited(fault, sound, trials=400):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught_and_named(fault):
+    """By its message, or by its size, and by the activation: the gradient is in what is sent from the second on, and
+    one such release never spends more than is claimed for three, two always do."""
     found = audited(fault, sound=False)
     if fault in BARE:
         assert found.judgement.verdict is Verdict.UNPROTECTED
@@ -56,6 +61,8 @@ def test_a_planted_fault_is_caught_and_named(fault):
         assert found.judgement.verdict is Verdict.REFUTED
         assert found.uncovered is None
         assert found.epsilon_exact > 1.4 * found.claim.epsilon
+    assert found.first_violation == (1 if fault is SecondMessage else 2 if fault in BARE else 3)
+    assert found.witness is not None
     assert fault.lesson.endswith(".")
 
 
@@ -75,12 +82,30 @@ def test_the_twin_spends_all_it_claims(fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "times"), [(Averaged, 3.0), (HalfNoise, 2.0), (FadingNoise, (2 + 4 + 8) / 3)], ids=str
+    ("fault", "times"),
+    [
+        (Averaged, 3.0),
+        (HalfNoise, 2.0),
+        (FadingNoise, (2 + 4 + 8) / 3),
+        (L1L2MixUp, math.sqrt(DIMENSION)),
+        (CompositionForgotten, 3.0),
+    ],
+    ids=str,
 )
 def test_what_a_fault_of_size_costs(fault, times):
-    """By hand: three copies cost three times one, half the noise twice, noise that halves 2 + 4 + 8 for 1 + 1 + 1."""
+    """By hand: three copies cost three times one, half the noise twice, noise that halves 2 + 4 + 8 for 1 + 1 + 1;
+    an even change of nine coordinates √9 times its ℓ2 norm, three releases three times the budget of one."""
     found = audited(fault, sound=False)
     assert found.epsilon_exact / found.claim.epsilon == pytest.approx(times, rel=0.03)
+
+
+def test_what_the_wrong_norm_costs():
+    """Three releases moved by 2Cη in each of nine coordinates: μ = √3 · √9 · 2Cη/σ in place of √3 · 2Cη/σ."""
+    for sound, times in ((True, 1.0), (False, math.sqrt(DIMENSION))):
+        mu = math.sqrt(3) * times * 2 * 0.5 * 0.2 / 0.8
+        truth, found = gaussian_epsilon(mu, DELTA), audited(WrongClip, sound)
+        assert all(e.epsilon.lower <= truth <= e.epsilon.upper for e in found.exact)
+        assert found.epsilon_exact == pytest.approx(truth, rel=0.1)  # of 400 losses
 
 
 def test_a_fault_and_its_twin_claim_the_same():
