@@ -273,6 +273,7 @@ def _print_findings(results: Results, entry: Results) -> None:
     said = [
         findings.sentence(entry),
         sentences.searched(entry),
+        sentences.games(entry),
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),
