@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, progress, sentences, views_described
+from scenarios import anatomy, findings, progress, sentences, views_described
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
@@ -274,6 +274,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         findings.sentence(entry),
         sentences.searched(entry),
         sentences.games(entry),
+        anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),

@@ -20,7 +20,7 @@ from attacks.audit.power import Plan
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run
-from scenarios import surroundings
+from scenarios import anatomy, surroundings
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
 
@@ -135,6 +135,7 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
         "plan": None,
         "audit": None,
         "views": None,
+        "over_time": None,
         "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
 
@@ -281,7 +282,7 @@ def audit(found: Audit) -> Results:
             "noise_law_p": [e.noise.p for e in found.exact],
             "noise_law_passed": [e.noise.passed for e in found.exact],
         },
-    }
+    } | anatomy.described(found.anatomy, found.confidence)
 
 
 def _interval(found: Interval | None) -> Results | None:

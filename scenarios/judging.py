@@ -10,7 +10,7 @@ from netsim.claims import Claim
 from netsim.errors import PrivacyError
 from netsim.problems import Objective
 from netsim.run import Run
-from scenarios import describe, views_described, witnessing
+from scenarios import anatomy, describe, views_described, witnessing
 from scenarios.auditing import Asked, audited, inversion_or_none
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -63,6 +63,7 @@ class Judge:
         if plan is not None:
             self.progress.say(plan.summary)
         found = audited(asked, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
+        entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnessing.Audited(asked.pair, asked.claim, run.largest_activations, found.witness)
         path = witnessing.file_of(self.folder, entry["slug"])
         saved = witnessing.save(path, self.experiment, subject, proof)

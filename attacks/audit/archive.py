@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
 from attacks.audit.noise import NoiseScores
 from netsim.arrays import Array
@@ -132,6 +133,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
     arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
     arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
     arrays |= {_NOTED + name: value for name, value in seen.noted.items()}
+    arrays["averages"] = one.details.averages
     words = {
         "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
         "sent_in": one.sent_in,
@@ -140,6 +142,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
         "complete": one.complete,
         "unreliable_from": one.unreliable_from,
         "rounded": one.rounded,
+        "details": one.details.words(),
         "refused": seen.refused,
     }
     words |= {name: None if (u := getattr(one, name)) is None else asdict(u) for name in _MESSAGES}
@@ -151,6 +154,7 @@ def _seen(arrays: dict[str, Any]) -> Seen:
     refused: dict[str, str] = words.pop("refused")
     words |= {name: None if words[name] is None else Uncovered(**words[name]) for name in _MESSAGES}
     words["laws"] = tuple(map(_law, words["laws"]))
+    words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
     explained = Explained(**{name: arrays[f"explained.{name}"] for name in _ARRAYS}, **words, noise=noise)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attacks.audit.anatomy import Anatomy, anatomy
 from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
 from attacks.audit.archive import Archive, Seen, archive_in
 from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire
@@ -65,6 +66,7 @@ class Audit:
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
     first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
+    `anatomy` says what the loss is made of, and how ε grew.
     """
 
     claim: Claim
@@ -80,6 +82,7 @@ class Audit:
     stop: bool
     stopped: bool
     witness: Place | None
+    anatomy: Anatomy
     classifier: GameResult | None = None
     trained: Trained | None = None
     untrained: str | None = None
@@ -289,6 +292,7 @@ class _Bench:
             stop=stop,
             stopped=early,
             witness=None if witness is None else witness.place,
+            anatomy=anatomy(self.pair.agent, chain(*parts), exact, claim.delta, confidence, self.rng),
             classifier=lesson.game,
             trained=lesson.trained,
             untrained=lesson.refused,
@@ -296,11 +300,12 @@ class _Bench:
 
     def _lesson(self, confidence: float) -> "_Lesson":
         """The classifier's game, or why there is none."""
+        rng = self.rng.spawn(1)[0]
         try:
-            learned, scores = trained(self.kept, self.chunks, self.rng.spawn(1)[0])
+            learned, scores = trained(self.kept, self.chunks, rng)
         except AttackError as error:
             return _Lesson(refused=str(error))
-        game = play(*scores, delta=self.claim.delta, confidence=confidence, rng=self.rng)
+        game = play(*scores, delta=self.claim.delta, confidence=confidence, rng=rng)
         return _Lesson(game, learned)
 
 

@@ -55,6 +55,9 @@ def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
         assert getattr(back.explained, name) == getattr(one, name)
     for name in ("uncovered", "faint", "inexplicable"):
         assert getattr(back.explained, name) == getattr(one, name)
+    assert back.explained.details.released == one.details.released
+    assert back.explained.details.uncovered == one.details.uncovered
+    np.testing.assert_array_equal(back.explained.details.averages, one.details.averages)
     for name in ("steps", "cost", "leaked", "bare"):
         np.testing.assert_array_equal(getattr(back.explained, name), getattr(one, name))
     for there, here in zip(back.explained.noise, one.noise, strict=True):

@@ -14,7 +14,7 @@ from attacks.audit.trained import COMMON, CONSTANT, HEARD, noted
 from attacks.audit.verdict import Verdict
 from attacks.gradients import infer
 from netsim.errors import PrivacyError
-from netsim.gallery import HalfNoise, SecondMessage
+from netsim.gallery import SecondMessage
 from netsim.laws import ConstantDelay, ExponentialDelay
 from netsim.links import LinkLaw
 from netsim.simulation import Simulation
@@ -184,7 +184,7 @@ class TestWhatIsKept:
         assert (found.trained.taught, found.trained.played) == (100, 200)
 
     def test_what_is_common_to_a_chunk_tells_shared_randomness(self):
-        """A number that is the same in all transcripts of a chunk, and another in the next chunk, is a common coin."""
+        """A number that is the same in all transcripts of a chunk, and another in the next, is a common coin."""
         simulate, *_ = simulated(half(sound=True), chunk=20)
         one, two = simulate(0, 0).view, simulate(0, 1).view
         np.testing.assert_array_equal(noted(one, 0)[COMMON], noted(two, 1)[COMMON])
