@@ -5,10 +5,11 @@ the tap at the agent's door adds to it. Some chunks teach it, and only others ar
 fresh as the game wants them. What was heard is kept chunk by chunk, bounded, and by a rule that looks at the chunk
 alone: an audit that is stopped, resumed or spread over processes learns from the same transcripts.
 
-Transcripts of one chunk are simulated at once and share all that is not drawn by transcript: which messages there
-are, when, and how large. A classifier could learn such chunks by heart, and scores of one chunk would then be right
-or wrong together, which the game takes for independent trials. So there is no classifier where what is common to a
-chunk differs among chunks.
+Transcripts of one chunk are simulated at once and have in common which messages there are, when, and how large.
+That is the same in all chunks of a world, for delays and clocks are drawn by the seed alone; where it differs between
+the worlds, it depends on private data and is what tells. Would it differ among the chunks of a world, a classifier
+could learn chunks by heart, and scores of one chunk were right or wrong together, which the game takes for
+independent trials: then there is no classifier.
 """
 
 from dataclasses import dataclass, replace
@@ -79,7 +80,8 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
         what = f"{chunks} in all" if usable == chunks else f"what was heard in {usable} of {chunks} could be kept"
         raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
     _check_common(kept, usable)
-    size, columns = _values(kept, 0, 0).shape
+    told = _told(kept, COMMON, 0, 0) != _told(kept, COMMON, 1, 0)
+    size, columns = _values(kept, 0, 0, told).shape
     if not columns:
         raise AttackError("nothing that could be read was heard on the tapped links")
     lessons = max(1, min(round(TEACH * usable), -(-TAUGHT // size)))
@@ -89,33 +91,36 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
             f"{lessons * size} transcripts of each world teach and {played} are left to play: "
             f"it takes {FEWEST} and {FEWEST_PLAYED}"
         )
-    zero, one = (_lessons(kept, world, lessons) for world in (0, 1))
+    zero, one = (
+        Features.of(np.concatenate([_values(kept, world, index, told) for index in range(lessons)])[:TAUGHT])
+        for world in (0, 1)
+    )
     learned = Classifier.fit(zero, one, rng)
     rest = range(lessons, usable)
-    scores = tuple(np.concatenate([learned.score(Features.of(_values(kept, w, k))) for k in rest]) for w in (0, 1))
+    scores = tuple(
+        np.concatenate([learned.score(Features.of(_values(kept, w, k, told))) for k in rest]) for w in (0, 1)
+    )
     return Trained(learned.kind, learned.loss, columns, zero.replicas, played), (scores[0], scores[1])
 
 
-def _lessons(kept: Archive, world: int, lessons: int) -> Features:
-    values = np.concatenate([_values(kept, world, index) for index in range(lessons)])
-    return Features.of(values[:TAUGHT])
-
-
-def _values(kept: Archive, world: int, index: int) -> Array:
+def _values(kept: Archive, world: int, index: int, told: bool) -> Array:
+    """What was heard, a row for each transcript; or, where that has other columns in the other world, or other times
+    and sizes (`told`), a number in [0, 1) that stands for these."""
     found = kept.note(HEARD, world, index)
     assert found is not None
+    if told:
+        return np.full((len(found), 1), int.from_bytes(_told(kept, COMMON, world, index)[:6]) / 2**48)
     return found.astype(np.float64)
 
 
 def _check_common(kept: Archive, chunks: int) -> None:
-    """All chunks have in common what is common to the transcripts of one; what is a world's own may differ between
-    the worlds only in numbers, the same in each chunk of it: a value that nothing random is in."""
-    if len({_told(kept, COMMON, world, k) for k in range(chunks) for world in (0, 1)}) > 1:
-        raise AttackError(
-            "which messages were heard, when, or how large they were is not the same in all chunks: that is common "
-            "to all transcripts of a chunk, and a classifier would learn chunks by heart"
-        )
+    """What is common to a chunk is so to all chunks of its world."""
     for world in (0, 1):
+        if len({_told(kept, COMMON, world, k) for k in range(chunks)}) > 1:
+            raise AttackError(
+                "which messages were heard, when, or how large they were is not the same in all chunks of a world: "
+                "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
+            )
         if len({_told(kept, CONSTANT, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "some number is the same in all transcripts of one chunk and not in another: they may share what is "
