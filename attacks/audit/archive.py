@@ -7,7 +7,7 @@ made it, when, or in which order.
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
@@ -33,7 +34,7 @@ class Seen(NamedTuple):
     """
 
     explained: Explained
-    noted: dict[str, Array]
+    noted: dict[str, npt.NDArray[Any]]
     refused: dict[str, str]
 
 
@@ -75,7 +76,7 @@ class Archive:
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files if not name.startswith(_NOTED)}).explained
 
-    def note(self, name: str, world: int, chunk: int) -> Array | None:
+    def note(self, name: str, world: int, chunk: int) -> npt.NDArray[Any] | None:
         """What an observer noted of a chunk that was kept, by itself; None if nothing."""
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return found[_NOTED + name] if _NOTED + name in found.files else None
@@ -116,7 +117,7 @@ class Chunks:
 
 
 @contextmanager
-def archive_in(archive: Archive | None) -> Iterator[Archive]:
+def archive_in(archive: Archive | None) -> Generator[Archive]:
     """The archive that is given, or one that is removed when it is not needed any more."""
     if archive is not None:
         yield archive

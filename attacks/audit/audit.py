@@ -332,7 +332,8 @@ class _Look:
         explained = explain(sample, self.pair.agent, true, other)
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
-        notes, refused = noted(sample.view, index) if self.train else dict[str, Array](), dict[str, str]()
+        notes = noted(sample.view, index) if self.train else {}
+        refused = dict[str, str]()
         if self.infer is not None:
             try:
                 notes[INFERRED] = _resemblance(self.infer(sample.view), self.pair, sample.view.replicas)

@@ -14,8 +14,10 @@ independent trials: then there is no classifier.
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from attacks.audit.archive import Archive
 from attacks.audit.classifier import FEWEST, Classifier
@@ -35,7 +37,7 @@ ROOM = 2**26
 """Numbers of a world that are kept, 256 MiB; of later chunks only digests are."""
 TEACH = 0.3
 """The share of the chunks that teach."""
-TAUGHT = 3000
+TAUGHT = 2500
 """Transcripts of each world that teach, at most."""
 FEWEST_PLAYED = 50
 """Transcripts of each world that must be left to play."""
@@ -53,11 +55,11 @@ class Trained:
     played: int
 
 
-def noted(view: AdversaryView, index: int) -> dict[str, Array]:
+def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
     """What is kept for the classifier of chunk `index`: what was heard on links, if there is room, and digests."""
     on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
     found = features(replace(view, transcript=on_links), COLUMNS)
-    kept = {
+    kept: dict[str, npt.NDArray[Any]] = {
         COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
         CONSTANT: _digest(*_constants(found)),
     }
@@ -142,5 +144,5 @@ def _constants(found: Features) -> list[str]:
     return [f"{found.names[k]}={bits[0, k]}" for k in np.flatnonzero(same)]
 
 
-def _digest(*lines: str) -> Array:
+def _digest(*lines: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sha256("\n".join(lines).encode()).digest(), dtype=np.uint8)
