@@ -122,7 +122,7 @@ class TestTheClassifier:
 
     def test_the_plan_counts_it(self):
         """The share of the error rate that the games have is the one that was planned with."""
-        made = Experiment.of(parse(LEARNED))
+        made = Experiment.of(parse(LEARNED).scenario)
         claim = Claim(1.0, 0.0, "by hand", Adjacency(1.0, "by hand"), "ℓ1")
         plan = auditing.Asked(made.scenario, made.subjects[0], made.pair, claim).plan
         assert plan.confidence == pytest.approx(1 - 0.05 / 4)
