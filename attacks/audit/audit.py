@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attacks.audit.aimed import AIMED
 from attacks.audit.anatomy import Anatomy, anatomy
 from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
 from attacks.audit.archive import Archive, Seen, archive_in
-from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire
+from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire, with_aimed
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
@@ -22,7 +23,7 @@ from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
-from attacks.audit.witness import Place, best
+from attacks.audit.witness import Place, best, candidate
 from attacks.gradients.baton import GradientEstimate
 from attacks.replay import Hypothesis
 from netsim.adversary import AdversaryView
@@ -186,7 +187,9 @@ def audit(
     wager = Wager(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
         bench = _Bench(kept, pair, claim, infer is not None, train, rng)
-        bench.gather(_Look(simulate, pair, infer, train), wager, chunks, jobs, progress)
+        look = _Look(simulate, pair, infer, train)
+        bench.gather(look, wager, chunks, jobs, progress)
+        bench.aim(look)
         return bench.judged(wager.result(), confidence, stop, bench.chunks < chunks)
 
 
@@ -238,8 +241,21 @@ class _Bench:
         scores = np.empty(coins.size)
         for world, queue in enumerate(queues):
             scores[coins == world] = queue[: np.count_nonzero(coins == world)]
-        self._left = tuple(queue[np.count_nonzero(coins == w) :] for w, queue in enumerate(queues))  # pyright: ignore
+        ones = np.count_nonzero(coins)
+        self._left = queues[0][coins.size - ones :], queues[1][ones:]
         wager.update(coins, scores)
+
+    def aim(self, look: "_Look") -> None:
+        """At δ = 0, where one possible transcript refutes: some whose noise points where it costs most."""
+        for world in (0, 1) if self.claim.delta == 0 else ():
+            if not self.kept.sound(world, AIMED):
+                self.kept.put(world, AIMED, look(world, AIMED))
+
+    def _aimed(self, exact: tuple[ExactLoss, ExactLoss], cut: float) -> tuple[ExactLoss, ExactLoss]:
+        if self.claim.delta > 0:
+            return exact
+        first, second = (with_aimed(one, self.kept.get(w, AIMED).explained, cut) for w, one in enumerate(exact))
+        return first, second
 
     def judged(self, anytime: Stopping, confidence: float, stop: bool, early: bool) -> Audit:
         """What is said of a sample of fixed size is said of the first chunk, if the audit stopped `early`."""
@@ -253,7 +269,7 @@ class _Bench:
         parts = kept.explained(0, chunks), kept.explained(1, chunks)
         granted = granted_from(chain(*parts))
         first, second = (combine(part, claim.delta, 1 - share / 2, granted) for part in parts)
-        exact = (first, second)
+        exact = self._aimed((first, second), granted)
         if not all(direction.passed for direction in exact):
             raise PrivacyError(_failed_check(exact))
         white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=self.rng)
@@ -277,7 +293,10 @@ class _Bench:
             not_judged=_not_judged(exact, claim.epsilon),
         )
         broken = judgement.verdict in (Verdict.REFUTED, Verdict.UNPROTECTED)
-        witness = best(parts) if broken else None
+        found = [best(parts)] if broken else []
+        if broken and claim.delta == 0:
+            found += [candidate(self.kept.get(world, AIMED).explained, world, AIMED) for world in (0, 1)]
+        witness = min(filter(None, found), key=lambda one: one.rank, default=None)
         return Audit(
             claim=claim,
             pair=self.pair,

@@ -90,6 +90,9 @@ class _Clock:
     def advance(self, steps: int) -> None:
         self.progress.advance(steps)
 
+    def say(self, sentence: str) -> None:
+        self.progress.say(sentence)
+
     def stop(self) -> None:
         """The last stage is over."""
         if self._of is not None:
