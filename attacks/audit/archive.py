@@ -95,7 +95,8 @@ class Archive:
 
     def noted(self, name: str, world: int, chunks: int) -> Array:
         """What an observer noted of all transcripts of one world."""
-        return np.concatenate([self.get(world, chunk).noted[name] for chunk in range(chunks)])
+        found = (self.note(name, world, chunk) for chunk in range(chunks))
+        return np.concatenate([one for one in found if one is not None])
 
     def remove(self) -> None:
         """The folder with all that is in it."""
