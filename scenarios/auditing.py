@@ -45,7 +45,7 @@ class Asked:
         if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
             return None
         games = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
-        confidence = 1 - (1 - spec.confidence) / games
+        confidence = 1 - (1 - spec.confidence) / (games + spec.classifier)
         return Plan.of_transcripts(spec.trials, epsilon, self.claim.delta, confidence)
 
     @property
@@ -82,6 +82,7 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
             jobs=jobs,
             archive=archive,
             stop=spec.stop == "refuted",
+            train=spec.classifier,
         )
     except PrivacyError:
         archive.remove()
