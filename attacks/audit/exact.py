@@ -154,4 +154,5 @@ def _before(part: Explained, message: float) -> Explained:
         laws=part.laws[:length],
         sent_in=part.sent_in[:length],
         leaked=np.where(part.leaked < message, part.leaked, math.inf),
+        measured=None,
     )

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.audit.encoded import rounded_replays, same_by_chance
+from attacks.audit.measured import Measured, measured
 from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
-from attacks.audit.prices import cost, covered
+from attacks.audit.prices import charge, covered
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
     ULPS,
@@ -99,7 +100,7 @@ class Explained:
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
     message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
     the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
-    exact for that, and `cost` bounds them.
+    exact for that, and `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first transcripts.
     """
 
     steps: Array
@@ -117,6 +118,7 @@ class Explained:
     bare: Array
     inexplicable: Uncovered | None
     rounded: bool = False
+    measured: Measured | None = None
 
     @property
     def replicas(self) -> int:
@@ -134,13 +136,16 @@ class Reproduced:
     told: Replayed
 
 
-def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
+def explain(
+    sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
+) -> Explained:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
+    Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
-    return compare(reproduce(sample, agent, true), other)
+    return compare(reproduce(sample, agent, true), other, reference=reference)
 
 
 def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
@@ -153,7 +158,9 @@ def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
     return Reproduced(sample, agent, true, told)
 
 
-def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Explained:
+def compare(
+    known: Reproduced, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
+) -> Explained:
     """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
 
     Not `scored`: the noise is not looked at, and `Explained.noise` is empty.
@@ -165,6 +172,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     logs = [(a.log_density(), b.log_density()) for a, b in pairs]
+    charges = [charge(a, b) for a, b in pairs]
     leaks = _Leaks(agent, replicas, told.sendings)
     for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
         leaks.release(a, b)
@@ -183,7 +191,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
     bare, inexplicable_ = _inexplicable(sample, agent, other, foil, leaks)
     return Explained(
         steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
-        cost=np.array([cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
+        cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
         laws=tuple(type(a.mechanism) for a, _ in pairs),
         sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
         dates=tuple(sending.activation for sending in told.sendings),
@@ -197,6 +205,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
+        measured=measured(pairs, charges, reference),
     )
 
 
