@@ -16,7 +16,7 @@ from attacks.audit.intervals import Interval, clopper_pearson, error_rate
 from attacks.audit.products import Product
 from attacks.replay import Release
 from netsim.arrays import Array
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import Gaussian
 
 CONSTANT = 1e-6
 """Relative: costs that differ by less are called the same."""
@@ -55,7 +55,7 @@ class Measured:
     @property
     def constant(self) -> bool:
         """Whether all differ by the same factor."""
-        return self.known and self.greatest - self.least <= CONSTANT * self.greatest
+        return self.known and abs(self.greatest - self.least) <= CONSTANT * self.greatest
 
     def until(self, releases: int) -> Product:
         """So many first releases, where all transcripts differ by the same factor."""
@@ -70,13 +70,13 @@ class Measured:
         """ε(δ); α in four equal parts: leaving the envelope below and above, sampling below and above."""
         alpha = error_rate(confidence)
         mu, shifts = np.sqrt(np.sum(self.costs)), self.shifts
-        low, lows = (np.maximum(s * self.least - SLACK, 0.0) for s in (mu, shifts))
+        low, lows = (np.where(s > SLACK, np.maximum(s * self.least - SLACK, 0.0), 0.0) for s in (mu, shifts))
         high, highs = (np.maximum(s, SLACK) * self.greatest + SLACK for s in (mu, shifts))
         least, most = _product(low, lows, DIGITS - 3), _product(high if mu > 0 else 0.0, highs, DIGITS - 3)
         return _enclosed(least, most, delta, self.unseen(alpha / 4), confidence)
 
 
-def _product(mu: float, shifts: Array, digits: int) -> Product:
+def _product(mu: float | Array, shifts: Array, digits: int) -> Product:
     """Rounded, so that what is the same but for the last bits, as in the two directions, is computed once."""
     return Product(round(float(mu), digits) ** 2, tuple(np.round(shifts, digits).tolist()))
 

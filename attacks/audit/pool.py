@@ -17,7 +17,7 @@ from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
 
 FORMULAS = 8
-"""For so many releases, at most, products are priced by formula after each; else at the end, for it takes a second."""
+"""For so many releases, at most, products are priced by formula after each; else at the end: it takes a second."""
 COURSE = 10_000
 """So many transcripts' losses are kept by release, for what is said of the way there."""
 
