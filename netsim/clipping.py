@@ -2,15 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-
-Norm = Literal["l1", "l2", "linf"]
-_ORDERS: dict[Norm, float] = {"l1": 1, "l2": 2, "linf": np.inf}
+from netsim.norms import ORDERS, Norm
 
 
 @dataclass(frozen=True)
@@ -28,11 +25,11 @@ class Clip:
     def __post_init__(self) -> None:
         if not 0 < self.bound < math.inf:
             raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
-        if self.norm not in _ORDERS:
-            raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(_ORDERS))
+        if self.norm not in ORDERS:
+            raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))
 
     def __call__(self, v: Array) -> Array:
-        norm = np.linalg.norm(v, ord=_ORDERS[self.norm], axis=-1, keepdims=True)
+        norm = np.linalg.norm(v, ord=ORDERS[self.norm], axis=-1, keepdims=True)
         return v * (self.bound / np.maximum(norm, self.bound))
 
     def l1_bound(self, dimension: int) -> float:

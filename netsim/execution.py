@@ -139,7 +139,7 @@ class Execution:
             self.network.inboxes[i],
             self.network.channels,
             self.network.broadcaster(i),
-            noise=self.noise,
+            noise=self._noise_of,
             coins=self.coins,
             closed=self._closed,
             queries=self.queries.get(i),
@@ -152,6 +152,10 @@ class Execution:
             dither=Dither(draws, simulation.replicas) if simulation.wire_codec.random else None,
             header_bytes=simulation.header_bytes,
         )
+
+    def _noise_of(self, agent: int) -> np.random.Generator:
+        through = self.simulation.noise_through.get(agent)
+        return self.noise(agent) if through is None else through(self.noise(agent))
 
     def _unsteady(self) -> Iterable[int]:
         """The agents that do not act whenever their messages let them."""

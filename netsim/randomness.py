@@ -6,6 +6,7 @@ attack changes no other stream. Generators of different names are independent (N
 
 import hashlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,10 @@ class Streams:
         digest = hashlib.blake2b(repr(name).encode(), digest_size=16).digest()
         key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
         return np.random.SeedSequence(self.seed, spawn_key=key)
+
+
+NoiseThrough = Callable[[np.random.Generator], np.random.Generator]
+"""What becomes of an agent's noise stream on its way to the agent."""
 
 
 def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:

@@ -23,6 +23,7 @@ from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.radio import Radio
+from netsim.randomness import NoiseThrough
 from netsim.run import Run
 from netsim.running import Watch
 from netsim.topology import Topology
@@ -45,7 +46,8 @@ class Simulation:
     everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With a folder
     `spool` every adversary's transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and
     loaded from there when an attack asks for it: memory stays bounded, and a run that is killed leaves what was
-    written. Bad input is a `ScenarioError` here, before time 0.
+    written. `noise_through` changes an agent's noise stream on its way to the agent: for an auditor who looks for
+    rare transcripts; what comes of it is no sample of anything. Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
@@ -73,6 +75,7 @@ class Simulation:
     codec: Codec = FLOAT64
     header_bytes: int = HEADER_BYTES
     medium: Literal["links"] | Radio = "links"
+    noise_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
 
     def __post_init__(self) -> None:
         whole(self.header_bytes, "header_bytes", 0)
@@ -136,7 +139,7 @@ class Simulation:
 
     def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
-        claim = self.algorithm.claim(adjacency, self.setting(releases), delta)
+        claim = self.algorithm.claim(adjacency, self.setting(releases).loosened(adjacency.bending), delta)
         if claim is None or not self.forgetful:
             return claim
         why = f"agents {sorted(self.forgetful)} may begin anew without their state: the formula counts one life"

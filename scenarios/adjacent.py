@@ -10,7 +10,8 @@ from netsim import problems
 from netsim.arrays import Array
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.problems import LogisticLoss, NonconvexLogistic, Objective
+from netsim.norms import SYMBOLS, Norm, length
+from netsim.problems import Bent, LogisticLoss, NonconvexLogistic, Objective
 from scenarios.problem import gradient_change
 
 WITHIN = "objective"
@@ -62,17 +63,23 @@ def changed(own: Objective, tree: dict[str, Any]) -> Objective:
 
 
 def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> None:
-    """You get a `ScenarioError` for an objective whose gradient is farther from the agent's, in ℓ2, than the claim's
-    adjacency allows: a claim says nothing of such a pair."""
-    size, allowed = _distance(own, other), adjacency.gradient_change
+    """You get a `ScenarioError` for an objective whose gradient is farther from the agent's than the claim's
+    adjacency allows, in its norm where the gradient is moved and in ℓ2 elsewhere, or which is bent more: a claim says
+    nothing of such a pair."""
+    norm = adjacency.norm if getattr(other, WITHIN, None) is own else "l2"
+    size, allowed = _distance(own, other, norm), adjacency.in_norm(norm, own.dimension)
     if not size <= allowed * (1 + ROUNDING):
-        raise ScenarioError("pair.change", size, "not adjacent: sup ‖∇f − ∇f'‖₂ is too large", f"<= {allowed:.6g}")
+        why = f"not adjacent: sup ‖∇f − ∇f'‖ in {SYMBOLS[norm]} is too large"
+        raise ScenarioError("pair.change", size, why, f"<= {allowed:.6g}")
+    if isinstance(other, Bent) and not other.curvature <= adjacency.bending * (1 + ROUNDING):
+        why = "not adjacent: the Hessian differs by too much"
+        raise ScenarioError("pair.change.curvature", other.curvature, why, f"<= {adjacency.bending:.6g}")
 
 
-def _distance(own: Objective, other: Objective) -> float:
-    """A bound on sup ‖∇f − ∇f'‖₂, exact where one record differs and where the move is constant."""
+def _distance(own: Objective, other: Objective, norm: Norm) -> float:
+    """A bound on sup ‖∇f − ∇f'‖, exact where one record differs and where the move is constant."""
     if getattr(other, WITHIN, None) is own:
-        return float(np.linalg.norm(cast(_Moving, other).slope))
+        return float(length(cast(_Moving, other).slope, norm))
     if isinstance(own, LogisticLoss | NonconvexLogistic) and isinstance(other, LogisticLoss | NonconvexLogistic):
         one = gradient_change(own, other)
         norms = (float(np.max(np.linalg.norm(f.features, axis=1))) for f in (own, other))

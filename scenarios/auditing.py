@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from attacks import gradients
+from attacks.audit.aimed import AIMED, aimed
 from attacks.audit.anytime import MOST_EPSILON
 from attacks.audit.archive import Archive
 from attacks.audit.audit import Audit, Infer, Pair, Simulate, audit
@@ -20,7 +21,7 @@ from netsim.claims import Claim
 from netsim.codecs import Dither
 from netsim.errors import AttackError, PrivacyError
 from netsim.problems import Objective
-from netsim.randomness import Streams, coins_of, dither_of
+from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
 from scenarios.experiment import Subject
@@ -93,32 +94,42 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
     """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
     An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
-    index) has noise of its own.
+    index) has noise of its own. In the chunk `AIMED` the agent's noise points away from the other world.
     """
     near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
+    base = replace(simulation, adversaries=(auditor,), measure=False, record="releases", spool=None)
+    return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk)
 
-    def simulate(world: int, index: int) -> Sample:
-        problem = simulation.problem if world == 0 else simulation.problem.replace(agent, other)
-        chunk_number = 1 + 2 * index + world
+
+@dataclass(frozen=True)
+class _Worlds:
+    simulation: Simulation
+    agent: int
+    objectives: tuple[Objective, Objective]
+    chunk: int
+
+    def __call__(self, world: int, index: int) -> Sample:
+        if index != AIMED:
+            return self._sample(world, index, self.chunk)
+        true, other = self.objectives[world], self.objectives[1 - world]
+        return aimed(partial(self._sample, world, index), self.agent, true, other)
+
+    def _sample(self, world: int, index: int, replicas: int, noise: NoiseThrough | None = None) -> Sample:
+        chunk = 1 + 2 * index + world
         run = replace(
-            simulation,
-            problem=problem,
-            adversaries=(auditor,),
-            replicas=chunk,
-            chunk=chunk_number,
-            measure=False,
-            record="releases",
-            spool=None,
+            self.simulation,
+            problem=self.simulation.problem.replace(self.agent, self.objectives[world]),
+            replicas=replicas,
+            chunk=chunk,
+            noise_through={} if noise is None else {self.agent: noise},
         ).run()
         if run.interrupted:
             raise KeyboardInterrupt
         assert run.truth is not None
-        streams = Streams(simulation.seed)
-        dither = Dither(partial(dither_of, streams, chunk_number, agent), chunk)
-        return Sample(run.views[0], partial(coins_of, streams, agent), run.truth.releases[agent], dither)
-
-    return simulate
+        streams = Streams(self.simulation.seed)
+        dither = Dither(partial(dither_of, streams, chunk, self.agent), replicas)
+        return Sample(run.views[0], partial(coins_of, streams, self.agent), run.truth.releases[self.agent], dither)
 
 
 def inversion_or_none(algorithm: Algorithm) -> Infer | None:

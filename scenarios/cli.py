@@ -19,8 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings, progress, sentences
+from scenarios import anatomy, findings, progress, sentences, views_described
 from scenarios.bars import Bars
+from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.trace import trace
@@ -199,6 +200,7 @@ def schema() -> None:
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
+app.command()(certificate)
 
 
 # ── what the terminal says ──────────────────────────────────────────────────────────────────────────────
@@ -270,11 +272,14 @@ def _print_findings(results: Results, entry: Results) -> None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
     said = [
         findings.sentence(entry),
+        sentences.searched(entry),
+        anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),
         findings.deadline_note(results, entry),
         sentences.images(entry["images"]),
+        *views_described.lines(entry.get("views")),
     ]
     for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)

@@ -4,9 +4,10 @@ import math
 import platform
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from attacks.audit.power import Plan
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run
-from scenarios import surroundings
+from scenarios import anatomy, surroundings
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
 
@@ -111,13 +112,18 @@ def _problem(experiment: Experiment) -> Results:
     }
 
 
-def subject(subject: Subject, asked: bool) -> Results:
-    """An algorithm before it has run; `asked`: whether an audit is."""
+def slug(name: str, taken: Container[str]) -> str:
+    """An algorithm's name as a part of file names: one that is not taken."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "algorithm"
+    return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
+
+
+def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Results:
+    """An algorithm before it has run; `asked`: whether an audit is; `taken`: the slugs of those before it."""
     spec = subject.spec
-    slug = re.sub(r"[^a-z0-9]+", "-", spec.name.lower()).strip("-")
     return {
         "name": spec.name,
-        "slug": slug,
+        "slug": slug(spec.name, taken),
         "kind": spec.kind,
         "summary": subject.simulation.algorithm.summary,
         "noise": subject.simulation.algorithm.noisy,
@@ -128,6 +134,8 @@ def subject(subject: Subject, asked: bool) -> Results:
         "images": None,
         "plan": None,
         "audit": None,
+        "views": None,
+        "over_time": None,
         "audit_status": NOT_REACHED if asked else NOT_ASKED,
     }
 
@@ -272,7 +280,7 @@ def audit(found: Audit) -> Results:
             "noise_law_p": [e.noise.p for e in found.exact],
             "noise_law_passed": [e.noise.passed for e in found.exact],
         },
-    }
+    } | anatomy.described(found.anatomy, found.confidence)
 
 
 def _interval(found: Interval | None) -> Results | None:

@@ -18,11 +18,11 @@ from netsim.links import AccessLaw, LinkLaw
 from netsim.measures import defined
 from netsim.meddling import Meddler
 from netsim.patience import Patience
-from netsim.problems import Dataset, Objective, Problem, Sampled, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems import Dataset, Objective, Problem, Sampled
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology
+from scenarios import pairs
 from scenarios.problem import (
     AnyLogistic,
     dealt,
@@ -79,14 +79,17 @@ class Experiment:
         held = _one_record_each(scenario, dataset, topology.agents) if scenario.attacks.images else None
         alone = None if held is None else problem_of(scenario, [dataset.take([k]) for k in held])
         builder = _Builder(scenario, topology, dataset)
+        pair = None if scenario.audit is None else _pair(scenario, problem)
+        subjects = tuple(builder.subject(index, problem, alone) for index in range(len(scenario.algorithms)))
+        pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
         return cls(
             scenario,
             dataset,
             problem,
             topology,
             _adjacency(scenario, dataset, problem),
-            tuple(builder.subject(index, problem, alone) for index in range(len(scenario.algorithms))),
-            None if scenario.audit is None else _pair(scenario, problem),
+            subjects,
+            pair,
             None if held is None else _prior(dataset, held),
             held_out,
         )
@@ -150,8 +153,7 @@ def _prior(dataset: Dataset, held: list[int]) -> Prior:
 
 def _adjacency(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
-        relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
-        return Adjacency(scenario.audit.adjacency.change, relation, 0.0, constant=True)
+        return pairs.adjacency_of(scenario.audit.adjacency, problem)
     largest = record_bound(scenario, dataset)
     bound, curvature = 2 * largest, largest**2 / 4  # a record's Hessian σ(1 − σ)aaᵀ has trace ‖a‖²/4 at most
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
@@ -335,7 +337,7 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
             raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
     if isinstance(spec.adjacency, GradientChange):
-        return _tilted(spec.agent, own, spec.adjacency, scenario.seed)
+        return pairs.moved(spec.agent, spec.adjacency, problem, scenario.seed)
     if not isinstance(own, AnyLogistic):
         raise ScenarioError(
             "problem.kind",
@@ -347,16 +349,6 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
         flipped = replace(own, labels=-own.labels)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
     return _worst_record(spec.agent, own, problem)
-
-
-def _tilted(agent: int, own: Objective, moved: GradientChange, seed: int) -> Pair:
-    slope = moved.change * direction(moved.direction, own.dimension, seed)
-    return Pair(
-        agent,
-        (own, Tilted(own, slope)),
-        f"the gradient of agent {agent} moved by a constant vector ({moved.direction}), ‖Δ∇f‖₂ = {moved.change:.4g}, "
-        f"‖Δ∇f‖₁ = {float(np.sum(np.abs(slope))):.4g}",
-    )
 
 
 def _worst_record(agent: int, own: AnyLogistic, problem: Problem) -> Pair:

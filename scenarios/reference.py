@@ -41,6 +41,8 @@ UNITS = {
     "rounds": "rounds",
     "trials": "transcripts of each world",
     "chunk": "transcripts simulated at once",
+    "candidates": "adjacent objectives",
+    "transcripts": "of the true world",
     "replicas": "draws of the noise",
     "records": "in all",
     "norm_bound": "ℓ2 norm of a record's features",

@@ -1,25 +1,22 @@
 """Run a scenario stage by stage into a folder; a run that is interrupted or fails keeps what it had."""
 
-import json
-import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
 
 from attacks import gradients
 from attacks.reconstruction import reconstruct_single
 from attacks.score import score_gradients, score_image
-from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
+from netsim.errors import AttackError, DeadlockError, ScenarioError
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, progress, witnessing
-from scenarios.auditing import Asked, audited
+from scenarios import describe, progress
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
-from scenarios.findings import DONE, NO_CLAIM, REFUSED
+from scenarios.jsonfile import write_json
+from scenarios.judging import Judge
 from scenarios.keeping import Keeper
 from scenarios.loader import Located
 from scenarios.report import render
@@ -29,35 +26,13 @@ from scenarios.reproduction.budget import budget
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
+from scenarios.telling import Progress, Silent
 
 MANIFEST = "manifest.json"
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
 FLUSH = 1.0
 """Seconds of real time after which what was heard is on disk, however little it is."""
-
-
-class Progress(Protocol):
-    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
-
-    def begin(self, stage: str, total: int) -> None: ...
-
-    def advance(self, steps: int) -> None: ...
-
-    def say(self, sentence: str) -> None: ...
-
-
-class Silent:
-    """Tells nobody."""
-
-    def begin(self, stage: str, total: int) -> None:
-        pass
-
-    def advance(self, steps: int) -> None:
-        pass
-
-    def say(self, sentence: str) -> None:
-        pass
 
 
 def run_scenario(
@@ -164,12 +139,17 @@ class _Session:
         render(self.results, self.folder / "report.html")
         self.progress.advance(1)
 
+    def _save_so_far(self) -> None:
+        self._save("running")
+
     def _save(self, status: str) -> None:
         self.results["status"] = status
         write_json(self.folder / "results.json", self.results)
 
     def _subject(self, subject: Subject) -> None:
-        entry = describe.subject(subject, self.experiment.pair is not None)
+        entry = describe.subject(
+            subject, self.experiment.pair is not None, [one["slug"] for one in self.results["algorithms"]]
+        )
         experiment = self.experiment
         entry["budget"] = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
         self.results["algorithms"].append(entry)
@@ -191,7 +171,8 @@ class _Session:
             entry["images"] = self._images(subject, subject.one_record)
             self._save("running")
         if self.experiment.pair is not None:
-            self._judge(entry, subject, run)
+            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
+            judge.judge(entry, subject, run)
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
@@ -270,37 +251,6 @@ class _Session:
         scores = [score_image(one, run.truth, prior) for one in rebuilt]
         return describe.images(scores, experiment.dataset, all(e.stddev == 0 for e in estimates))
 
-    # ── audit ───────────────────────────────────────────────────────────────────────────────────────
-    def _judge(self, entry: Results, subject: Subject, run: Run) -> None:
-        found = self._audit(entry, subject, run)
-        entry["audit"] = found
-        entry["audit_status"] = NO_CLAIM if found is None else REFUSED if "refused" in found else DONE
-
-    def _audit(self, entry: Results, subject: Subject, run: Run) -> Results | None:
-        spec, pair = self.experiment.scenario.audit, self.experiment.pair
-        assert spec is not None
-        assert pair is not None
-        claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
-        if claim is None:
-            return None
-        question = Asked(self.experiment.scenario, subject, pair, claim)
-        plan = question.plan
-        entry["plan"] = None if plan is None else describe.plan(plan)
-        self._save("running")
-        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
-        if plan is not None:
-            self.progress.say(plan.summary)
-        try:
-            found = audited(question, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
-        except PrivacyError as error:
-            return {"refused": str(error)}
-        path = witnessing.file_of(self.folder, entry["slug"])
-        proof = witnessing.Audited(pair, claim, run.largest_activations, found.witness)
-        saved = witnessing.save(path, self.experiment, subject, proof)
-        told = describe.audit(found) | {"witness": None if saved is None else saved.name}
-        write_json(self.folder / f"audit-{entry['slug']}.json", told)
-        return told
-
 
 def _hint(error: Exception, scenario: Scenario) -> str:
     """What in the scenario may be behind an error, and the remedy."""
@@ -332,21 +282,3 @@ def _estimates(simulation: Simulation) -> int:
     stopping = simulation.algorithm.stopping()
     per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
     return stopping.activations or simulation.topology.agents * per_agent
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """JSON with infinities and NaN as the text "inf", "-inf", "nan"; written whole or not at all."""
-    text = json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast(list[Any], value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -43,6 +43,13 @@ def traffic(entry: Results) -> str | None:
     return f"{sent}, {float(run['time']):.4g} s of virtual time."
 
 
+def searched(entry: Results) -> str | None:
+    """What was searched for the pair that was audited; None where the pair was given."""
+    audit: Results = entry["audit"] or {}
+    search: Results | None = audit.get("search")
+    return f"Pair: {search['sentence']}." if search else None
+
+
 def gradients(entry: Results | None, who: str) -> str | None:
     """What was inferred, by `who` (`findings.listener`), and how well; or why there was no attack."""
     if not entry:

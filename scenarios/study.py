@@ -14,7 +14,9 @@ from attacks.audit.parallel import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.running import Running
 from scenarios import describe, runner
+from scenarios.describe import Results
 from scenarios.experiment import Experiment
+from scenarios.jsonfile import write_json
 from scenarios.loader import Located
 from scenarios.report.formats import items, part
 from scenarios.report.study import render_study
@@ -22,8 +24,9 @@ from scenarios.reproduction import names
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.reproduction.variants import Variant, expanded
-from scenarios.runner import MANIFEST, Progress, Results, Silent, checked, prepare, write_json
+from scenarios.runner import MANIFEST, checked, prepare
 from scenarios.schema import Scenario
+from scenarios.telling import Progress, Silent
 
 COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
 ABSENT, PENDING = "data not present", "not reached"

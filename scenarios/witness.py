@@ -66,8 +66,7 @@ def _tell(found: "Confirmation", console: Console) -> None:
 
     file = found.file
     say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
-    place = f"world {file.world}, chunk {file.chunk}, replica {file.replica} of seed {file.scenario['seed']}"
-    say(f"Agent {file.agent}: {place}.")
+    say(f"Agent {file.agent}: {file.place}.")
     say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:
         value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self, cast
 import numpy as np
 from pydantic import Field, ValidationError
 
+from attacks.audit.aimed import AIMED
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from scenarios.experiment import Experiment
@@ -80,6 +81,12 @@ class WitnessFile(Model):
         canonical = _by_value(self.model_dump(exclude={"seal"}))
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def place(self) -> str:
+        """Where the transcript was found, in words."""
+        chunk = "chunk of aimed noise" if self.chunk == AIMED else f"chunk {self.chunk}"
+        return f"world {self.world}, {chunk}, replica {self.replica} of seed {self.scenario['seed']}"
 
     def text(self) -> str:
         """JSON that every reader takes (no infinities, no NaN), a vector on a line."""

@@ -42,13 +42,14 @@ _FIRST, _LOOK, _LEARN = 8, 16, 8
 
 @dataclass(frozen=True)
 class Stopping:
-    """What a game proves that may have been stopped at any trial. ε > `epsilon_audited` at `delta`, except with
-    probability `alpha` over all times at which it could have been read.
+    """What a game proves that may be stopped at any trial: ε > `epsilon_audited` at `delta`.
 
+    Where the bound is above 0 it errs with probability `alpha` at most, over all times at which it could be read.
     `trials` coins were tossed, `spoken` of them guessed by the richer of the claim's two bettors, `right` of these
-    right. `refuted_at` is the trial after which all ε up to the claim were rejected, None if
-    that has not happened. `log_wealth` is ln of the wealth staked against the claim after `trials`, so that `e_value`
-    has mean at most 1 if the claim is true, at whatever trial one stops; it may be combined with others (e-BH).
+    right. `refuted_at` is the trial after which all ε up to the claim were rejected, None if that has not happened;
+    the bound is then the claim or more, and the claim is exceeded. `log_wealth` is ln of the wealth staked against
+    the claim after `trials`, so that `e_value` has mean at most 1 if the claim is true, at whatever trial one stops;
+    it may be combined with others (e-BH).
     """
 
     claim_epsilon: float
@@ -129,7 +130,7 @@ class Wager:
 
     @property
     def decided(self) -> bool:
-        """Whether the claim is refuted, so that nothing more needs to be simulated for that."""
+        """Whether a look has found the claim refuted, so that nothing more needs to be simulated for that."""
         return self._books.refuted_at is not None
 
     def update(self, coins: Coins, scores: Array) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
 from attacks.audit.measured import Measured
 from attacks.audit.noise import NoiseScores
@@ -122,6 +123,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
     one = seen.explained
     arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
     arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
+    arrays["averages"] = one.details.averages
     arrays |= {f"noted.{name}": value for name, value in seen.noted.items()}
     arrays |= (
         {} if one.measured is None else {f"measured.{name}": value for name, value in vars(one.measured).items()}
@@ -134,6 +136,7 @@ def _arrays(seen: Seen) -> dict[str, Any]:
         "complete": one.complete,
         "unreliable_from": one.unreliable_from,
         "rounded": one.rounded,
+        "details": one.details.words(),
         "refused": seen.refused,
     }
     words |= {name: None if (u := getattr(one, name)) is None else asdict(u) for name in _MESSAGES}
@@ -145,6 +148,7 @@ def _seen(arrays: dict[str, Any]) -> Seen:
     refused: dict[str, str] = words.pop("refused")
     words |= {name: None if words[name] is None else Uncovered(**words[name]) for name in _MESSAGES}
     words["laws"] = tuple(map(_law, words["laws"]))
+    words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
     own = {name: arrays[f"explained.{name}"] for name in _ARRAYS}

@@ -10,9 +10,11 @@ from itertools import chain
 
 import numpy as np
 
+from attacks.audit.aimed import AIMED
+from attacks.audit.anatomy import Anatomy, anatomy
 from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
 from attacks.audit.archive import Archive, Seen, archive_in
-from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire
+from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire, with_aimed
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
@@ -20,7 +22,7 @@ from attacks.audit.measured import Measured
 from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
 from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
-from attacks.audit.witness import Place, best
+from attacks.audit.witness import Place, best, candidate
 from attacks.gradients.baton import GradientEstimate
 from attacks.replay import Hypothesis
 from netsim.adversary import AdversaryView
@@ -58,6 +60,7 @@ class Audit:
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
     first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
+    `anatomy` says what the loss is made of, and how ε grew.
     """
 
     claim: Claim
@@ -73,6 +76,7 @@ class Audit:
     stop: bool
     stopped: bool
     witness: Place | None
+    anatomy: Anatomy
 
     @property
     def epsilon_exact(self) -> float:
@@ -165,7 +169,9 @@ def audit(
     wager = Wager(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
         bench = _Bench(kept, pair, claim, infer is not None, rng)
-        bench.gather(_Look(simulate, pair, infer), wager, chunks, jobs, progress)
+        look = _Look(simulate, pair, infer)
+        bench.gather(look, wager, chunks, jobs, progress)
+        bench.aim(look)
         return bench.judged(wager.result(), confidence, stop, bench.chunks < chunks)
 
 
@@ -226,6 +232,18 @@ class _Bench:
         self._left = tuple(queue[np.count_nonzero(coins == w) :] for w, queue in enumerate(queues))  # pyright: ignore
         wager.update(coins, scores)
 
+    def aim(self, look: "_Look") -> None:
+        """At δ = 0, where one possible transcript refutes: some whose noise points where it costs most."""
+        for world in (0, 1) if self.claim.delta == 0 else ():
+            if not self.kept.sound(world, AIMED):
+                self.kept.put(world, AIMED, look(world, AIMED))
+
+    def _aimed(self, exact: tuple[ExactLoss, ExactLoss], cut: float) -> tuple[ExactLoss, ExactLoss]:
+        if self.claim.delta > 0:
+            return exact
+        first, second = (with_aimed(one, self.kept.get(w, AIMED).explained, cut) for w, one in enumerate(exact))
+        return first, second
+
     def judged(self, anytime: Stopping, confidence: float, stop: bool, early: bool) -> Audit:
         """What is said of a sample of fixed size is said of the first chunk, if the audit stopped `early`."""
         kept, claim = self.kept, self.claim
@@ -238,7 +256,7 @@ class _Bench:
         parts = kept.explained(0, chunks), kept.explained(1, chunks)
         granted = granted_from(chain(*parts))
         first, second = (combine(part, claim.delta, 1 - share / 2, granted) for part in parts)
-        exact = (first, second)
+        exact = self._aimed((first, second), granted)
         if not all(direction.passed for direction in exact):
             raise PrivacyError(_failed_check(exact))
         white = play(-first.losses, second.losses, delta=claim.delta, confidence=1 - share, rng=self.rng)
@@ -260,7 +278,10 @@ class _Bench:
             not_judged=_not_judged(exact, claim.epsilon),
         )
         broken = judgement.verdict in (Verdict.REFUTED, Verdict.UNPROTECTED)
-        witness = best(parts) if broken else None
+        found = [best(parts)] if broken else []
+        if broken and claim.delta == 0:
+            found += [candidate(self.kept.get(world, AIMED).explained, world, AIMED) for world in (0, 1)]
+        witness = min(filter(None, found), key=lambda one: one.rank, default=None)
         return Audit(
             claim=claim,
             pair=self.pair,
@@ -275,6 +296,7 @@ class _Bench:
             stop=stop,
             stopped=early,
             witness=None if witness is None else witness.place,
+            anatomy=anatomy(self.pair.agent, chain(*parts), exact, claim.delta, confidence, self.rng),
         )
 
 

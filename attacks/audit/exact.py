@@ -42,7 +42,8 @@ class ExactLoss:
     From activation `granted_from` on (∞: never) some release is not on the wire verbatim, and had to be granted:
     the upper end is that of an adversary who knows it; `losses`, the lower end and what was just named look at
     earlier messages only. Where in some transcript the noise drowned in rounding (`unreliable_from`), what came
-    after was not looked at: the upper end is ∞. `silent`: the agent sent nothing.
+    after was not looked at: the upper end is ∞. `silent`: the agent sent nothing. `aimed`: the
+    lower end is the loss of a transcript whose noise was aimed.
     """
 
     epsilon: Interval
@@ -59,6 +60,7 @@ class ExactLoss:
     growth: tuple[Level, ...]
     unreliable_from: int | None
     silent: bool
+    aimed: bool = False
 
     @property
     def unprotected(self) -> bool:
@@ -74,6 +76,27 @@ class ExactLoss:
 def granted_from(parts: Iterable[Explained]) -> float:
     """The first message, of any sample, from which on something had to be granted."""
     return min(part.granted_from for part in parts)
+
+
+def with_aimed(found: ExactLoss, part: Explained, cut: float) -> ExactLoss:
+    """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.aimed`).
+
+    Their largest loss is a lower end as the largest loss seen is.
+    """
+    seen = _on_wire(part, cut)
+    pool = Pool([seen], Shape.of([seen]), 0.0, found.epsilon.confidence)
+    lower = pool.enclosed()[0].lower
+    if not found.epsilon.lower < lower < math.inf:
+        return found
+    growth, levels = found.growth, pool.growth(lower)
+    if [level.activation for level in levels] == [level.activation for level in growth]:
+        growth = tuple(
+            replace(level, lower=max(level.lower, other.lower), estimate=max(level.estimate, other.lower))
+            for level, other in zip(growth, levels, strict=True)
+        )
+    ends = found.epsilon
+    epsilon = Interval(lower, max(ends.estimate, lower), max(ends.upper, lower), ends.confidence)
+    return replace(found, epsilon=epsilon, growth=growth, aimed=True)
 
 
 def losses_on_wire(part: Explained, cut: float) -> Array:

@@ -10,14 +10,18 @@ message that D' would not have sent, or not to the same agent, or with other fie
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from attacks.audit.averages import averages
+from attacks.audit.details import Details
 from attacks.audit.encoded import rounded_replays, same_by_chance
+from attacks.audit.fields import Fields
 from attacks.audit.measured import Measured, measured
 from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
 from attacks.audit.prices import charge, covered
+from attacks.audit.released import Place, followed, released
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
     ULPS,
@@ -27,7 +31,6 @@ from attacks.replay import (
     Perturbed,
     Release,
     Replayed,
-    Sending,
     bits,
     replay,
 )
@@ -101,6 +104,7 @@ class Explained:
     message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
     the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
     exact for that, and `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first transcripts.
+    `details`: where each release went, all that no noise covers, averages.
     """
 
     steps: Array
@@ -119,6 +123,7 @@ class Explained:
     inexplicable: Uncovered | None
     rounded: bool = False
     measured: Measured | None = None
+    details: Details = field(default_factory=Details)
 
     @property
     def replicas(self) -> int:
@@ -163,7 +168,7 @@ def compare(
 ) -> Explained:
     """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
 
-    Not `scored`: the noise is not looked at, and `Explained.noise` is empty.
+    Not `scored`: the noise is not looked at, and `Explained.noise`, `details` and `measured` are empty.
     """
     sample, agent, true, told = known.sample, known.agent, known.true, known.told
     foil = _replayed(sample, agent, other, "the other hypothesis")
@@ -173,7 +178,8 @@ def compare(
     pairs = list(zip(told.releases, foil.releases, strict=False))
     logs = [(a.log_density(), b.log_density()) for a, b in pairs]
     charges = [charge(a, b) for a, b in pairs]
-    leaks = _Leaks(agent, replicas, told.sendings)
+    neighbors = sample.view.public.neighbors[agent]
+    leaks = _Leaks(agent, replicas, told, neighbors)
     for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
         leaks.release(a, b)
         leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
@@ -189,6 +195,7 @@ def compare(
     if random_times and (message := _other_pace(told, foil)) is not None:
         leaks.undecided(message)
     bare, inexplicable_ = _inexplicable(sample, agent, other, foil, leaks)
+    granted_from = min(_granted_from(told), _misaligned_from(told, foil))
     return Explained(
         steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
         cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
@@ -198,14 +205,28 @@ def compare(
         leaked=leaks.first,
         uncovered=leaks.uncovered,
         faint=leaks.faint,
-        granted_from=min(_granted_from(told), _misaligned_from(told, foil)),
+        granted_from=granted_from,
         complete=not foil.out_of_releases,
         noise=_noise(pairs) if scored else NOTHING,
         unreliable_from=told.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
-        measured=measured(pairs, charges, reference),
+        measured=measured(pairs, charges, reference) if scored else None,
+        details=_details(known, pairs, told, leaks, granted_from) if scored else Details(),
+    )
+
+
+def _details(
+    known: Reproduced, pairs: list[tuple[Release, Release]], told: Replayed, leaks: "_Leaks", granted_from: float
+) -> Details:
+    sample, agent = known.sample, known.agent
+    places = _followed(sample, agent, known.true, told)
+    neighbors = sample.view.public.neighbors[agent]
+    return Details(
+        released(agent, neighbors, (a for a, _ in pairs), told.sendings, places),
+        leaks.fields.finish(granted_from),
+        averages(pairs, sample.view.replicas),
     )
 
 
@@ -228,6 +249,18 @@ def _inexplicable(
     if found is None:
         return nothing, None
     return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
+
+
+def _followed(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> dict[int, Place]:
+    """Where releases that are not on the wire as they were made come out."""
+    if all(release.carriers for release in told.releases):
+        return {}
+    one = sample.at_door(agent).replica(0)
+
+    def again(releases: list[Array]) -> Replayed:
+        return replay(one.view, agent, true, one.coins(), releases, one.dither)
+
+    return followed(told, one.releases, again)
 
 
 def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
@@ -311,8 +344,9 @@ def _variance(release: Release) -> Array:
 class _Leaks:
     """Collects what no noise covers, the earliest message first."""
 
-    def __init__(self, agent: int, replicas: int, sendings: Sequence[Sending]) -> None:
-        self.agent, self._sendings = agent, sendings
+    def __init__(self, agent: int, replicas: int, told: Replayed, neighbors: Sequence[int]) -> None:
+        self.agent, self._sendings = agent, told.sendings
+        self.fields = Fields(agent, neighbors, told, replicas)
         self.first = np.full(replicas, math.inf)
         self.uncovered: Uncovered | None = None
         self.faint: Uncovered | None = None
@@ -331,6 +365,7 @@ class _Leaks:
             f"function of its private gradients (the two worlds differ by {c.difference:.1e})",
         )
         self._note(found, c.visible, c.differs)
+        self.fields.compared(c)
 
     def unexplained(self, found: Inexplicable) -> Uncovered:
         """In words; for who sees the wire alone."""
@@ -340,6 +375,8 @@ class _Leaks:
             f"agent {self.agent} sends {found.name!r} to {to} at its activation {when}, which, with what it sent "
             "before, no noise can explain in the other world: there is less noise than there are numbers to hide"
         )
+        why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
+        self.fields.add(found.message, found.name, "too little noise", found.where, None, why)
         return Uncovered(self.agent, found.message, when, found.name, sentence)
 
     def dithered(self, one: Comparison, two: Comparison) -> None:
@@ -372,11 +409,11 @@ class _Leaks:
             f"agent {self.agent} releases a value at its activation {when} without noise in a coordinate where the "
             f"two worlds differ (by up to {np.max(difference):.1e})",
         )
-        self._note(
-            found,
-            np.logical_and(np.any(difference > rounding, axis=-1), a.judged),
-            np.logical_and(np.any(difference > 0, axis=-1), a.judged),
-        )
+        told = np.logical_and(np.any(difference > rounding, axis=-1), a.judged)
+        self._note(found, told, np.logical_and(np.any(difference > 0, axis=-1), a.judged))
+        size = float(np.max(difference[a.judged], initial=0.0))
+        why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {size:.2g}"
+        self.fields.add(message, _field(a), "bare release", told, size, why)
 
     def impossible(self, a: Release, b: Release, missing: Mask) -> None:
         """A release that the other world's law does not make, though noise covers it: another support, or no noise.
@@ -391,6 +428,8 @@ class _Leaks:
         sentence = f"agent {self.agent} releases a value at its activation {when} that the other world never releases"
         told = (missing & ~bare | unequal) & a.judged
         self._note(Uncovered(self.agent, message, when, "", sentence), told, told)
+        why = "the law of the release has another support in the other world: it never makes what was seen"
+        self.fields.add(message, _field(a), "other support", told, None, why)
 
     def departure(self, departure: Departure) -> None:
         message, what = departure
@@ -401,6 +440,7 @@ class _Leaks:
         )
         everywhere = np.ones(len(self.first), dtype=bool)
         self._note(Uncovered(self.agent, message, when, "", sentence), everywhere, everywhere)
+        self.fields.add(message, "", "other message", everywhere, None, f"the other world {what}")
 
     def _date(self, message: int) -> int:
         return self._sendings[min(message, len(self._sendings) - 1)].activation if self._sendings else 1
@@ -421,6 +461,11 @@ class _Leaks:
         )
         if self.faint is None:
             self.faint = Uncovered(self.agent, message, when, "", sentence)
+
+
+def _field(release: Release) -> str:
+    """The name under which a release is first sent, "" if it is not."""
+    return release.carriers[0][1] if release.carriers else ""
 
 
 def _step(a: Release, here: Array, under_other: Array) -> Array:

@@ -2,10 +2,11 @@
 
 Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as
 normal scores w_t they are independent standard normal vectors, whatever the law. Five properties are looked at:
-the coordinates themselves; the component along the difference Δ_t that the two worlds make (all that a loss
-with Gaussian noise depends on, and fixed before the noise is drawn); the length, ‖w_t‖² ~ χ²; the component
-along the noise of the release before, and along a sum with random signs of that of all releases before. Noise
-that repeats, cancels, or is shared among coordinates, releases or transcripts fails one of them.
+the coordinates themselves, also the sum of their squares, which shows a wrong scale first; the component along the
+difference Δ_t that the two worlds make (all that a loss with Gaussian noise depends on, and fixed before the noise is
+drawn); the length, ‖w_t‖² ~ χ²; the component along the noise of the release before, and along a sum with random
+signs of that of all releases before. Noise that repeats, cancels, or is shared among coordinates, releases or
+transcripts fails one of them.
 """
 
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ class NoiseScores(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """Kolmogorov-Smirnov p-values of the five properties, and Bonferroni's of all."""
+    """Kolmogorov-Smirnov p-values of the five properties, χ² of all coordinates' size, and Bonferroni's of all."""
 
     p_values: tuple[float, ...]
 
@@ -102,7 +103,17 @@ def _fingerprint(releases: list[Release]) -> int:
 def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
     """Pool the samples; a property that nothing was seen of has no p-value."""
     pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
-    return NoiseCheck(tuple(float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size))
+    found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
+    coordinates = pooled[0] if pooled else np.empty(0)
+    return NoiseCheck((*found, _scale(coordinates)) if coordinates.size else tuple(found))
+
+
+def _scale(coordinates: Array) -> float:
+    """Two-sided p-value of the sum of squared normal scores, χ²: what shows a wrong scale first."""
+    scores = np.clip(special.ndtri(coordinates), -_FARTHEST, _FARTHEST)
+    total = float(np.sum(scores**2))
+    below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
+    return float(min(1.0, 2 * min(below, above)))
 
 
 def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:

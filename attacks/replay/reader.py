@@ -14,13 +14,13 @@ with what it told.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
 from attacks.replay.places import Slot, find_releases
 from attacks.replay.recorded import EndOfRecord, Recorded, Recording
-from attacks.replay.replayed import ULPS, Comparison, Perturbed, Release, Replayed, Sending, bits
+from attacks.replay.replayed import ULPS, Answer, Comparison, Perturbed, Release, Replayed, Sending, bits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither, Encoder
@@ -110,6 +110,7 @@ class _Reader(Recorded):
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
         self._judged = np.ones(self.replicas, dtype=bool)
+        self._answer: Answer | None = None
 
     def finish(self) -> Replayed:
         """What was found, with how the replay ended."""
@@ -119,13 +120,17 @@ class _Reader(Recorded):
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         self._asked()
         hypothesis = self._hypothesis if batch is None else self._hypothesis.batch(batch)
-        return self._carried(hypothesis.gradient(x))
+        return self._answered("gradient", hypothesis.gradient(x))
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
         self._asked()
         if regularized and not isinstance(self.regularizer, Zero):
-            return self._carried(self._hypothesis.proximal(v, step, self.regularizer))
-        return self._carried(self._hypothesis.proximal(v, step))
+            return self._answered("proximal", self._hypothesis.proximal(v, step, self.regularizer))
+        return self._answered("proximal", self._hypothesis.proximal(v, step))
+
+    def _answered(self, kind: Literal["gradient", "proximal"], value: Array) -> Array:
+        self._answer = Answer(kind, self._carried(value))
+        return value
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
         if mechanism.noiseless:
@@ -184,11 +189,14 @@ class _Reader(Recorded):
 
     def _sent(self, row: Record, values: Values) -> None:
         made = len(self._found.releases)
-        self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made))
+        which = row.receiver, row.kind, row.number
+        self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made, *which))
         for name, encoded in self._encoder(values).items():
             value, observed = values[name], row.values[name]
             identical = np.array_equal(bits(encoded), bits(observed))
             release = self._given.get(id(value))
+            if release is not None:
+                release.carriers.append((self.sent, name))
             if release is not None and identical:
                 if self._verbatim and release.sent_in is None:
                     release.sent_in = self.sent
@@ -197,7 +205,9 @@ class _Reader(Recorded):
             predicted = observed if identical else encoded
             kept = value.copy() if self._codec.random else None
             self._found.comparisons.append(
-                Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
+                Comparison(
+                    self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept, self._answer
+                )
             )
 
     def _possible(self, value: Array, observed: Array) -> Mask:

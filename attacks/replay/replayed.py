@@ -1,14 +1,14 @@
 """What a replay finds: releases with the noise that explains them, and everything else that was sent, compared."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import DiscreteMechanism, IntervalMechanism, Mechanism
-from netsim.messages import as_sent
+from netsim.messages import Kind, as_sent
 
 ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""
@@ -62,7 +62,8 @@ class Release:
     `made_before` is the number of messages that the agent had sent when it was made; `sent_in` the first one,
     from 0, that carries it verbatim, None if none does. `judged` (replicas,) is false where the noise is below
     the rounding of what was observed, now or earlier in the same replica. Where the codec rounds, `observed` is what
-    went on the wire and `cells` are the least and greatest number that each coordinate may have been.
+    went on the wire and `cells` are the least and greatest number that each coordinate may have been. `carriers` are
+    all messages that the very array was put in, rounded there or not, each with the name of the field.
     """
 
     made_before: int
@@ -72,6 +73,7 @@ class Release:
     judged: Mask
     sent_in: int | None = None
     cells: tuple[Array, Array] | None = None
+    carriers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def log_density(self) -> Array:
         """log p(observed | hypothesis), (replicas,); of cells, their probability."""
@@ -92,6 +94,13 @@ class Release:
         return below + rng.random(self.value.shape) * (up_to - below)
 
 
+class Answer(NamedTuple):
+    """What an agent's private objective answered: a "gradient" or a "proximal" point, (replicas, dimension)."""
+
+    kind: Literal["gradient", "proximal"]
+    value: Array
+
+
 class Comparison(NamedTuple):
     """A value on the wire that is no release, as observed and as the hypothesis would have sent it.
 
@@ -99,6 +108,7 @@ class Comparison(NamedTuple):
     may have made the observed one of a value that differs from this one by rounding: by `ULPS` units in the last
     place of the largest number that this coordinate of the agent has carried. None where nothing differs. `value` is
     what the hypothesis would have encoded, kept where the codec is random: two values may become the same by chance.
+    `answer` is what the hypothesis had answered last.
     """
 
     message: int
@@ -109,6 +119,7 @@ class Comparison(NamedTuple):
     possible: Mask | None
     judged: Mask
     value: Array | None = None
+    answer: Answer | None = None
 
     @property
     def identical(self) -> bool:
@@ -148,12 +159,16 @@ def bits(values: Array) -> NDArray[np.uint64]:
 class Sending(NamedTuple):
     """One message that the agent sent: in which activation (from 1), when it could be sent at the earliest
     (seconds: after what it had taken had arrived, and what it had asked was answered), how often it had done
-    either in which order (`pace`), and how many releases it had made."""
+    either in which order (`pace`), how many releases it had made, and which message it is: whom it was for
+    (`EVERYBODY`, or an agent), "exchange" or "direct", and the agent's count of that kind, from 0."""
 
     activation: int
     time: float
     pace: int
     releases: int
+    receiver: int
+    kind: Kind
+    number: int
 
 
 class Departure(NamedTuple):

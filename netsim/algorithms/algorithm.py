@@ -1,7 +1,7 @@
 """What an algorithm is: a coroutine against the port, its conditions, and its privacy claim."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from netsim.algorithms.calibration import noise_factor
@@ -36,6 +36,10 @@ class Setting:
     records: tuple[int, ...] = ()
     regularized: bool = False
     weak_convexity: tuple[float, ...] = ()
+
+    def loosened(self, bending: float) -> Self:
+        """The same where every L_i may be larger by `bending`."""
+        return self if bending == 0 else replace(self, smoothness=tuple(L + bending for L in self.smoothness))
 
 
 @dataclass(frozen=True)

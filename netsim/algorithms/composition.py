@@ -13,7 +13,7 @@ logarithm moves by
 
 - at most d·ln(1 + C/(dκ)) through the determinant: det(I/s + H)/det(I/s + H') ≤ det(I + M^{−½}(H − H')₊M^{−½}) with
   M = I/s + H' ⪰ κI, and d numbers of sum C/κ have the largest product of 1 + each when they are equal;
-- at most √d·G/b through Laplace noise, always;
+- at most G₁/b through Laplace noise, always, G₁ ≥ ‖∇f − ∇f'‖₁ (√d·G if nothing better is known);
 - at most (G² + 2G‖b‖₂)/(2σ²) through Gaussian noise. The gradient's change depends on b, so the Gaussian mechanism's
   own accounting does not apply; ‖b‖₂/σ follows the χ law with d degrees of freedom. T releases stay below the sum of
   these bounds with probability 1 − δ if each ‖b‖₂ stays below the χ quantile of 1 − δ/T: (ε, δ) with room to spare.
@@ -61,7 +61,7 @@ def perturbed_objective(
     change, releases = adjacency.gradient_change, len(scales)
     determinants = [determinant_loss(adjacency.curvature_change, kappa, dimension) for kappa in curvatures]
     if noise == "laplace":
-        return math.fsum([*determinants, *(math.sqrt(dimension) * change / b for b in scales)])
+        return math.fsum([*determinants, *(adjacency.in_norm("l1", dimension) / b for b in scales)])
     longest = float(stats.chi(dimension).isf(delta / releases))
     ratios = [change / s for s in scales]
     return math.fsum([*determinants, *(t**2 / 2 + t * longest for t in ratios)])

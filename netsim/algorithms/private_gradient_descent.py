@@ -18,8 +18,8 @@ clipping in ℓ1, √d·C for clipping in ℓ2 and d·C for clipping in ℓ∞ (
 release is the public starting point and costs nothing; the last gradient is never released. Holds for any change of
 one agent's objective. Conditions: b_k > 0 for every k ≥ 1. Without clipping there is no claim that holds for all
 objectives: undefined, save for released states and gradients of all records. There both worlds ask for the gradient
-at the same public point, so it changes by at most B = `Adjacency.gradient_change` in ℓ2, and ε = Σ_{k=0}^{K−2} √d
-Bη_k/b_{k+1}.
+at the same public point, so it changes by at most B in ℓ1 (`Adjacency.in_norm`: √d times a bound in ℓ2), and
+ε = Σ_{k=0}^{K−2} Bη_k/b_{k+1}.
 """
 
 import math
@@ -138,5 +138,5 @@ class PrivateGradientDescent(InRounds):
         if self.clip is not None:
             return 2 * self.clip.l1_bound(setting.dimension)
         if self.state == "released" and self.batch is None:
-            return math.sqrt(setting.dimension) * adjacency.gradient_change
+            return adjacency.in_norm("l1", setting.dimension)
         return math.inf

@@ -6,8 +6,8 @@ there; of the second, that each coordinate is uniform between the least and the 
 is inferred: the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted
 by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
 
-Claim of both (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, B = `Adjacency.gradient_change`, which
-bounds the change in ℓ2 and so in ℓ∞. In `GroupedDescent` an agent releases once: ε is the largest of these losses,
+Claim of both (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the
+gradient in ℓ∞, as a bound in ℓ2 does. In `GroupedDescent` an agent releases once: ε is the largest of these losses,
 not their sum. In `NeighborRange` it releases in every round: ε is the sum.
 """
 

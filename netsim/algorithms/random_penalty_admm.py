@@ -26,8 +26,8 @@ q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are st
 quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
 
 Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in ℓ∞,
-and K rounds lose ε = Σ_{k<K} dβ_kB/D. B is `Adjacency.gradient_change`, which bounds the change in ℓ2 and so in ℓ∞;
-its ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
+and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`);
+the ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
 without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
 over what is released it loses γ times the worst case (`netsim.mechanisms.average_ratio`), γ < 1 where agent and
 neighbors differ; at consensus, where their difference dies out, γ returns to that of Laplace noise.
@@ -58,7 +58,7 @@ def worst_case(
         failed.append("the change of a gradient has no finite bound B")
     if failed:
         return [], tuple(failed)
-    change = dimension * adjacency.gradient_change
+    change = dimension * adjacency.in_norm("linf", dimension)
     return [change * step / b for step, b in zip(steps, scales, strict=True)], ()
 
 

@@ -11,6 +11,7 @@ in the clear.
 `UniformLaplace` is the mixture that random weights make; `UniformModulo` makes additive secret shares.
 """
 
+from netsim.mechanisms.averages import gaussian_average_loss, laplace_average_loss, mixture_average_loss
 from netsim.mechanisms.discrete_gaussian import DiscreteGaussian
 from netsim.mechanisms.discrete_laplace import DiscreteLaplace
 from netsim.mechanisms.gaussian import Gaussian, gaussian_log_mass
@@ -33,8 +34,11 @@ __all__ = [
     "UniformModulo",
     "average_loss",
     "average_ratio",
+    "gaussian_average_loss",
     "gaussian_log_mass",
+    "laplace_average_loss",
     "laplace_log_mass",
+    "mixture_average_loss",
     "small_shift_ratio",
     "sum_modulo",
     "unwrap",

@@ -3,6 +3,7 @@
 Σ_i f_i(x) + n r(x), x ∈ R^d; every x and v has shape (replicas, dimension).
 """
 
+from netsim.problems.bent import Bent
 from netsim.problems.composite import regularized_proximal
 from netsim.problems.data import Cache, Dataset, load
 from netsim.problems.kinds import build, least_squares, logistic, nonconvex_logistic, scale_for, sensors
@@ -17,6 +18,7 @@ from netsim.regularizers import L1, Regularizer, Zero
 
 __all__ = [
     "L1",
+    "Bent",
     "Cache",
     "Dataset",
     "LeastSquares",

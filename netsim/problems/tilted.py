@@ -1,14 +1,15 @@
 """An objective whose gradient is moved by a constant vector, as in papers that bound a gradient's change."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netsim.arrays import Array
 from netsim.checks import frozen
 from netsim.errors import ScenarioError
-from netsim.problems.objective import Objective
+from netsim.norms import Norm, length
+from netsim.problems.objective import Objective, weak_convexity
 from netsim.regularizers import Regularizer
 
 
@@ -42,6 +43,10 @@ class Tilted:
         return self.objective.strong_convexity
 
     @property
+    def weak_convexity(self) -> float:
+        return weak_convexity(self.objective)
+
+    @property
     def records(self) -> int:
         """As many as f has."""
         return int(getattr(self.objective, "records", 1))
@@ -58,16 +63,17 @@ class Tilted:
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         return self.objective.proximal(v - step * self.slope, step, regularizer)
 
-    def batch(self, indices: Sequence[int]) -> "Tilted":
+    def batch(self, indices: ArrayLike) -> "Tilted":
         return Tilted(self.objective.batch(indices), self.slope)
 
 
-def direction(name: str, dimension: int, seed: int = 0) -> Array:
-    """A vector of Euclidean norm 1: "even", all coordinates the same, of the largest ℓ1 norm, √d; "coordinate", the
-    first one alone, of the smallest, 1; "random", uniform on the sphere."""
+def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
+    """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times it;
+    "coordinate", the first one alone, of the smallest; "random", uniform on the Euclidean sphere, then scaled."""
     if name == "even":
-        return np.full(dimension, dimension**-0.5)
+        power = {"l1": -1.0, "l2": -0.5, "linf": 0.0}[norm]
+        return np.full(dimension, dimension**power)
     if name == "coordinate":
         return np.eye(dimension)[0]
     drawn = np.random.default_rng(seed).standard_normal(dimension)
-    return drawn / np.linalg.norm(drawn)
+    return drawn / length(drawn, norm)

@@ -14,9 +14,11 @@ from typing import Any
 
 from scenarios import describe
 from scenarios.auditing import program
+from scenarios.describe import Results
+from scenarios.jsonfile import write_json
 from scenarios.ledger.catalogue import Entry
-from scenarios.runner import Progress, Results, Silent, write_json
 from scenarios.study import COMPLETE, run_study
+from scenarios.telling import Progress, Silent
 
 NOTE = "ledger.json"
 
@@ -87,6 +89,9 @@ class _Clock:
 
     def advance(self, steps: int) -> None:
         self.progress.advance(steps)
+
+    def say(self, sentence: str) -> None:
+        self.progress.say(sentence)
 
     def stop(self) -> None:
         """The last stage is over."""

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from scenarios.findings import auditor, listener
 from scenarios.progress import COLUMNS
 from scenarios.report import figures, plots
+from scenarios.report.anatomy import anatomies
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, flow, items, number, numbers, part, percent, show
 from scenarios.report.pictures import picture
@@ -52,6 +53,7 @@ def page(results: Result) -> str:
             outside=any(a["caution"] for a in ordered),
             evidence=evidence(_judged(ordered)),
             views=views(ordered, part(results, "network")),
+            anatomies=anatomies(ordered),
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),
             net=network_facts(part(results, "network")),

@@ -1,6 +1,6 @@
 """The claimed ε as rounds go on: what the paper's formula says after k of them, before anything has run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -56,13 +56,13 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
         "source": final.source,
         "failed_conditions": list(final.failed_conditions),
         "vacuous_from": [
-            {"epsilon": level, "count": None if final.epsilon is None else _first_above(level, last, epsilon)}
+            {"epsilon": level, "count": None if final.epsilon is None else first_above(level, last, epsilon)}
             for level in sorted(_levels(scenario))
         ],
     }
 
 
-def _first_above(level: float, last: int, epsilon: Any) -> int | None:
+def first_above(level: float, last: int, epsilon: Callable[[int], float | None]) -> int | None:
     """The first k ≤ last with ε(k) > level, by bisection: a formula's sum over releases never falls."""
     above = epsilon(last)
     if above is None or above <= level:

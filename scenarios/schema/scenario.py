@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from netsim.norms import Norm
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
 from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
@@ -27,12 +28,25 @@ class AttackSpec(Model):
 
 
 class GradientChange(Model):
-    """The agent's gradient moves by a constant vector of this ℓ2 norm, everywhere: the adjacency of papers that
-    bound a gradient's change. `direction` "even": all coordinates the same, which Laplace noise hides worst;
-    "coordinate": the first one alone; "random": drawn by the scenario's seed."""
+    """The agent's gradient moves by at most `change` in this `norm`, wherever it is asked for: the adjacency of
+    papers that bound a gradient's change. `constant`: by the same vector everywhere; else by one that varies with x,
+    along the `direction` and back, and then `curvature` is by how much the Hessian may differ (if not given, a tenth
+    of the largest L_i). `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
+    the first one alone; "random": drawn by the scenario's seed."""
 
     change: Positive
+    norm: Norm = "l2"
+    constant: bool = True
+    curvature: Positive | None = None
     direction: Literal["even", "coordinate", "random"] = "even"
+
+
+class SearchSpec(Model):
+    """A search for the pair within the adjacency that costs most, for each algorithm by itself. So many `candidates`
+    are each replayed on `transcripts` that the audit does not use again."""
+
+    candidates: Count = 200
+    transcripts: Count = 32
 
 
 Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
@@ -43,15 +57,17 @@ class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped; or a constant `change` of its gradient. `trials` transcripts of each world,
-    `chunk` of them in one run. `stop` "refuted": the audit ends after the first chunk by which the anytime game has
-    refuted the claim; `trials` is then the most. `views`: also play the game of single points of view, and say for
-    which of them the claim is refuted: every "links", every agent honest but curious ("nodes"), "coalitions" of two
-    and all links at once, or "all" of these.
+    most; "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that
+    it finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run. `stop`
+    "refuted": the audit ends after the first chunk by which the anytime game has refuted the claim; `trials` is then
+    the most. `views`: also play the game of single points of view, and say for which of them the claim is refuted:
+    every "links", every agent honest but curious ("nodes"), "coalitions" of two and all links at once, or "all" of
+    these.
     """
 
     agent: Index = 0
     adjacency: Literal["record", "agent"] | GradientChange = "record"
+    search: SearchSpec | None = None
     trials: Annotated[int, Field(ge=50)] = 2000
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95

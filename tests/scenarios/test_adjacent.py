@@ -9,7 +9,7 @@ import pytest
 
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic, Tilted
+from netsim.problems import Bent, LeastSquares, LogisticLoss, NonconvexLogistic, Tilted
 from scenarios.adjacent import change_of, changed, check_adjacent
 
 RNG = np.random.default_rng(4)
@@ -17,6 +17,7 @@ FEATURES, LABELS = RNG.standard_normal((6, 3)), np.array([1.0, -1, 1, 1, -1, -1]
 OWN = LogisticLoss(FEATURES, LABELS, 0.1)
 OTHERS = {
     "a constant move": Tilted(OWN, np.array([0.1, -0.0, 1e-300])),
+    "a bend": Bent(OWN, np.array([0.1, 0.0, 0.2]), 0.3, -1.0),
     "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0),
     "all labels": replace(OWN, labels=-LABELS),
     "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)),
@@ -31,7 +32,7 @@ def test_read_it_is_the_same_function_to_the_last_bit(other):
     read = changed(OWN, told)
     assert type(read) is type(OTHERS[other])
     assert np.array_equal(read.gradient(x), OTHERS[other].gradient(x))
-    assert change_of(OWN, read) == change_of(OWN, OTHERS[other]) or other == "a constant move"
+    assert change_of(OWN, read) == change_of(OWN, OTHERS[other]) or other in ("a constant move", "a bend")
 
 
 def test_only_what_differs_is_stored():
@@ -84,3 +85,19 @@ def test_who_is_too_far_is_not_adjacent():
     check_adjacent(curved, curved.with_record(0, FEATURES[0], LABELS[0]), Adjacency(0.0, ""))
     with pytest.raises(ScenarioError, match="not adjacent"):
         check_adjacent(LeastSquares(FEATURES, LABELS), LeastSquares(FEATURES, -LABELS), Adjacency(1e9, ""))
+
+
+def test_a_move_is_measured_in_the_norm_of_the_adjacency():
+    """By hand: (3, 0, −4) has norms 7, 5 and 4."""
+    slope = np.array([3.0, 0.0, -4.0])
+    for norm, size in {"l1": 7.0, "l2": 5.0, "linf": 4.0}.items():
+        for other in (Tilted(OWN, slope), Bent(OWN, slope, 0.3)):
+            check_adjacent(OWN, other, Adjacency.within(size, norm, 3, "", curvature=0.3))
+            with pytest.raises(ScenarioError, match="not adjacent"):
+                check_adjacent(OWN, other, Adjacency.within(0.999 * size, norm, 3, "", curvature=0.3))
+
+
+def test_who_is_bent_too_much_is_not_adjacent():
+    for allowed in (0.29, None):
+        with pytest.raises(ScenarioError, match="Hessian"):
+            check_adjacent(OWN, OTHERS["a bend"], Adjacency.within(1.0, "l2", 3, "", curvature=allowed))

@@ -29,7 +29,7 @@ class Ground:
 
     def setting(self, releases: int) -> Setting:
         """The public facts that conditions and claims depend on."""
-        return setting_of(self.problem, self.topology, releases)
+        return setting_of(self.problem, self.topology, releases).loosened(self.adjacency.bending)
 
 
 class GeometricSpec(Model):

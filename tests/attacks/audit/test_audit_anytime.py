@@ -169,7 +169,7 @@ def test_the_portions_in_which_trials_arrive_change_nothing(cuts, seed, to_the_e
         parts.update(coins[start:end], scores[start:end])
         parts.result()  # looking at it changes nothing
     assert parts.result() == whole.result()
-    assert parts.decided == whole.decided == whole.result().refuted
+    assert parts.decided == whole.decided <= whole.result().refuted
 
 
 def test_the_future_does_not_change_what_was_proven():

@@ -265,7 +265,7 @@ def test_inferred_gradients_are_a_score_where_they_can_be_inferred():
 
 def test_both_worlds_are_those_of_the_audit():
     """The same noise as `scenarios.runner.worlds`, whoever listens."""
-    from scenarios.runner import worlds
+    from scenarios.auditing import worlds
 
     simulation, pair = world(TellsOneNeighbor(2), topology.ring(4))
     views = views_of(simulation, 1, "nodes")

@@ -1,0 +1,157 @@
+"""The adjacent worlds that a certificate audits, with the ε that is true of them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from attacks.audit.audit import Audit, Pair, audit
+from netsim import topology
+from netsim.algorithms import Algorithm
+from netsim.claims import Adjacency, Claim
+from netsim.gallery import FAULTS, Fault, WrongClip
+from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, UniformLaplace
+from netsim.problems import LeastSquares, Problem, Tilted
+from netsim.problems.tilted import direction
+from netsim.randomness import Streams
+from netsim.simulation import Simulation
+from scenarios.auditing import worlds
+from scenarios.certificate import laws
+from scenarios.certificate.one_release import OneRelease, ShareAndRelease
+
+AGENTS, AGENT, DIMENSION, ROUNDS = 2, 1, 9, 4
+STEP, BOUND = 0.2, 0.5
+DELTA = 0.05
+"""Of claims with δ > 0: a δ that 400 transcripts can resolve, so that a wrong interval would show."""
+GRID = 0.25
+"""Step of discrete mechanisms; the worlds differ by 1, a whole number of steps."""
+WIDTH = 1.5
+"""Of the uniform part of the mixture."""
+STEEP = 1e9
+"""A gradient so large is clipped whatever the point: the clipped one is its direction, to 1e-9."""
+CONFIDENCE = 0.95
+"""Of the audits."""
+ANYTHING = Adjacency(math.inf, "all data of one agent replaced")
+
+Auditor = Callable[..., Audit]
+"""`attacks.audit.audit.audit`, or something with its arguments."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Two worlds, what is claimed of them, and `truth`: the ε at the claim's δ of exactly this pair."""
+
+    simulation: Simulation
+    pair: Pair
+    claim: Claim
+    truth: float
+
+    def audited(self, trials: int, streams: Streams, auditor: Auditor = audit) -> Audit:
+        """Audited with so many transcripts of each world; a `PrivacyError` if there is no verdict."""
+        seed = streams.child("simulation").seed
+        other = self.pair.hypotheses[1]
+        assert isinstance(other, Tilted)
+        return auditor(
+            worlds(replace(self.simulation, seed=seed), AGENT, other, trials),
+            self.pair,
+            self.claim,
+            trials=trials,
+            chunk=trials,
+            confidence=CONFIDENCE,
+            rng=streams.generator("game"),
+        )
+
+
+def turned(algorithm: Algorithm, slopes: tuple[np.ndarray, np.ndarray], claim: Claim | None, truth: float) -> World:
+    """Agent 1's gradient is moved by one slope, or by the other; with None the claim is the algorithm's own."""
+    parts = [LeastSquares(np.eye(len(slopes[0])), np.zeros(len(slopes[0])), 0.5) for _ in range(AGENTS)]
+    one, two = (Tilted(parts[AGENT], slope) for slope in slopes)
+    parts_ = tuple(one if agent == AGENT else part for agent, part in enumerate(parts))
+    simulation = Simulation(Problem(parts_), topology.path(AGENTS), algorithm)
+    own = simulation.claim(ANYTHING, ROUNDS, 1e-3) if claim is None else claim
+    assert own is not None
+    return World(simulation, Pair(AGENT, (one, two), "the gradient of agent 1 turned round"), own, truth)
+
+
+def of_gallery(fault: type[Fault], scale: float, *, sound: bool) -> World:
+    """A fault of the gallery, or its twin, with its own claim and the pair in which it shows most.
+
+    `truth` is the sound twin's: all that it claims where releases have Laplace noise, and the exact ε of its
+    Gaussian releases in place of the formula's.
+    """
+    algorithm = fault(rounds=ROUNDS, step=STEP, scale=scale, bound=BOUND, sound=sound)
+    slope = STEEP * direction(fault.shows, DIMENSION)
+    world = turned(algorithm, (slope, -slope), None, 0.0)
+    delta, claimed = world.claim.delta, world.claim.epsilon
+    assert claimed is not None
+    truth = claimed if delta == 0 else laws.gaussian_epsilon(_moved(algorithm) / scale, delta)
+    return replace(world, truth=truth)
+
+
+def twin(fault: type[Fault], epsilon: float) -> World:
+    """The sound twin that claims so much, and spends all of it."""
+    one = fault(rounds=ROUNDS, step=STEP, bound=BOUND)
+    if fault is not WrongClip:
+        return of_gallery(fault, one.releases * 2 * BOUND * STEP / epsilon, sound=True)
+    mu = laws.gaussian_mu(epsilon, DELTA)
+    world = of_gallery(fault, _moved(one) / mu, sound=True)
+    tight = replace(world.claim, epsilon=epsilon, delta=DELTA, source="the exact ε of Gaussian releases")
+    return replace(world, claim=tight, truth=epsilon)
+
+
+def _moved(algorithm: Fault) -> float:
+    """√T·2Cη: what all releases together are moved in ℓ2."""
+    return math.sqrt(algorithm.releases) * 2 * BOUND * STEP
+
+
+def released(algorithm: Algorithm, epsilon: float, delta: float = 0.0) -> World:
+    """A gradient of 0, or of 1 in the first of two coordinates; ε is true, and claimed."""
+    claim = Claim(epsilon, delta, "the mechanism's own ε", Adjacency(1.0, "one coordinate moved by 1"), "ℓ1 = ℓ2")
+    return turned(algorithm, (np.zeros(2), np.array([1.0, 0.0])), claim, epsilon)
+
+
+def laplace(epsilon: float) -> World:
+    return released(OneRelease(Laplace(1 / epsilon)), epsilon)
+
+
+def laplace_at_delta(epsilon: float) -> World:
+    return released(OneRelease(Laplace(1 / laws.laplace_shift(epsilon, DELTA))), epsilon, DELTA)
+
+
+def gaussian(epsilon: float) -> World:
+    return released(OneRelease(Gaussian(1 / laws.gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
+
+
+def discrete_laplace(epsilon: float) -> World:
+    return released(OneRelease(DiscreteLaplace(1 / epsilon, GRID)), epsilon)
+
+
+def discrete_gaussian(epsilon: float) -> World:
+    """σ is the continuous law's, ε the discrete one's: about so much."""
+    stddev = 1 / laws.gaussian_mu(epsilon, DELTA)
+    exact = laws.discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
+    return released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
+
+
+def mixture(epsilon: float) -> World:
+    """Uniform plus Laplace noise: outside the uniform part's interval the loss is all of Δ/b."""
+    return released(OneRelease(UniformLaplace(WIDTH, 1 / epsilon)), epsilon)
+
+
+def modular(epsilon: float) -> World:
+    return released(ShareAndRelease(scale=1 / epsilon), epsilon)
+
+
+SOUND: dict[str, Callable[[float], World]] = {
+    **{f"{fault.__name__}, sound": partial(twin, fault) for fault in FAULTS},
+    "Laplace": laplace,
+    "Laplace at δ": laplace_at_delta,
+    "Gaussian": gaussian,
+    "discrete Laplace": discrete_laplace,
+    "discrete Gaussian": discrete_gaussian,
+    "uniform plus Laplace": mixture,
+    "share modulo p, and Laplace": modular,
+}
+"""By name: ε ↦ a sound mechanism for which just that is true, and claimed."""

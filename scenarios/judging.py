@@ -1,0 +1,95 @@
+"""The audit's stage of a run: the claim, the pair, the plan, the audit, its witness, and the views."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from attacks.audit.audit import Pair
+from netsim.claims import Claim
+from netsim.errors import PrivacyError
+from netsim.problems import Objective
+from netsim.run import Run
+from scenarios import anatomy, describe, views_described, witnessing
+from scenarios.auditing import Asked, audited, inversion_or_none
+from scenarios.describe import Results
+from scenarios.experiment import Experiment, Subject
+from scenarios.findings import DONE, NO_CLAIM, REFUSED
+from scenarios.jsonfile import write_json
+from scenarios.schema import Scenario
+from scenarios.searching import pair_for
+from scenarios.telling import Progress
+from scenarios.views import look
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Audits the algorithms of an experiment, and writes what comes of it to entries and to files in `folder`."""
+
+    experiment: Experiment
+    folder: Path
+    progress: Progress
+    jobs: int
+    save: Callable[[], None]
+
+    def judge(self, entry: Results, subject: Subject, run: Run) -> None:
+        """Fill an entry's `plan`, `audit`, `audit_status` and `views`."""
+        claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
+        if claim is None:
+            entry["audit_status"] = NO_CLAIM
+            return
+        try:
+            pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
+            entry["audit"] = self._audit(entry, subject, run, Asked(self._scenario, subject, pair, claim)) | search
+        except PrivacyError as error:
+            entry["audit"], entry["audit_status"] = {"refused": str(error)}, REFUSED
+            return
+        write_json(self.folder / f"audit-{entry['slug']}.json", entry["audit"])
+        entry["audit_status"] = DONE
+        self.save()
+        entry["views"] = self._views(subject, pair, claim)
+
+    @property
+    def _scenario(self) -> Scenario:
+        return self.experiment.scenario
+
+    def _audit(self, entry: Results, subject: Subject, run: Run, asked: Asked) -> Results:
+        spec = self._scenario.audit
+        assert spec is not None
+        plan = asked.plan
+        entry["plan"] = None if plan is None else describe.plan(plan)
+        self.save()
+        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
+        if plan is not None:
+            self.progress.say(plan.summary)
+        found = audited(asked, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
+        entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
+        proof = witnessing.Audited(asked.pair, asked.claim, run.largest_activations, found.witness)
+        path = witnessing.file_of(self.folder, entry["slug"])
+        saved = witnessing.save(path, self.experiment, subject, proof)
+        return describe.audit(found) | {"witness": None if saved is None else saved.name}
+
+    def _views(self, subject: Subject, pair: Pair, claim: Claim) -> Results | None:
+        spec = self._scenario.audit
+        assert spec is not None
+        if spec.views == "none":
+            return None
+        self.progress.begin(f"{subject.spec.name}: looking from every view", 2 * spec.trials)
+        try:
+            found = look(
+                subject.simulation,
+                spec.views,
+                pair,
+                cast(Objective, pair.hypotheses[1]),
+                claim,
+                trials=spec.trials,
+                chunk=spec.chunk,
+                confidence=spec.confidence,
+                name=subject.spec.name,
+                infer=inversion_or_none(subject.simulation.algorithm),
+                progress=self.progress.advance,
+                jobs=self.jobs,
+            )
+        except PrivacyError as error:
+            return {"refused": str(error)}
+        return views_described.describe(found)

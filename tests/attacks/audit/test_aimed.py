@@ -1,0 +1,87 @@
+"""Transcripts whose noise is aimed: possible, as dear as they can be, and no sample of anything."""
+
+import numpy as np
+import pytest
+
+from attacks.audit.aimed import AIMED, AimedNoise
+from attacks.audit.audit import Pair
+from attacks.audit.explain import explain
+from attacks.audit.verdict import Verdict
+from netsim.algorithms import PrivateGradientDescent
+from netsim.clipping import Clip
+from netsim.mechanisms import Laplace
+from netsim.problems import LogisticLoss, load, logistic
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from scenarios.auditing import worlds
+from tests.attacks.auditing import claim_of, judged, quadratic_world
+
+LONG = PrivateGradientDescent(20, Constant(0.1), Geometric(2.0, 0.95))
+"""Twenty releases of four numbers each: that all 76 that differ point one way has probability 2^-76."""
+
+
+def spent(simulation, pair):
+    """Σ‖Δ‖₁/b, which is the same in all transcripts of a quadratic world."""
+    found = explain(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    total = found.cost.sum(axis=0)
+    np.testing.assert_allclose(total, total[0], rtol=1e-9)
+    return float(total[0])
+
+
+def test_a_few_transcripts_show_the_whole_loss():
+    simulation, pair = quadratic_world(LONG)
+    supremum = spent(simulation, pair)
+    found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=100, attack=None)
+    assert found.judgement.verdict is Verdict.REFUTED
+    assert all(direction.aimed for direction in found.exact)
+    for direction in found.exact:
+        assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
+        assert float(np.max(direction.losses)) < 0.9 * supremum
+    assert found.witness.chunk == AIMED
+
+
+def test_a_claim_of_all_that_is_spent_stands():
+    simulation, pair = quadratic_world(LONG)
+    found = judged(simulation, pair, claim_of(spent(simulation, pair), 0.0), trials=100, attack=None)
+    assert found.judgement.verdict is not Verdict.REFUTED
+    assert found.witness is None
+
+
+def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
+    simulation, pair = quadratic_world(LONG)
+    sample = explain(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    by = np.cumsum(sample.cost[:, 0])
+    claim = float(by[9] + by[10]) / 2
+    found = judged(simulation, pair, claim_of(claim, 0.0), trials=100, attack=None)
+    assert found.first_violation == 11
+
+
+def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
+    data = load("synthetic", records=40, dimension=6, seed=3, norm_bound=1.0)
+    algorithm = PrivateGradientDescent(6, Constant(0.3), Constant(0.4), Clip(1.0))
+    simulation = Simulation(logistic(data.split(5), ridge=0.5), ring(5), algorithm)
+    own = simulation.problem.objectives[1]
+    pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "labels flipped")
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 200)
+    sampled, aimed = (explain(simulate(0, index), 1, *pair.hypotheses) for index in (0, AIMED))
+    dearest = max(float(part.cost.sum(axis=0).max()) for part in (sampled, aimed))
+    best = float(aimed.steps.sum(axis=0).max())
+    assert float(sampled.steps.sum(axis=0).max()) < best <= dearest * (1 + 1e-12)
+    assert best > 0.95 * float(aimed.cost.sum(axis=0).max())
+
+
+def test_the_noise_keeps_its_size():
+    drawn = AimedNoise(np.random.default_rng(1), [-np.ones((50, 3))])
+    one = Laplace(2.0).release(np.zeros((50, 3)), drawn)
+    other = Laplace(2.0).release(np.zeros((50, 3)), np.random.default_rng(1))
+    np.testing.assert_array_equal(one, -np.abs(other))
+    rest = Laplace(2.0).release(np.zeros((50, 3)), drawn)
+    assert np.any(rest > 0)
+    assert np.any(rest < 0)
+
+
+def test_above_delta_zero_nothing_is_aimed():
+    simulation, pair = quadratic_world(LONG)
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=100, attack=None)
+    assert not any(direction.aimed for direction in found.exact)

@@ -1,0 +1,169 @@
+"""Parts of a loss: they add up, whoever sums them, and a broadcast is on every link in full."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.audit.breakdown import MOST, Breakdown, described
+from attacks.audit.exact import combine
+from attacks.audit.explain import explain
+from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from netsim.topology import complete, ring
+from scenarios.auditing import worlds
+from tests.attacks.auditing import quadratic_world
+from tests.attacks.test_audit_end_to_end import record_pair
+from tests.worlds import digits_problem, dp_recal
+
+REPLICAS = 40
+
+
+def dpp2(rounds=8, ratio=0.9):
+    decay = Geometric(1.0, ratio)
+    return Dpp2(rounds, step=0.8, beta=0.3, rho=0.9, eta=Constant(0.3), scale_w=decay, scale_e=decay)
+
+
+def samples(algorithm, agents=4, topology=None, chunks=2):
+    """Explained transcripts of both worlds."""
+    simulation, pair = quadratic_world(algorithm, agents)
+    if topology is not None:
+        simulation = replace(simulation, topology=topology)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS)
+    return [
+        explain(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
+        for chunk in range(chunks)
+        for world in (0, 1)
+    ]
+
+
+@pytest.fixture(scope="module")
+def broadcast():
+    return samples(dpp2(), topology=complete(4))
+
+
+@pytest.fixture(scope="module")
+def walk():
+    """DP-RECAL sends each release to one neighbor; differences depend on the noise."""
+    problem = digits_problem(agents=4)
+    pair = record_pair(problem)
+    simulation = Simulation(problem, ring(4), dp_recal(problem, "told_state", 25))
+    simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
+    return pair.agent, [
+        explain(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
+    ]
+
+
+def test_a_broadcast_is_on_every_link_in_full(broadcast):
+    found = Breakdown.of(1, broadcast)
+    assert list(found.links) == [(1, 0), (1, 2), (1, 3)]
+    assert found.hidden is None
+    assert all(part == found.total for part in found.links.values())
+    assert found.total.releases == len(found.releases) == 16
+    assert found.total.spent.mean > 0
+
+
+def test_direct_messages_are_on_one_link_each_and_links_add_up(walk):
+    agent, parts = walk
+    found = Breakdown.of(agent, parts)
+    assert len(found.links) == 2
+    assert sum(part.releases for part in found.links.values()) == found.total.releases
+    assert math.fsum(p.spent.mean for p in found.links.values()) == pytest.approx(found.total.spent.mean, rel=1e-12)
+    assert found.total.spent.least < found.total.spent.mean < found.total.spent.most
+    assert found.total.spent.gamma(0.95) is None  # Gaussian noise has no worst case
+
+
+@pytest.mark.parametrize("which", ["broadcast", "walk"])
+def test_the_parts_are_those_of_the_loss(which, request):
+    """A naive sum over all transcripts at once; and in all it is the very loss that ε is computed from."""
+    given = request.getfixturevalue(which)
+    agent, parts = given if which == "walk" else (1, given)
+    found = Breakdown.of(agent, parts)
+    steps, prices = (np.concatenate([getattr(p, key) for p in parts], axis=1) for key in ("steps", "cost"))
+    losses = np.concatenate([combine([p], 1e-3, 0.95).losses for p in parts])
+    np.testing.assert_array_equal(np.cumsum(steps, axis=0)[-1], losses)
+    assert found.total.spent.step_mean == pytest.approx(losses.mean(), rel=1e-12)
+    assert (found.total.spent.step_least, found.total.spent.step_most) == (losses.min(), losses.max())
+    for t, part in enumerate(found.releases):
+        assert part.spent.mean == pytest.approx(prices[t].mean(), rel=1e-12)
+        assert (part.spent.least, part.spent.most) == (prices[t].min(), prices[t].max())
+        assert part.spent.step_size == pytest.approx(np.abs(steps[t]).mean(), rel=1e-12)
+        assert part.spent.step_error == pytest.approx(np.abs(steps[t]).std() / math.sqrt(losses.size), rel=1e-6)
+    for key in ("mean", "step_mean"):
+        whole = getattr(found.total.spent, key)
+        assert math.fsum(getattr(p.spent, key) for p in found.releases) == pytest.approx(whole, rel=1e-9)
+        assert math.fsum(getattr(p.spent, key) for p in found.activations.values()) == pytest.approx(whole, rel=1e-9)
+
+
+def test_it_does_not_matter_how_transcripts_are_cut_into_samples(broadcast):
+    def cut(part, rows):
+        taken = {key: getattr(part, key)[..., rows] for key in ("steps", "cost", "leaked", "bare")}
+        return replace(part, **taken)
+
+    halves = [cut(p, rows) for p in broadcast for rows in (slice(0, 7), slice(7, None))]
+    whole, other = Breakdown.of(1, broadcast), Breakdown.of(1, halves)
+    assert whole.where == other.where
+    for a, b in zip(whole.releases, other.releases, strict=True):
+        assert (a.spent.least, a.spent.most) == (b.spent.least, b.spent.most)
+        assert a.spent.mean == pytest.approx(b.spent.mean, rel=1e-12)
+        assert a.spent.step_error == pytest.approx(b.spent.step_error, rel=1e-9)
+
+
+def test_a_transcript_without_a_release_spent_nothing_there(broadcast):
+    """Samples of fewer releases count with zeros."""
+    short = [replace(p, steps=p.steps[:2], cost=p.cost[:2], laws=p.laws[:2]) for p in broadcast[:1]]
+    found, full = Breakdown.of(1, [*short, *broadcast[1:]]), Breakdown.of(1, broadcast[1:])
+    share = 1 - short[0].replicas / found.transcripts
+    assert found.releases[-1].spent.mean == pytest.approx(share * full.releases[-1].spent.mean, rel=1e-12)
+    assert found.releases[-1].spent.least == 0.0 < full.releases[-1].spent.least
+
+
+def test_where_a_release_went_is_known():
+    """y and z of each round, in exchanges 0, 1, 2, …, and DPP² noise of scale 0.9^k."""
+    found = Breakdown.of(1, samples(dpp2(), chunks=1))
+    for t, where in enumerate(found.where):
+        assert where.activation == 1 + t // 2
+        assert where.mechanism == "Laplace"
+        assert where.scale == (0.9 ** (t // 2), 0.9 ** (t // 2))
+        (carrier,) = where.carriers
+        assert (carrier.kind, carrier.number, carrier.name) == ("exchange", t, "yz"[t % 2])
+        assert carrier.receivers == (0, 2)
+
+
+def test_releases_that_are_only_inside_others_are_on_no_link():
+    """A secret-sharing agent adds its own noise to a sum of shares: it is nowhere as it was made."""
+    found = Breakdown.of(1, samples(SecretSharing(2, Constant(0.2), Constant(0.3)), agents=3, chunks=1))
+    hidden = [where for where in found.where if not where.carriers]
+    assert hidden
+    assert all(one.links == () for one in hidden)
+    assert found.hidden.releases == len(hidden)
+    assert [str(one) for one in hidden] == [f"inside 'sum' of exchange {k} (activation {k + 1})" for k in range(2)]
+    assert all(one.inside.receivers == (0, 2) for one in hidden)
+    assert found.hidden.releases + len([w for w in found.where if w.carriers]) == found.total.releases
+
+
+def test_the_price_of_noise_that_dies_out_grows_as_its_inverse():
+    """DPP² of r = 0.9 against a constant change of the gradient: z's price at round k is ‖Δz‖₁ r^{−k}."""
+    found = Breakdown.of(1, samples(dpp2(rounds=30), chunks=1))
+    prices = np.array([found.activations[k].spent.mean for k in range(12, 31)])
+    np.testing.assert_allclose(prices[1:] / prices[:-1], 1 / 0.9, rtol=0.02)
+
+
+def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
+    found = Breakdown.of(1, samples(PrivateGradientDescent(5, Constant(0.2), Constant(0.3)), chunks=1))
+    assert found.releases[0].spent.gamma(0.95) is None  # the public start
+    for part in found.releases[1:]:
+        assert 0 < part.spent.gamma(0.95).estimate <= 1
+    assert found.total.spent.gamma(0.95).estimate < found.releases[1].spent.gamma(0.95).estimate  # signs cancel
+
+
+def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
+    parts = samples(dpp2(rounds=MOST), chunks=1)
+    told = described(Breakdown.of(1, parts), 0.95)
+    assert len(told["releases"]) == MOST < told["counts"]["releases"] == 2 * MOST
+    assert told["total"]["count"] == 2 * MOST
+    kept = [row["release"] for row in told["releases"]]
+    assert kept == sorted(kept)
+    assert max(kept) == 2 * MOST - 1  # the last rounds are the dearest

@@ -1,0 +1,57 @@
+"""What one norm says of another, and what an adjacency says of its gradients in each."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.algorithms.algorithm import Setting
+from netsim.claims import Adjacency
+from netsim.norms import ORDERS, factor, length
+from netsim.problems.tilted import direction
+
+
+@pytest.mark.parametrize("known", ORDERS)
+@pytest.mark.parametrize("wanted", ORDERS)
+def test_the_factor_between_norms_is_attained_and_never_exceeded(known, wanted):
+    d, rng = 7, np.random.default_rng(0)
+    v = np.concatenate([rng.standard_normal((200, d)), np.eye(d), np.ones((1, d))])
+    ratio = length(v, wanted) / length(v, known)
+    assert np.max(ratio) == pytest.approx(factor(known, wanted, d), rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 30), st.sampled_from(sorted(ORDERS)), st.floats(1e-3, 1e3), st.integers(0, 1000))
+def test_an_adjacency_bounds_every_norm_of_what_it_allows(dimension, norm, change, seed):
+    adjacency = Adjacency.within(change, norm, dimension, "moved")
+    v = np.random.default_rng(seed).standard_normal((20, dimension))
+    v *= change / length(v, norm)[:, None]
+    for other in ORDERS:
+        assert np.max(length(v, other)) <= adjacency.in_norm(other, dimension) * (1 + 1e-12)
+    assert adjacency.gradient_change == adjacency.in_norm("l2", dimension)
+
+
+def test_a_bound_in_l2_is_worth_what_it_was():
+    adjacency = Adjacency(0.3, "one record")
+    assert adjacency.in_norm("l1", 7) == math.sqrt(7) * 0.3
+    assert adjacency.in_norm("l2", 7) == adjacency.in_norm("linf", 7) == 0.3
+
+
+def test_the_stated_norm_is_used_where_it_says_more():
+    assert Adjacency.within(1.0, "l1", 9, "").in_norm("l1", 9) == 1.0
+    assert Adjacency.within(1.0, "linf", 9, "").in_norm("linf", 9) == 1.0
+    assert Adjacency.within(1.0, "linf", 9, "").gradient_change == 3.0
+
+
+def test_directions_have_norm_one_in_every_norm():
+    for norm in ORDERS:
+        for name in ("even", "coordinate", "random"):
+            assert length(direction(name, 9, 4, norm), norm) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_setting_is_loosened_by_what_a_bend_adds():
+    setting = Setting(2, 3, (1.0, 2.0))
+    assert setting.loosened(0.0) is setting
+    assert setting.loosened(0.5).smoothness == (1.5, 2.5)

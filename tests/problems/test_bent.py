@@ -1,0 +1,100 @@
+"""A bend changes the gradient by less than its slope in every norm, and is a gradient itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import ScenarioError
+from netsim.norms import SYMBOLS, length
+from netsim.problems import L1, Bent, LeastSquares, NonconvexLogistic, Tilted, weak_convexity
+from tests.worlds import synthetic_problem
+
+RNG = np.random.default_rng(7)
+OWN = synthetic_problem().objectives[0]
+SLOPE = RNG.standard_normal(OWN.dimension)
+
+
+@pytest.fixture(params=[-1.5, 0.0, 2.0])
+def bent(request):
+    return Bent(OWN, SLOPE, 0.7, request.param)
+
+
+def test_its_gradient_and_hessian_are_those_of_its_value(bent):
+    x, step = RNG.standard_normal((3, OWN.dimension)), 1e-5
+    for c in range(OWN.dimension):
+        e = np.eye(OWN.dimension)[c] * step
+        slope = (bent.value(x + e) - bent.value(x - e)) / (2 * step)
+        np.testing.assert_allclose(slope, bent.gradient(x)[:, c], atol=1e-8)
+        column = (bent.gradient(x + e) - bent.gradient(x - e)) / (2 * step)
+        for r, row in enumerate(x):
+            np.testing.assert_allclose(column[r], bent.hessian(row)[:, c], atol=1e-8)
+
+
+def test_its_constants_hold_and_are_reached():
+    bent = Bent(LeastSquares(np.eye(3), np.zeros(3), 0.2), 2 * np.ones(3), 0.3)
+    eigenvalues = np.linalg.eigvalsh(bent.hessian(np.zeros(3)))
+    assert eigenvalues[-1] == pytest.approx(bent.smoothness, rel=1e-12)
+    assert np.linalg.eigvalsh(bent.hessian(1e3 * np.ones(3)))[0] == pytest.approx(bent.strong_convexity, rel=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.floats(1e-3, 1e3), st.floats(-3, 3))
+def test_the_gradient_moves_by_less_than_the_slope_in_every_norm(seed, size, offset):
+    rng = np.random.default_rng(seed)
+    bent = Bent(OWN, size * rng.standard_normal(OWN.dimension), 0.5, offset)
+    x = 10.0 ** rng.uniform(-2, 5) * rng.standard_normal((50, OWN.dimension))
+    moved = bent.gradient(x) - OWN.gradient(x)
+    for norm in SYMBOLS:
+        slack = 1e-9 * length(bent.slope, norm) + 1e-12 * np.max(length(OWN.gradient(x), norm))
+        assert np.max(length(moved, norm)) <= length(bent.slope, norm) + slack
+
+
+def test_far_away_it_reaches_the_slope_and_turns_round(bent):
+    far = 1e3 * SLOPE[None]
+    np.testing.assert_allclose(bent.gradient(far) - OWN.gradient(far), SLOPE[None], rtol=1e-9)
+    np.testing.assert_allclose(bent.gradient(-far) - OWN.gradient(-far), -SLOPE[None], rtol=1e-9)
+
+
+@pytest.mark.parametrize("regularizer", [None, L1(0.1)])
+def test_its_proximal_map_meets_its_own_optimality_condition(bent, regularizer):
+    v = 3 * RNG.standard_normal((6, OWN.dimension))
+    x = bent.proximal(v, 0.7, regularizer)
+    ahead = v - 0.7 * bent.gradient(x)
+    np.testing.assert_allclose(x, ahead if regularizer is None else regularizer.proximal(ahead, 0.7), atol=1e-11)
+
+
+def test_its_proximal_map_goes_replica_by_replica(bent):
+    v = 3 * RNG.standard_normal((6, OWN.dimension))
+    v[3] = np.nan
+    together = bent.proximal(v, 2.0)
+    for r in range(6):
+        np.testing.assert_array_equal(together[r : r + 1], bent.proximal(v[r : r + 1], 2.0))
+
+
+def test_batches_are_bent_too(bent):
+    x = RNG.standard_normal((2, OWN.dimension))
+    expected = OWN.batch([0, 2]).gradient(x) + (bent.gradient(x) - OWN.gradient(x))
+    np.testing.assert_allclose(bent.batch([0, 2]).gradient(x), expected, rtol=1e-12)
+
+
+def test_what_is_not_convex_stays_as_far_from_it():
+    own = NonconvexLogistic(RNG.standard_normal((4, 3)), np.ones(4), 0.5)
+    assert weak_convexity(own) > 0
+    assert weak_convexity(Bent(own, np.ones(3), 0.1)) == weak_convexity(own)
+    assert weak_convexity(Tilted(own, np.ones(3))) == weak_convexity(own)
+
+
+@pytest.mark.parametrize(
+    ("field", "made"),
+    [
+        ("slope", lambda: Bent(OWN, np.ones(OWN.dimension + 1), 1.0)),
+        ("slope", lambda: Bent(OWN, np.zeros(OWN.dimension), 1.0)),
+        ("curvature", lambda: Bent(OWN, SLOPE, 0.0)),
+        ("offset", lambda: Bent(OWN, SLOPE, 1.0, float("inf"))),
+    ],
+)
+def test_what_does_not_fit_is_refused(field, made):
+    with pytest.raises(ScenarioError) as refused:
+        made()
+    assert refused.value.field == field

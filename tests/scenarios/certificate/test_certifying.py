@@ -1,0 +1,64 @@
+"""The command `netsim certificate`."""
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios import certificate
+from scenarios.certificate import certificate as module
+from scenarios.certificate import games
+from scenarios.cli import app
+from tests.scenarios.certificate import sabotaged
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def games_alone(monkeypatch):
+    chosen = games.game_cases()[:2]
+    monkeypatch.setattr(module, "cases", lambda: chosen)
+    monkeypatch.setattr(certificate, "cases", lambda: chosen)
+    return chosen
+
+
+def test_the_same_arguments_write_the_same_bytes(games_alone, tmp_path):
+    for name in ("one", "two"):
+        options = ["--out", str(tmp_path / f"{name}.md"), "--json", str(tmp_path / f"{name}.json"), "--jobs", "1"]
+        done = runner.invoke(app, ["certificate", "--repetitions", "5", *options])
+        assert done.exit_code == 0
+    assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    text = (tmp_path / "one.md").read_text()
+    assert "netsim certificate --repetitions 5 --out" in text
+    assert "40 games" in text
+
+
+def test_without_a_file_the_page_is_printed(games_alone):
+    done = runner.invoke(app, ["certificate", "--repetitions", "2", "--seed", "3", "--jobs", "1"])
+    assert done.exit_code == 0
+    assert done.stdout.startswith("# The auditor's certificate")
+    assert "--repetitions 2 --seed 3 --out" in done.stdout
+
+
+def test_a_certificate_that_does_not_hold_says_so(games_alone, monkeypatch):
+    broken = [games.GameCase(c.name, c.draw, c.delta, sabotaged.without_the_sign) for c in games_alone]
+    monkeypatch.setattr(module, "cases", lambda: broken)
+    done = runner.invoke(app, ["certificate", "--repetitions", "5", "--jobs", "1"])
+    assert done.exit_code == 1
+    assert "**It does not hold:**" in done.stdout
+    assert "randomized response: game above the truth in 20 of 20, at least" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (["--repetitions", "0"], "--repetitions"),
+        (["--seed", "-1"], "--seed"),
+        (["--out", "/nowhere/page.md"], "--out"),
+        (["--json", "/nowhere/page.json"], "--json"),
+        (["--jobs", "0"], "--jobs"),
+    ],
+)
+def test_wrong_input_is_refused_at_once(options, field):
+    done = runner.invoke(app, ["certificate", *options])
+    assert done.exit_code == 2
+    assert field in done.stderr

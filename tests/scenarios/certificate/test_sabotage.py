@@ -1,0 +1,56 @@
+"""A certificate fails an auditor with a planted defect, and says why: else its passing would mean little."""
+
+from dataclasses import replace
+
+import pytest
+
+from attacks.audit.game import play
+from netsim.gallery import FAULTS
+from scenarios.certificate import certify, failures, games, power, sound
+from tests.scenarios.certificate import sabotaged
+
+BY_NAME = {case.name: case for case in [*games.game_cases(), *sound.sound_cases()]}
+LEAKY = BY_NAME["randomized response that leaks with δ"]
+RESPONSE = BY_NAME["randomized response"]
+DISCRETE = BY_NAME["discrete Laplace"]
+
+
+@pytest.mark.parametrize(
+    ("referee", "case"),
+    [
+        (sabotaged.on_the_played_trials, LEAKY),
+        (sabotaged.every_part_at_the_whole_error, LEAKY),
+        (sabotaged.by_normal_approximation, RESPONSE),
+        (sabotaged.without_the_sign, LEAKY),
+        (sabotaged.without_delta, LEAKY),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_sabotaged_game_is_proven_to_err_more_often_than_nominal(referee, case):
+    wrong = failures(certify(150, chosen=[replace(case, referee=referee)]))
+    assert any(games.ALARM in line and case.name in line for line in wrong)
+
+
+def test_our_game_is_not():
+    """The same games. One whose error rate is nominal would be accused with probability 0.5 % at most, each time."""
+    assert LEAKY.referee is play
+    assert failures(certify(150, chosen=[LEAKY, RESPONSE])) == []
+
+
+def test_an_audit_at_less_than_its_confidence_raises_false_alarms():
+    """100 audits; discrete Laplace noise: its loss takes few values, and the game proves nearly all of it."""
+    case = replace(DISCRETE, auditor=sabotaged.much_less_sure_than_it_says)
+    wrong = failures(certify(100, chosen=[case]))
+    assert any(sound.ALARM in line and DISCRETE.name in line for line in wrong)
+
+
+def test_an_audit_that_exchanges_the_worlds_is_refused_and_refusals_count():
+    found = certify(8, chosen=[replace(DISCRETE, auditor=sabotaged.worlds_exchanged)])
+    assert found.rows[0].rate(sound.SELF_CHECK, sound.REFUSED).count == 8
+    assert failures(found)
+
+
+def test_an_auditor_that_finds_nothing_lets_faults_by():
+    cases = [power.FaultCase(fault, max(power.BUDGETS), sabotaged.blind) for fault in FAULTS[:2]]
+    wrong = failures(certify(10, chosen=cases))
+    assert [line.split(",")[0] for line in wrong] == [fault.__name__ for fault in FAULTS[:2]]

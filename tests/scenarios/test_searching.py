@@ -1,0 +1,226 @@
+"""A scenario's search finds a pair at least as bad as the default one, on transcripts of its own; and says so."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attacks.audit.explain import explain
+from attacks.audit.search import FIRST_CHUNK, estimated
+from attacks.audit.verdict import Verdict
+from netsim.errors import ScenarioError
+from netsim.problems import Bent
+from scenarios import sentences
+from scenarios.auditing import Asked, audited, worlds
+from scenarios.experiment import Experiment
+from scenarios.loader import library, parse
+from scenarios.report.page import page
+from scenarios.searching import pair_for
+from scenarios.telling import Silent
+from tests.scenarios.small import SMALL
+
+EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
+CHANGE = "{change: 1.0, direction: even}"
+DIGITS = SMALL.replace("images: true", "images: false, gradients: false").replace("per_agent: 12", "per_agent: 6")
+
+
+def experiment(text, *changes):
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return Experiment.of(parse(text, "here").scenario)
+
+
+def searching(text, candidates, transcripts, *changes):
+    spec = f"search: {{candidates: {candidates}, transcripts: {transcripts}}}, trials:"
+    return experiment(text, ("trials:", spec), *changes)
+
+
+def claim_of(subject, made):
+    rounds = getattr(subject.simulation.algorithm, "rounds", None) or subject.simulation.algorithm.horizon
+    return subject.simulation.claim(made.adjacency, rounds, subject.delta)
+
+
+def found_in(made, subject):
+    claim = claim_of(subject, made)
+    pair, told = pair_for(made, subject, claim.delta, Silent())
+    return pair, told["search"], claim
+
+
+def costs(made, subject, pair, delta, chunk, transcripts=4):
+    """What pairs cost on the same transcripts."""
+    agent = made.scenario.audit.agent
+    sample = worlds(subject.simulation, agent, pair.hypotheses[1], transcripts)(0, chunk)
+    return estimated(explain(sample, agent, *pair.hypotheses), delta)[0]
+
+
+def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
+    made = searching(EQ_23, 60, 3)
+    assert [subject.spec.name for subject in made.subjects] == ["DiaDSP", "CPGT"]
+    for subject in made.subjects:
+        pair, found, claim = found_in(made, subject)
+        slope = np.abs(pair.hypotheses[1].slope)
+        np.testing.assert_allclose(slope, slope[0], rtol=1e-9)
+        assert 2.8 < found["winner"]["epsilon"] / claim.epsilon < 10**0.5
+        even = costs(made, subject, made.pair, 0.0, 0)
+        assert (
+            found["winner"]["epsilon"] > even > 2.8
+        )  # signs that the agent's own data suggest cost more than even ones
+        assert costs(made, subject, pair, 0.0, 0) == pytest.approx(found["winner"]["epsilon"], rel=1e-6)
+        assert "(the worst of 60 searched)" in pair.description
+
+
+def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little():
+    made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"))
+    pair, found, claim = found_in(made, made.subjects[0])
+    assert np.count_nonzero(pair.hypotheses[1].slope) == 1
+    assert 1 < found["winner"]["epsilon"] / claim.epsilon < 1 / made.subjects[0].spec.ratio
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return searching(DIGITS, 60, 8)
+
+
+def test_the_record_that_it_finds_is_worse_than_the_farthest_one(digits):
+    told = digits.subjects[2]
+    pair, found, claim = found_in(digits, told)
+    own, other = pair.hypotheses
+    assert own.gradient_difference_bound(other) <= claim.adjacency.gradient_change
+    farthest = costs(digits, told, digits.pair, claim.delta, FIRST_CHUNK, 8)
+    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found["winner"]["epsilon"] > 1.05 * farthest
+    assert found["winner"]["epsilon"] < claim.epsilon
+
+
+def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
+    made = searching(DIGITS, 40, 8, ("agent: 1,", "agent: 1, adjacency: agent,"))
+    told = made.subjects[2]
+    pair, found, claim = found_in(made, told)
+    flipped = costs(made, told, made.pair, claim.delta, FIRST_CHUNK, 8)
+    assert 1.5 * flipped < found["winner"]["epsilon"] < claim.epsilon
+    assert pair.hypotheses[1].records == pair.hypotheses[0].records
+
+
+def test_an_uncovered_message_is_found_with_the_first_pair(digits):
+    _, found, _ = found_in(digits, digits.subjects[1])
+    assert found["winner"]["epsilon"] == float("inf")
+    assert found["candidates"] == 1
+
+
+def test_what_it_tried_is_in_results_on_the_page_and_on_the_terminal(digits):
+    _, found, _ = found_in(digits, digits.subjects[2])
+    told = json.loads(json.dumps(found))
+    assert told["candidates"] == sum(family["candidates"] for family in told["families"]) <= told["budget"] == 60
+    assert told["transcripts"] == 8
+    assert told["winner"]["description"] in told["sentence"]
+    entry = {"name": "told", "audit": {"verdict": "consistent", "search": told}}
+    assert sentences.searched(entry) == f"Pair: {told['sentence']}."
+    assert sentences.searched({"audit": None}) is None
+    shown = page({"algorithms": [entry]})
+    assert "The search for the worst pair" in shown
+    assert all(family["best"].split(",", 1)[0] in shown for family in told["families"])
+    assert "The search for the worst pair" not in page({"algorithms": [{"name": "told", "audit": {}}]})
+
+
+# ── the adjacency of a change that varies with x, or is known in another norm ───────────────────────────
+
+
+def test_a_bound_in_another_norm_reaches_every_formula():
+    l2, linf = (experiment(EQ_23, (CHANGE, f"{{change: 1.0, norm: {norm}}}")) for norm in ("l2", "linf"))
+    assert linf.adjacency.gradient_change == pytest.approx(10**0.5)
+    scales = [made.subjects[0].simulation.algorithm.scale_x for made in (l2, linf)]
+    assert scales[1] == pytest.approx(10**0.5 * scales[0], rel=1e-9)
+    assert "in ℓ∞" in linf.adjacency.relation
+    assert l2.adjacency.relation == "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+    assert l2.adjacency == replace(experiment(EQ_23).adjacency)
+
+
+GIVEN = ("target: {epsilon: 1.0}", "scale_x: 0.5\n    scale_y: 2.0")
+VARYING = (CHANGE, "{change: 1.0, constant: false}")
+
+
+def test_a_change_that_varies_bends_the_objective_and_has_no_claim_by_eq_23():
+    made = experiment(EQ_23, VARYING, GIVEN)
+    own, other = made.pair.hypotheses
+    assert isinstance(other, Bent)
+    assert other.curvature == pytest.approx(0.1 * made.problem.smoothness)
+    assert (made.adjacency.curvature_change, made.adjacency.bending) == (other.curvature, other.curvature)
+    assert "Assumption 4" in claim_of(made.subjects[0], made).failed_conditions[0]
+    x = np.random.default_rng(0).standard_normal((50, 10))
+    assert np.max(np.linalg.norm(other.gradient(x) - own.gradient(x), axis=1)) <= 1
+
+
+def test_claims_are_computed_with_a_smoothness_that_holds_for_both():
+    made = experiment(EQ_23, VARYING, GIVEN)
+    simulation = made.subjects[0].simulation
+    asked = []
+    algorithm = simulation.algorithm
+
+    class Asking(type(algorithm)):
+        def claim(self, adjacency, setting, delta):
+            asked.append(max(setting.smoothness))
+            return super().claim(adjacency, setting, delta)
+
+    replace(simulation, algorithm=Asking(**vars(algorithm))).claim(made.adjacency, 5, 0.0)
+    assert asked == [pytest.approx(1.1 * made.problem.smoothness)]
+    assert asked[0] >= made.pair.hypotheses[1].smoothness
+
+
+def test_a_search_among_changes_that_vary_stays_within_the_bound():
+    made = searching(EQ_23, 40, 2, VARYING, GIVEN)
+    pair, _, _ = found_in(made, made.subjects[0])
+    own, other = pair.hypotheses
+    x = 30 * np.random.default_rng(0).standard_normal((500, 10))
+    moved = np.linalg.norm(other.gradient(x) - own.gradient(x), axis=1)
+    assert np.max(moved) <= 1 + 1e-9
+    assert other.smoothness <= own.smoothness + made.adjacency.bending
+
+
+@pytest.mark.parametrize(
+    ("field", "adjacency"),
+    [
+        ("audit.adjacency.curvature", "{change: 1.0, curvature: 0.1}"),
+        ("audit.adjacency.curvature", "{change: 1.0, constant: false, curvature: 0}"),
+        ("audit.adjacency.norm", "{change: 1.0, norm: l3}"),
+        ("audit.adjacency.change", "{change: -1.0, norm: l1}"),
+        ("audit.search.candidates", "{change: 1.0}, search: {candidates: 0}"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_time_0(field, adjacency):
+    with pytest.raises(ScenarioError) as refused:
+        experiment(EQ_23, (CHANGE, adjacency))
+    assert refused.value.field == field
+    assert refused.value.allowed
+
+
+DESCENT = """\
+name: descent
+problem: {kind: sensors, data: {name: sensors, records: 36, dimension: 10}}
+topology: {kind: complete, agents: 6}
+algorithms: [{kind: private_gradient_descent, name: d, rounds: 3, step: STEP, scale: 1.0}]
+audit: {adjacency: {change: 1.0, constant: false, curvature: 5.0}, trials: 100}
+"""
+
+
+def test_a_bend_that_leaves_an_algorithm_outside_its_conditions_is_refused():
+    largest = experiment(DESCENT.replace("STEP", "0.001")).problem.smoothness
+    with pytest.raises(ScenarioError, match="outside its conditions") as refused:
+        experiment(DESCENT.replace("STEP", f"{0.99 / largest:.6f}"))
+    assert refused.value.field == "audit.adjacency.curvature"
+
+
+def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
+    """The search's estimate is the audit's exact ε: all transcripts cost the same."""
+    made = searching(EQ_23, 40, 2, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
+    subject = made.subjects[0]
+    pair, told, claim = found_in(made, subject)
+    found = audited(Asked(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
+    assert found.judgement.verdict is Verdict.REFUTED
+    assert found.epsilon_exact == pytest.approx(told["winner"]["epsilon"], rel=1e-6)
+    assert found.pair.description.endswith("(the worst of 40 searched)")
+
+
+def test_without_a_search_the_pair_is_the_default_one():
+    made = experiment(EQ_23)
+    assert pair_for(made, made.subjects[0], 0.0, Silent()) == (made.pair, {})
