@@ -10,7 +10,7 @@ Where differences do depend on the noise, the signs are those of the transcripts
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class AimedNoise(np.random.Generator):
         self._signs = iter(signs)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        drawn = super().laplace(0.0, scale, size)
+        drawn: Any = cast(Any, super()).laplace(0.0, scale, size)
         signs = next(self._signs, None)
         return loc + (drawn if signs is None else np.abs(drawn) * signs)
 

@@ -7,7 +7,7 @@ made it, when, or in which order.
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
@@ -107,7 +107,7 @@ class Chunks:
 
 
 @contextmanager
-def archive_in(archive: Archive | None) -> Iterator[Archive]:
+def archive_in(archive: Archive | None) -> Generator[Archive]:
     """The archive that is given, or one that is removed when it is not needed any more."""
     if archive is not None:
         yield archive

@@ -229,7 +229,8 @@ class _Bench:
         scores = np.empty(coins.size)
         for world, queue in enumerate(queues):
             scores[coins == world] = queue[: np.count_nonzero(coins == world)]
-        self._left = tuple(queue[np.count_nonzero(coins == w) :] for w, queue in enumerate(queues))  # pyright: ignore
+        ones = np.count_nonzero(coins)
+        self._left = queues[0][coins.size - ones :], queues[1][ones:]
         wager.update(coins, scores)
 
     def aim(self, look: "_Look") -> None:

@@ -64,7 +64,8 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
     most = max(1, SAMPLE // max(1, len(releases)))
     for release, difference in zip(releases, differences, strict=True):
-        scores, noisy = (part[:most] for part in _normal_scores(_first(release, most), within))
+        scores, noisy = _normal_scores(_first(release, most), within)
+        scores, noisy = scores[:most], noisy[:most]
         parts.append(
             NoiseScores(
                 np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
