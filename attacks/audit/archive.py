@@ -9,7 +9,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
+from attacks.audit.measured import Measured
 from attacks.audit.noise import NoiseScores
 from netsim.arrays import Array
 
@@ -136,6 +137,8 @@ def _arrays(seen: Seen) -> dict[str, Any]:
     arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
     arrays |= {_NOTED + name: value for name, value in seen.noted.items()}
     arrays["averages"] = one.details.averages
+    if one.measured is not None:
+        arrays |= {f"measured.{name}": value for name, value in vars(one.measured).items()}
     words = {
         "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
         "sent_in": one.sent_in,
@@ -159,9 +162,17 @@ def _seen(arrays: dict[str, Any]) -> Seen:
     words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
-    explained = Explained(**{name: arrays[f"explained.{name}"] for name in _ARRAYS}, **words, noise=noise)
+    own = {name: arrays[f"explained.{name}"] for name in _ARRAYS}
+    explained = Explained(**own, **words, noise=noise, measured=_measured(arrays))
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, refused)
+
+
+def _measured(arrays: dict[str, Any]) -> Measured | None:
+    if "measured.shifts" not in arrays:
+        return None
+    found = {field.name: arrays[f"measured.{field.name}"] for field in fields(Measured)}
+    return Measured(**{name: value if value.ndim else value.item() for name, value in found.items()})
 
 
 def _law(name: str) -> type:

@@ -4,7 +4,7 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
+from attacks.audit.measured import Measured
 from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
 from attacks.audit.trained import Trained, noted, trained
@@ -34,6 +35,8 @@ from netsim.errors import AttackError, PrivacyError
 Simulate = Callable[[int, int], Sample]
 """(world 0 or 1, chunk) ↦ independent transcripts of that world."""
 Infer = Callable[[AdversaryView], list[GradientEstimate]]
+Task = tuple[int, int]
+"""World and chunk."""
 INFERRED = "inferred gradients"
 """What the attack's scores are called in an archive."""
 EXACT = 1e-9
@@ -218,9 +221,10 @@ class _Bench:
         decided, if it ends then."""
         tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
         missing = [task for task in tasks if not self.kept.sound(*task)]
-        found = zip(missing, spread(look, missing, jobs), strict=True)
+        asked = set(missing)
+        found = self._found(look, missing, jobs)
         for world, index in tasks:
-            if (world, index) in missing:
+            if (world, index) in asked:
                 task, seen = next(found)
                 self.kept.put(*task, seen)
             if progress is not None:
@@ -230,6 +234,15 @@ class _Bench:
                 self._play(wager, index)
                 if wager.over:
                     return
+
+    def _found(self, look: "_Look", missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
+        """What is missing, in order; by the first chunk of its world all others are measured."""
+        first = [task for task in missing if task[1] == 0]
+        yield from zip(first, spread(look, first, jobs), strict=True)
+        rest = missing[len(first) :]
+        if rest:
+            zero, one = (self.kept.get(world, 0).explained.measured for world in (0, 1))
+            yield from zip(rest, spread(replace(look, references=(zero, one)), rest, jobs), strict=True)
 
     def _play(self, wager: Wager, index: int) -> None:
         """Both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
@@ -344,11 +357,12 @@ class _Look:
     pair: Pair
     infer: Infer | None
     train: bool
+    references: tuple[Measured | None, Measured | None] = (None, None)
 
     def __call__(self, world: int, index: int) -> Seen:
         sample = self.simulate(world, index)
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
-        explained = explain(sample, self.pair.agent, true, other)
+        explained = explain(sample, self.pair.agent, true, other, self.references[world])
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
         notes = noted(sample.view, index) if self.train else {}
