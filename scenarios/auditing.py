@@ -45,7 +45,8 @@ class Asked:
         assert spec is not None
         if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
             return None
-        parts = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
+        games = 2 if inversion_or_none(self.subject.simulation.algorithm) is None else 3
+        parts = games + spec.classifier
         if spec.stop == "refuted":  # the anytime game has a part, and the others are right at both their times
             parts = 2 * (parts + 1)
         confidence = 1 - (1 - spec.confidence) / parts
@@ -85,6 +86,7 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
             jobs=jobs,
             archive=archive,
             stop=spec.stop == "refuted",
+            train=spec.classifier,
         )
     except PrivacyError:
         archive.remove()

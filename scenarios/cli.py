@@ -288,6 +288,7 @@ def _print_findings(results: Results, entry: Results) -> None:
     said = [
         findings.sentence(entry),
         sentences.searched(entry),
+        sentences.games(entry),
         anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),
         sentences.traffic(entry),

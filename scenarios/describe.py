@@ -270,6 +270,8 @@ def audit(found: Audit) -> Results:
         "white_box": _game(found.white_box),
         "black_box": None if found.black_box is None else _game(found.black_box),
         "black_box_refused": found.refused,
+        "classifier": _classifier(found),
+        "classifier_refused": found.untrained,
         "anytime": _anytime(found),
         "growth": [asdict(level) for level in max((e.growth for e in found.exact), key=_last)],
         "not_judged_from": min((e.unreliable_from for e in found.exact if e.unreliable_from), default=None),
@@ -307,6 +309,13 @@ def plan(found: Plan) -> Results:
 def _anytime(found: Audit) -> Results:
     game = found.anytime
     return asdict(game) | {"counts": found.stop, "stopped": found.stopped, "sentence": game.sentence}
+
+
+def _classifier(found: Audit) -> Results | None:
+    if found.classifier is None or found.trained is None:
+        return None
+    learned = found.trained
+    return _game(found.classifier) | {"model": learned.kind, "loss": learned.loss, "taught": learned.taught}
 
 
 def _game(game: GameResult) -> Results:

@@ -50,6 +50,21 @@ def searched(entry: Results) -> str | None:
     return f"Pair: {search['sentence']}." if search else None
 
 
+def games(entry: Results) -> str | None:
+    """What each game proved, white box and black boxes; None where no classifier was asked for: ε audited says it."""
+    audit: Results = entry["audit"] or {}
+    if not (audit.get("classifier") or audit.get("classifier_refused")):
+        return None
+    told = [f"the exact loss proves ε ≥ {number(audit['white_box']['epsilon_audited'])} (white box)"]
+    for name, what in (("black_box", "inferred gradients"), ("classifier", "the trained classifier")):
+        game, refused = audit.get(name), audit.get(f"{name}_refused")
+        if game:
+            told.append(f"{what} ε ≥ {number(game['epsilon_audited'])}")
+        elif refused:
+            told.append(f"{what} nothing ({str(refused).rstrip('.')})")
+    return f"Games: {', '.join(told)}."
+
+
 def gradients(entry: Results | None, who: str) -> str | None:
     """What was inferred, by `who` (`findings.listener`), and how well; or why there was no attack."""
     if not entry:

@@ -9,16 +9,18 @@ import shutil
 import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from attacks.audit.details import Details
 from attacks.audit.explain import Explained, Uncovered
+from attacks.audit.measured import Measured
 from attacks.audit.noise import NoiseScores
 from netsim.arrays import Array
 
@@ -29,11 +31,11 @@ MARK = "of.json"
 class Seen(NamedTuple):
     """One chunk: its transcripts explained, what observers made of each of them, and which observers refused.
 
-    `noted[name]` has shape (replicas, …); `refused[name]` says why.
+    `noted[name]` has shape (replicas, …), or is something of the chunk as a whole; `refused[name]` says why.
     """
 
     explained: Explained
-    noted: dict[str, Array]
+    noted: dict[str, npt.NDArray[Any]]
     refused: dict[str, str]
 
 
@@ -70,6 +72,16 @@ class Archive:
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files})
 
+    def transcripts(self, world: int, chunk: int) -> Explained:
+        """The explained transcripts of a chunk that was kept, without what observers noted."""
+        with np.load(self._file(world, chunk), allow_pickle=False) as found:
+            return _seen({name: found[name] for name in found.files if not name.startswith(_NOTED)}).explained
+
+    def note(self, name: str, world: int, chunk: int) -> npt.NDArray[Any] | None:
+        """What an observer noted of a chunk that was kept, by itself; None if nothing."""
+        with np.load(self._file(world, chunk), allow_pickle=False) as found:
+            return found[_NOTED + name] if _NOTED + name in found.files else None
+
     def sound(self, world: int, chunk: int) -> bool:
         """Whether a chunk is there and can be read to its end."""
         try:
@@ -80,11 +92,12 @@ class Archive:
 
     def explained(self, world: int, chunks: int) -> "Chunks":
         """The explained transcripts of one world."""
-        return Chunks(lambda chunk: self.get(world, chunk).explained, chunks)
+        return Chunks(lambda chunk: self.transcripts(world, chunk), chunks)
 
     def noted(self, name: str, world: int, chunks: int) -> Array:
         """What an observer noted of all transcripts of one world."""
-        return np.concatenate([self.get(world, chunk).noted[name] for chunk in range(chunks)])
+        found = (self.note(name, world, chunk) for chunk in range(chunks))
+        return np.concatenate([one for one in found if one is not None])
 
     def remove(self) -> None:
         """The folder with all that is in it."""
@@ -122,8 +135,10 @@ def _arrays(seen: Seen) -> dict[str, Any]:
     one = seen.explained
     arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
     arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
+    arrays |= {_NOTED + name: value for name, value in seen.noted.items()}
     arrays["averages"] = one.details.averages
-    arrays |= {f"noted.{name}": value for name, value in seen.noted.items()}
+    if one.measured is not None:
+        arrays |= {f"measured.{name}": value for name, value in vars(one.measured).items()}
     words = {
         "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
         "sent_in": one.sent_in,
@@ -147,9 +162,17 @@ def _seen(arrays: dict[str, Any]) -> Seen:
     words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
-    explained = Explained(**{name: arrays[f"explained.{name}"] for name in _ARRAYS}, **words, noise=noise)
-    noted = {name.removeprefix("noted."): value for name, value in arrays.items() if name.startswith("noted.")}
+    own = {name: arrays[f"explained.{name}"] for name in _ARRAYS}
+    explained = Explained(**own, **words, noise=noise, measured=_measured(arrays))
+    noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, refused)
+
+
+def _measured(arrays: dict[str, Any]) -> Measured | None:
+    if "measured.shifts" not in arrays:
+        return None
+    found = {field.name: arrays[f"measured.{field.name}"] for field in fields(Measured)}
+    return Measured(**{name: value if value.ndim else value.item() for name, value in found.items()})
 
 
 def _law(name: str) -> type:
@@ -165,4 +188,5 @@ def _law(name: str) -> type:
 
 
 _ARRAYS = ("steps", "cost", "leaked", "bare")
+_NOTED = "noted."
 _MESSAGES = ("uncovered", "faint", "inexplicable")

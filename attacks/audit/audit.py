@@ -4,9 +4,10 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_
 from attacks.audit.explain import Sample, Uncovered, explain
 from attacks.audit.game import GameResult, play
 from attacks.audit.intervals import Interval, error_rate, normal_mean
+from attacks.audit.measured import Measured
 from attacks.audit.noise import NOTHING
 from attacks.audit.parallel import spread
+from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
 from attacks.audit.witness import Place, best, candidate
 from attacks.gradients.baton import GradientEstimate
@@ -32,10 +35,18 @@ from netsim.errors import AttackError, PrivacyError
 Simulate = Callable[[int, int], Sample]
 """(world 0 or 1, chunk) ↦ independent transcripts of that world."""
 Infer = Callable[[AdversaryView], list[GradientEstimate]]
+Task = tuple[int, int]
+"""World and chunk."""
 INFERRED = "inferred gradients"
 """What the attack's scores are called in an archive."""
 EXACT = 1e-9
 """The deviation that an exact gradient estimate is credited with in a score."""
+
+
+NOT_BOTH = (
+    "a trained classifier needs chunks to learn from and others to play, and an audit that may stop says what it "
+    "says of the first one alone: ask for a classifier, or to stop"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,9 @@ class Audit:
 
     `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
     with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
-    was brought and did not refuse (`refused`). All intervals and both games hold together at `confidence`.
+    was brought and did not refuse (`refused`), and `classifier` with the scores of one that was trained, as `trained`
+    says, on what was heard on links, if that was asked for and did not refuse (`untrained`); it plays the transcripts
+    that did not teach it. All intervals and games hold together at `confidence`.
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
     first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
@@ -74,6 +87,9 @@ class Audit:
     stopped: bool
     witness: Place | None
     anatomy: Anatomy
+    classifier: GameResult | None = None
+    trained: Trained | None = None
+    untrained: str | None = None
 
     @property
     def epsilon_exact(self) -> float:
@@ -94,7 +110,7 @@ class Audit:
     @property
     def epsilon_audited(self) -> float:
         """The best game's lower bound, of those that count."""
-        best = _best(self.white_box, self.black_box).epsilon_audited
+        best = _best(self.white_box, self.black_box, self.classifier).epsilon_audited
         return max(best, self.anytime.epsilon_audited) if self.stop else best
 
     @property
@@ -136,21 +152,27 @@ def audit(
     jobs: int = 1,
     archive: Archive | None = None,
     stop: bool = False,
+    train: bool = False,
 ) -> Audit:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
     so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
     the result is the same. What an `archive` holds already is not simulated again, and the rest is added to it: an
-    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk.
+    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk, and
+    made with the same `infer` and `train`.
+
+    With `train` a classifier plays too (`attacks.audit.trained`): it is shown what was heard on links, knows nothing
+    of the algorithm, and has a share of the error rate, whether it refuses or not.
 
     With `stop` the audit ends as soon as the anytime game, with the exact loss as its score, has refuted the claim:
     after some chunk, and at most after `trials`. The game has a share of the error rate of its own then, and what is
     said of a sample of fixed size (exact ε, the other games) is said of the first chunk if it ended early, and of all
     if it did not; both have half of their share, so that it is true whenever it ends. Without `stop` the anytime game
     is played to the end for display, at the whole error rate by itself. You get
-    a `PrivacyError` if a self-check fails: then there is no verdict; and without a claim, which is what
-    `Algorithm.claim` gives where nothing is claimed.
+    a `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`, for what is said of the
+    first chunk alone leaves none to play; and without a claim, which is what `Algorithm.claim` gives where nothing is
+    claimed.
     """
     if claim is None:
         raise PrivacyError(
@@ -160,13 +182,15 @@ def audit(
     for name, value in (("trials", trials), ("chunk", chunk)):
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
+    if train and stop:
+        raise PrivacyError(NOT_BOTH)
     chunks = -(-trials // chunk)
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
     shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
     wager = Wager(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
-        bench = _Bench(kept, pair, claim, infer is not None, rng)
-        look = _Look(simulate, pair, infer)
+        bench = _Bench(kept, pair, claim, infer is not None, train, rng)
+        look = _Look(simulate, pair, infer, train)
         bench.gather(look, wager, chunks, jobs, progress)
         bench.aim(look)
         return bench.judged(wager.result(), confidence, stop, bench.chunks < chunks)
@@ -180,8 +204,11 @@ def _tested(claim: Claim) -> float:
 class _Bench:
     """An audit while it is gathered, chunk by chunk, and when it is judged."""
 
-    def __init__(self, kept: Archive, pair: Pair, claim: Claim, attacked: bool, rng: np.random.Generator) -> None:
+    def __init__(
+        self, kept: Archive, pair: Pair, claim: Claim, attacked: bool, train: bool, rng: np.random.Generator
+    ) -> None:
         self.kept, self.pair, self.claim, self.attacked, self.rng = kept, pair, claim, attacked, rng
+        self.train = train
         self.chunks = 0
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
@@ -194,22 +221,32 @@ class _Bench:
         decided, if it ends then."""
         tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
         missing = [task for task in tasks if not self.kept.sound(*task)]
-        found = zip(missing, spread(look, missing, jobs), strict=True)
+        asked = set(missing)
+        found = self._found(look, missing, jobs)
         for world, index in tasks:
-            if (world, index) in missing:
+            if (world, index) in asked:
                 task, seen = next(found)
                 self.kept.put(*task, seen)
             if progress is not None:
-                progress(self.kept.get(world, index).explained.replicas)
+                progress(self.kept.transcripts(world, index).replicas)
             if world == 1:
                 self.chunks = index + 1
                 self._play(wager, index)
                 if wager.over:
                     return
 
+    def _found(self, look: "_Look", missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
+        """What is missing, in order; by the first chunk of its world all others are measured."""
+        first = [task for task in missing if task[1] == 0]
+        yield from zip(first, spread(look, first, jobs), strict=True)
+        rest = missing[len(first) :]
+        if rest:
+            zero, one = (self.kept.get(world, 0).explained.measured for world in (0, 1))
+            yield from zip(rest, spread(replace(look, references=(zero, one)), rest, jobs), strict=True)
+
     def _play(self, wager: Wager, index: int) -> None:
         """Both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
-        parts = [self.kept.get(world, index).explained for world in (0, 1)]
+        parts = [self.kept.transcripts(world, index) for world in (0, 1)]
         self._cut = min(self._cut, granted_from(parts))
         zero, one = (losses_on_wire(part, self._cut) for part in parts)
         queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
@@ -238,7 +275,7 @@ class _Bench:
         kept, claim = self.kept, self.claim
         refused = _refused(kept, self.chunks) if self.attacked else None
         attacked = self.attacked and refused is None
-        share = error_rate(confidence) / (3 if attacked else 2)
+        share = error_rate(confidence) / (2 + attacked + self.train)
         if stop:
             share = error_rate(confidence) / (4 if self.attacked else 3) / 2
         chunks = 1 if early else self.chunks
@@ -253,7 +290,9 @@ class _Bench:
         if attacked:
             zero, one = (kept.noted(INFERRED, world, chunks) for world in (0, 1))
             black = play(zero, one, delta=claim.delta, confidence=1 - share, rng=self.rng)
-        _check_agreement(exact, white, black)
+        lesson = self._lesson(1 - share) if self.train else _Lesson()
+        best_game = _best(white, black, lesson.game)
+        _check_agreement(exact, best_game)
         uncovered = _first_uncovered(exact)
         judgement = decide(
             epsilon_claimed=claim.epsilon,
@@ -262,7 +301,7 @@ class _Bench:
             exact_lower=max(e.epsilon.lower for e in exact),
             exact_upper=max(e.epsilon.upper for e in exact),
             uncovered=None if uncovered is None else str(uncovered),
-            audited=_best(white, black),
+            audited=best_game,
             anytime=anytime if stop else None,
             not_judged=_not_judged(exact, claim.epsilon),
         )
@@ -286,7 +325,28 @@ class _Bench:
             stopped=early,
             witness=None if witness is None else witness.place,
             anatomy=anatomy(self.pair.agent, chain(*parts), exact, claim.delta, confidence, self.rng),
+            classifier=lesson.game,
+            trained=lesson.trained,
+            untrained=lesson.refused,
         )
+
+    def _lesson(self, confidence: float) -> "_Lesson":
+        """The classifier's game, or why there is none."""
+        rng = self.rng.spawn(1)[0]
+        try:
+            learned, scores = trained(self.kept, self.chunks, rng)
+        except AttackError as error:
+            return _Lesson(refused=str(error))
+        game = play(*scores, delta=self.claim.delta, confidence=confidence, rng=rng)
+        return _Lesson(game, learned)
+
+
+class _Lesson(NamedTuple):
+    """What came of the classifier."""
+
+    game: GameResult | None = None
+    trained: Trained | None = None
+    refused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -296,20 +356,23 @@ class _Look:
     simulate: Simulate
     pair: Pair
     infer: Infer | None
+    train: bool
+    references: tuple[Measured | None, Measured | None] = (None, None)
 
     def __call__(self, world: int, index: int) -> Seen:
         sample = self.simulate(world, index)
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
-        explained = explain(sample, self.pair.agent, true, other)
+        explained = explain(sample, self.pair.agent, true, other, self.references[world])
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
-        noted, refused = dict[str, Array](), dict[str, str]()
+        notes = noted(sample.view, index) if self.train else {}
+        refused = dict[str, str]()
         if self.infer is not None:
             try:
-                noted[INFERRED] = _resemblance(self.infer(sample.view), self.pair, sample.view.replicas)
+                notes[INFERRED] = _resemblance(self.infer(sample.view), self.pair, sample.view.replicas)
             except AttackError as error:
                 refused[INFERRED] = str(error)
-        return Seen(explained, noted, refused)
+        return Seen(explained, notes, refused)
 
 
 def _refused(kept: Archive, chunks: int) -> str | None:
@@ -318,9 +381,8 @@ def _refused(kept: Archive, chunks: int) -> str | None:
     return next(filter(None, reversed(reasons)), None)
 
 
-def _check_agreement(exact: tuple[ExactLoss, ExactLoss], white: GameResult, black: GameResult | None) -> None:
+def _check_agreement(exact: tuple[ExactLoss, ExactLoss], game: GameResult) -> None:
     upper = max(e.epsilon.upper for e in exact)
-    game = _best(white, black)
     if game.epsilon_audited > upper * (1 + ROUNDING):
         raise PrivacyError(
             f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
@@ -333,8 +395,9 @@ def _first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:
     return min(found, key=lambda u: u.message, default=None)
 
 
-def _best(white: GameResult, black: GameResult | None) -> GameResult:
-    return white if black is None or white.epsilon_audited >= black.epsilon_audited else black
+def _best(white: GameResult, *others: GameResult | None) -> GameResult:
+    """The game that proves most; of equals the first."""
+    return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
 
 
 def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> str | None:

@@ -22,13 +22,17 @@ class ExactLoss:
     """What all samples of one direction (transcripts under D, compared with D') say.
 
     `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
-    where releases are Gaussian (δ > 0) or Laplace (δ = 0) and cost the same in all transcripts, or cost nothing; else
-    the sample's, also where the codec rounded the releases: their cost before that bounds from above only. Its ends,
-    at δ > 0, come from the sampled losses and, for Gaussian releases, from their cost: let m and M be the smallest
+    where releases are Gaussian or Laplace (δ > 0; a product of both, by quadrature) or Laplace alone (δ = 0) and make
+    the same differences in all transcripts, or none; else the sample's, also where the codec rounded the releases:
+    what they cost before that bounds from above only. Its ends, at δ > 0, come from the sampled losses and from what
+    all transcripts have in common. For Gaussian releases that is their cost: let m and M be the smallest
     and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one costs less than m, or more
     than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
     mechanism stopped before it costs more than M is √M-GDP (a privacy filter), so δ(ε) ≤ δ_√M(ε) + p; continued
-    until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. At δ = 0 the lower end is the
+    until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. Where there are Laplace releases,
+    shifts |Δ|/b of all coordinates, and the root of the Gaussian cost, are measured by those of first transcripts,
+    which are not counted: the products at the least and the greatest factor seen bound δ(ε) alike
+    (`attacks.audit.envelopes`), tightly where differences are the same. At δ = 0 the lower end is the
     largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
     seen may cost more.
 
@@ -177,4 +181,5 @@ def _before(part: Explained, message: float) -> Explained:
         laws=part.laws[:length],
         sent_in=part.sent_in[:length],
         leaked=np.where(part.leaked < message, part.leaked, math.inf),
+        measured=None,
     )

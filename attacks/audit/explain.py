@@ -18,8 +18,9 @@ from attacks.audit.averages import averages
 from attacks.audit.details import Details
 from attacks.audit.encoded import rounded_replays, same_by_chance
 from attacks.audit.fields import Fields
+from attacks.audit.measured import Measured, measured
 from attacks.audit.noise import NOTHING, NoiseScores, noise_scores
-from attacks.audit.prices import cost, covered
+from attacks.audit.prices import charge, covered
 from attacks.audit.released import Place, followed, released
 from attacks.audit.unseen import Inexplicable, inexplicable
 from attacks.replay import (
@@ -102,7 +103,8 @@ class Explained:
     other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
     message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
     the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
-    exact for that, and `cost` bounds them. `details`: where each release went, all that no noise covers, averages.
+    exact for that, and `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first transcripts.
+    `details`: where each release went, all that no noise covers, averages.
     """
 
     steps: Array
@@ -120,6 +122,7 @@ class Explained:
     bare: Array
     inexplicable: Uncovered | None
     rounded: bool = False
+    measured: Measured | None = None
     details: Details = field(default_factory=Details)
 
     @property
@@ -138,13 +141,16 @@ class Reproduced:
     told: Replayed
 
 
-def explain(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> Explained:
+def explain(
+    sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
+) -> Explained:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
+    Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
     You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
     agent's code fails under the other one.
     """
-    return compare(reproduce(sample, agent, true), other)
+    return compare(reproduce(sample, agent, true), other, reference=reference)
 
 
 def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
@@ -157,10 +163,12 @@ def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
     return Reproduced(sample, agent, true, told)
 
 
-def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Explained:
+def compare(
+    known: Reproduced, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
+) -> Explained:
     """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
 
-    Not `scored`: the noise is not looked at, and `Explained.noise` and `details` are empty.
+    Not `scored`: the noise is not looked at, and `Explained.noise`, `details` and `measured` are empty.
     """
     sample, agent, true, told = known.sample, known.agent, known.true, known.told
     foil = _replayed(sample, agent, other, "the other hypothesis")
@@ -169,6 +177,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
     replicas = sample.view.replicas
     pairs = list(zip(told.releases, foil.releases, strict=False))
     logs = [(a.log_density(), b.log_density()) for a, b in pairs]
+    charges = [charge(a, b) for a, b in pairs]
     neighbors = sample.view.public.neighbors[agent]
     leaks = _Leaks(agent, replicas, told, neighbors)
     for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
@@ -189,7 +198,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
     granted_from = min(_granted_from(told), _misaligned_from(told, foil))
     return Explained(
         steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
-        cost=np.array([cost(a, b) for a, b in pairs]).reshape(len(pairs), replicas),
+        cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
         laws=tuple(type(a.mechanism) for a, _ in pairs),
         sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
         dates=tuple(sending.activation for sending in told.sendings),
@@ -203,6 +212,7 @@ def compare(known: Reproduced, other: Hypothesis, *, scored: bool = True) -> Exp
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
+        measured=measured(pairs, charges, reference) if scored else None,
         details=_details(known, pairs, told, leaks, granted_from) if scored else Details(),
     )
 

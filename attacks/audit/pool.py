@@ -9,16 +9,17 @@ import numpy as np
 from attacks.audit.accounting import epsilon_estimate, epsilon_from_losses, gaussian_epsilon
 from attacks.audit.explain import Explained
 from attacks.audit.intervals import Interval, clopper_pearson, error_rate
+from attacks.audit.inversion import product_epsilon
+from attacks.audit.measured import CONSTANT, SLACK, Measured, together
 from attacks.audit.prices import PURE, UNBOUNDED, priced
+from attacks.audit.products import Product
 from netsim.arrays import Array
-from netsim.mechanisms import Gaussian
+from netsim.mechanisms import Gaussian, Laplace
 
-CONSTANT = 1e-6
-"""Relative: costs that differ by less are called the same."""
+FORMULAS = 8
+"""For so many releases, at most, products are priced by formula after each; else at the end: it takes a second."""
 COURSE = 10_000
 """So many transcripts' losses are kept by release, for what is said of the way there."""
-SLACK = 1e-5
-"""What rounding may do to √cost: noise is judged down to 1e-10 of the values it covers."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class _Spent:
     top: float
     always_leaked: bool
     covers: bool
+    product: Product | None
     losses: Array
 
 
@@ -101,6 +103,7 @@ class Pool:
         self._always = np.ones(length, dtype=bool)
         self.least, self.most = math.inf, 0.0
         losses, leaked, course = list[Array](), list[Array](), list[Array]()
+        measured = list[Measured | None]()
         room = COURSE
         for part in parts:
             spent, paid = (np.cumsum(_padded(rows, length), axis=0) for rows in (part.steps, part.cost))
@@ -112,10 +115,12 @@ class Pool:
             self.least, self.most = min(self.least, float(np.min(total))), max(self.most, float(np.max(total)))
             losses.append(np.where(out, math.inf, spent[-1] if length else 0.0))
             leaked.append(part.leaked)
+            measured.append(part.measured)
             course.append(spent_by[:, :room])
             room -= course[-1].shape[1]
         self.losses, self.leaked = np.concatenate(losses), np.concatenate(leaked)
         self.course = np.concatenate(course, axis=1)
+        self._measured = together(measured)
 
     def _extremes(self, spent: Array, paid: Array, cost: Array) -> None:
         if not spent.shape[0]:
@@ -139,6 +144,10 @@ class Pool:
             if self._unseen < self.delta:
                 dearest = math.sqrt(whole.most) + SLACK
                 upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
+        elif (measured := self._products) is not None:
+            found = measured.enclosed(self.delta, 1 - self._side)
+            lower = lower if self.shape.rounded else max(lower, found.lower)
+            upper = max(min(upper, found.upper), lower)
         return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
     def growth(self, final: float) -> tuple[Level, ...]:
@@ -149,21 +158,24 @@ class Pool:
         """
         levels: list[Level] = []
         reached, message = 0.0, 0.0
+        whole = self._whole
+        end = self._estimate(whole)[0] if whole.product is not None else math.inf
         for t in range(len(self._messages) if self.shape.in_step else 0):
             message = float(self._messages[t])
             if math.isinf(message):
                 break
             part = self._level(t)
-            reached = max(reached, self._estimate(part)[0])
+            reached = min(max(reached, self._estimate(part)[0]), end)
             levels.append(Level(int(self.shape.date(message)), self._proven(part), reached))
         leak = float(np.min(self.leaked))
         if math.isfinite(leak) and leak > message:
-            levels.append(Level(int(self.shape.date(leak)), final, self._estimate(self._whole)[0]))
+            levels.append(Level(int(self.shape.date(leak)), final, self._estimate(whole)[0]))
         elif levels:
             levels[-1] = replace(levels[-1], lower=final)
         return tuple(levels)
 
     def _level(self, t: int) -> _Spent:
+        length = len(self._messages)
         return _Spent(
             self.shape.laws[: t + 1],
             float(self._least[t]),
@@ -171,6 +183,7 @@ class Pool:
             float(self._top[t]),
             bool(self._always[t]),
             self._covers(t + 1),
+            self._product(t + 1) if length <= FORMULAS or t + 1 == length else None,
             self.course[t],
         )
 
@@ -179,12 +192,25 @@ class Pool:
         """All releases, and all that uncovered messages told."""
         top, always = float(np.max(self.losses)), bool(np.all(np.isinf(self.losses)))
         releases = len(self.shape.laws)
-        return _Spent(self.shape.laws, self.least, self.most, top, always, self._covers(releases), self.losses)
+        covers, product = self._covers(releases), self._product(releases)
+        return _Spent(self.shape.laws, self.least, self.most, top, always, covers, product, self.losses)
 
     def _covers(self, releases: int) -> bool:
         """Whether noise that loses any amount, not rounded, was seen to cover a difference."""
         pairs = zip(self.shape.laws[:releases], self._dearest[:releases].tolist(), strict=True)
         return not self.shape.rounded and any(law in UNBOUNDED and cost > SLACK**2 for law, cost in pairs)
+
+    @property
+    def _products(self) -> Measured | None:
+        """The transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
+        found, laws = self._measured, priced(self.shape.laws)
+        told = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
+        return found if told and found is not None and found.known else None
+
+    def _product(self, releases: int) -> Product | None:
+        """So many first releases, where they make the same differences in all transcripts."""
+        found = self._products
+        return found.until(releases) if found is not None and found.constant else None
 
     def _estimate(self, level: _Spent) -> tuple[float, bool]:
         """The formula's ε where every transcript costs the same; else the sample's."""
@@ -194,6 +220,8 @@ class Pool:
                 return 0.0, True
             if priced(level.laws) == {Gaussian} and not self.shape.rounded:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
+            if level.product is not None and self.delta > 0 and not self.shape.rounded:
+                return product_epsilon(level.product, self.delta), True
             if priced(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
                 return largest, True
         return (epsilon_estimate(level.losses, self.delta) if self.delta > 0 else self._witnessed(level)), False

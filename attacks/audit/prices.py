@@ -25,10 +25,7 @@ UNBOUNDED = frozenset({Gaussian, DiscreteGaussian})
 
 def cost(a: Release, b: Release) -> Array:
     """(replicas,), 0 where not judged."""
-    price = _price(a, b)
-    if price is None:
-        return np.full(len(a.value), math.inf)
-    return np.where(a.judged, np.sum(price, axis=-1), 0.0)
+    return charge(a, b)[0]
 
 
 def shifts(a: Release, b: Release) -> Array | None:
@@ -36,10 +33,17 @@ def shifts(a: Release, b: Release) -> Array | None:
 
     None for every other law (of a Gaussian release `cost` says all), and for scales that differ.
     """
-    if not isinstance(a.mechanism, Laplace) or not isinstance(b.mechanism, Laplace):
-        return None
+    return charge(a, b)[1]
+
+
+def charge(a: Release, b: Release) -> tuple[Array, Array | None]:
+    """The cost and the shifts."""
     price = _price(a, b)
-    return None if price is None else np.where(a.judged[:, None], price, 0.0)
+    if price is None:
+        return np.full(len(a.value), math.inf), None
+    laplace = isinstance(a.mechanism, Laplace) and isinstance(b.mechanism, Laplace)
+    each = np.where(a.judged[:, None], price, 0.0) if laplace else None
+    return np.where(a.judged, np.sum(price, axis=-1), 0.0), each
 
 
 def covered(release: Release) -> Array:

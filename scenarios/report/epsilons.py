@@ -61,7 +61,7 @@ class Row:
     def of(cls, algorithm: Mapping[str, Any]) -> "Row":
         audit = algorithm["audit"]
         measured = part(audit, "epsilon_exact")
-        games = [game for game in (audit.get("white_box"), audit.get("black_box")) if game]
+        games = [game for game in map(audit.get, ("white_box", "black_box", "classifier")) if game]
         return cls(
             name=str(algorithm.get("name", "")),
             verdict=str(audit.get("verdict", "")),

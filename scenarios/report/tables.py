@@ -50,6 +50,7 @@ class Group:
 def evidence(judged: Sequence[Result]) -> list[Group]:
     """The table beside the picture of the three epsilons."""
     audits = [a["audit"] for a in judged]
+    learned = any(a.get("classifier") or a.get("classifier_refused") for a in audits)
 
     def line(label: str, hint: str, cell: Callable[[Result], str], strong: bool = False) -> Line:
         return Line(label, hint, tuple(cell(audit) for audit in audits), strong)
@@ -105,6 +106,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                     "sees what the taps give",
                     lambda a: _game(a.get("black_box"), a.get("black_box_refused")),
                 ),
+                *([line("Black box, trained", "a classifier that is shown the links", _trained)] if learned else []),
                 line("Anytime game", "the exact loss, coin by coin", _anytime),
             ),
         ),
@@ -205,6 +207,12 @@ def _anytime(audit: Result) -> str:
         return f"{game['sentence']} It ended the audit."
     by_itself = "" if game.get("counts") else " By itself at this level; the verdict does not use it."
     return f"{game['sentence']}{by_itself}"
+
+
+def _trained(audit: Result) -> str:
+    game: Result | None = audit.get("classifier")
+    told = _game(game, audit.get("classifier_refused"))
+    return f"{told}\n{game.get('model')}, taught by {count(game.get('taught'))} of each world" if game else told
 
 
 def _mean(audit: Result) -> str:

@@ -1,8 +1,8 @@
 """A scenario: all parts, and what is asked of the runs."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from netsim.norms import Norm
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
@@ -56,13 +56,14 @@ Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
 class AuditSpec(Model):
     """The distinguishing game and the exact loss for one adjacent pair of one agent.
 
-    `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient
-    most; "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that
-    it finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run. `stop`
-    "refuted": the audit ends after the first chunk by which the anytime game has refuted the claim; `trials` is then
-    the most. `views`: also play the game of single points of view, and say for which of them the claim is refuted:
-    every "links", every agent honest but curious ("nodes"), "coalitions" of two and all links at once, or "all" of
-    these.
+    `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient most;
+    "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that it
+    finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run. `stop` "refuted":
+    the audit ends after the first chunk by which the anytime game has refuted the claim; `trials` is then the most.
+    `classifier`: one more game, with a classifier as its score that was trained on what some of the chunks put on the
+    agent's links; it needs two chunks or more and cannot be had with `stop`. `views`: also play the game of single
+    points of view, and say for which of them the claim is refuted: every "links", every agent honest but curious
+    ("nodes"), "coalitions" of two and all links at once, or "all" of these.
     """
 
     agent: Index = 0
@@ -72,7 +73,17 @@ class AuditSpec(Model):
     chunk: Count = 500
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     stop: Literal["never", "refuted"] = "never"
+    classifier: bool = False
     views: Wanted = "none"
+
+    @model_validator(mode="after")
+    def _stops_or_learns(self) -> Self:
+        if self.classifier and self.stop == "refuted":
+            raise ValueError(
+                "a classifier needs chunks to learn from and others to play, and an audit that stops says what it "
+                "says of the first one alone: ask for a `classifier`, or to `stop`"
+            )
+        return self
 
 
 class TranscriptSpec(Model):

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from attacks.audit.aimed import AIMED
-from scenarios import auditing
+from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
+from scenarios import auditing, sentences
+from scenarios.experiment import Experiment
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
 
@@ -110,3 +113,59 @@ def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
     (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path)["algorithms"]
     for key in (*entry, *entry["audit"], *entry["plan"], *entry["audit"]["anytime"]):
         assert f"`{key}`" in page, key
+
+
+LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("learned")
+    return folder, run_scenario(parse(LEARNED), folder)["algorithms"][0]
+
+
+class TestTheClassifier:
+    """The same scenario with `classifier`: one more game, in the results, on the page and in the terminal."""
+
+    def test_it_is_told_beside_the_others(self, learned):
+        folder, entry = learned
+        game = entry["audit"]["classifier"]
+        assert game["taught"] == 100
+        assert game["model"]
+        assert game["confidence"] == entry["audit"]["white_box"]["confidence"] == pytest.approx(1 - 0.05 / 4)
+        assert entry["audit"]["classifier_refused"] is None
+        assert "Black box, trained" in (folder / "report.html").read_text(encoding="utf-8")
+        told = sentences.games(entry)
+        assert "white box" in told
+        assert f"the trained classifier ε ≥ {sentences.number(game['epsilon_audited'])}" in told
+
+    def test_the_plan_counts_it(self):
+        """The share of the error rate that the games have is the one that was planned with."""
+        made = Experiment.of(parse(LEARNED).scenario)
+        claim = Claim(1.0, 0.0, "by hand", Adjacency(1.0, "by hand"), "ℓ1")
+        plan = auditing.Asked(made.scenario, made.subjects[0], made.pair, claim).plan
+        assert plan.confidence == pytest.approx(1 - 0.05 / 4)
+
+    def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
+        folder, _ = learned
+        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200))["status"] == "interrupted"
+        run_scenario(parse(LEARNED), tmp_path, jobs=2)
+        assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
+
+    def test_refusing_it_says_why(self, tmp_path):
+        few = LEARNED.replace("chunk: 50", "chunk: 300")
+        entry = run_scenario(parse(few), tmp_path)["algorithms"][0]
+        assert entry["audit"]["classifier"] is None
+        assert "it takes two or more: 1 in all" in entry["audit"]["classifier_refused"]
+        assert "the trained classifier nothing (some chunks teach" in sentences.games(entry)
+        assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    def test_without_it_nothing_is_said_of_it(self, tmp_path):
+        entry = run_scenario(parse(SMALL), tmp_path)["algorithms"][0]
+        assert entry["audit"]["classifier"] is entry["audit"]["classifier_refused"] is None
+        assert sentences.games(entry) is None
+        assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    def test_it_cannot_be_had_with_stop(self):
+        with pytest.raises(ScenarioError, match="ask for a `classifier`, or to `stop`"):
+            parse(LEARNED.replace("classifier: true", "classifier: true, stop: refuted"))
