@@ -20,9 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from attacks.audit.anytime import Stopping
 from attacks.audit.audit import Pair, audit
-from attacks.audit.explain import explain
+from attacks.audit.games.anytime import Stopping
+from attacks.audit.loss.explain import explain
 from netsim import topology
 from netsim.algorithms import Dpp2
 from netsim.claims import Adjacency, Claim

@@ -5,7 +5,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from attacks.audit import plain
+from attacks.audit.witnesses import plain
 from netsim import problems
 from netsim.arrays import Array
 from netsim.claims import Adjacency

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attacks.audit import averages, breakdown
-from attacks.audit.anatomy import Anatomy
+from attacks.audit.anatomy import averages, breakdown
+from attacks.audit.anatomy.anatomy import Anatomy
 from attacks.audit.audit import Audit
 from attacks.audit.verdict import RESOLUTION, ROUNDING
 from netsim.claims import Adjacency, Claim

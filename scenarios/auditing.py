@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from attacks import gradients
-from attacks.audit.aimed import AIMED, aimed
-from attacks.audit.anytime import MOST_EPSILON
 from attacks.audit.archive import Archive
 from attacks.audit.audit import Audit, Infer, Pair, Simulate, audit
-from attacks.audit.explain import Sample
-from attacks.audit.power import Plan
+from attacks.audit.games.anytime import MOST_EPSILON
+from attacks.audit.games.power import Plan
+from attacks.audit.loss.aimed import AIMED, aimed
+from attacks.audit.loss.explain import Sample
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim

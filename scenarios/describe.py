@@ -13,10 +13,10 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.audit import Audit
-from attacks.audit.game import GameResult
-from attacks.audit.intervals import Interval
-from attacks.audit.pool import Level
-from attacks.audit.power import Plan
+from attacks.audit.games.game import GameResult
+from attacks.audit.games.power import Plan
+from attacks.audit.loss.pool import Level
+from attacks.audit.statistics.intervals import Interval
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset
 from netsim.run import Run

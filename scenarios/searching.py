@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from attacks.audit.audit import Pair
-from attacks.audit.search import FIRST_CHUNK, Searched, observed, search
+from attacks.audit.pairs.search import FIRST_CHUNK, Searched, observed, search
 from netsim.arrays import Array
 from netsim.problems import Problem
 from netsim.randomness import Streams
@@ -29,7 +29,7 @@ def pair_for(
     """The pair that is to be audited, and what is to be added to the audit's results: {"search": …}.
 
     Without `audit.search` it is the experiment's, and nothing is added. `delta` is the claim's. Errors as
-    `attacks.audit.search.search`'s.
+    `attacks.audit.pairs.search.search`'s.
     """
     spec = experiment.scenario.audit
     assert spec is not None

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import combinations
 
 from attacks.audit.audit import Pair
-from attacks.audit.lattice import Lattice, SimulateViews, lattice
-from attacks.audit.scores import Infer
-from attacks.audit.views import View
+from attacks.audit.blackbox.scores import Infer
+from attacks.audit.views.lattice import Lattice, SimulateViews, lattice
+from attacks.audit.views.view import View
 from netsim.adversary import Adversary, AdversaryView
 from netsim.claims import Claim
 from netsim.problems import Objective

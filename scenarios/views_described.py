@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from attacks.audit.lattice import Lattice, ViewResult
+from attacks.audit.views.lattice import Lattice, ViewResult
 
 Results = dict[str, Any]
 MOST_LINES = 6

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from attacks.audit.itemized import Account, Item
+    from attacks.audit.witnesses.itemized import Account, Item
     from scenarios.witnessing import Confirmation
 
 DONE, REFUTED, WRONG_INPUT = 0, 1, 2

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self, cast
 import numpy as np
 from pydantic import Field, ValidationError
 
-from attacks.audit.aimed import AIMED
+from attacks.audit.loss.aimed import AIMED
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from scenarios.experiment import Experiment

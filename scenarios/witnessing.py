@@ -14,10 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit import plain, witness
 from attacks.audit.audit import Pair
-from attacks.audit.itemized import Account, itemize
-from attacks.audit.witness import Place, Shown, Witness
+from attacks.audit.witnesses import plain, witness
+from attacks.audit.witnesses.itemized import Account, itemize
+from attacks.audit.witnesses.witness import Place, Shown, Witness
 from netsim.adversary import PublicKnowledge
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attacks.audit.details import Details
-from attacks.audit.explain import Explained, Uncovered
-from attacks.audit.measured import Measured
-from attacks.audit.noise import NoiseScores
+from attacks.audit.anatomy.details import Details
+from attacks.audit.loss.explain import Explained, Uncovered
+from attacks.audit.loss.measured import Measured
+from attacks.audit.loss.noise import NoiseScores
 from netsim.arrays import Array
 
 MARK = "of.json"

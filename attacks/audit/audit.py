@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.aimed import AIMED
-from attacks.audit.anatomy import Anatomy, anatomy
-from attacks.audit.anytime import MOST_EPSILON, Stopping, Wager, tossed
+from attacks.audit.anatomy.anatomy import Anatomy, anatomy
 from attacks.audit.archive import Archive, Seen, archive_in
-from attacks.audit.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire, with_aimed
-from attacks.audit.explain import Sample, Uncovered, explain
-from attacks.audit.game import GameResult, play
-from attacks.audit.intervals import Interval, error_rate, normal_mean
-from attacks.audit.measured import Measured
-from attacks.audit.noise import NOTHING
+from attacks.audit.blackbox.trained import Trained, noted, trained
+from attacks.audit.games.anytime import MOST_EPSILON, Stopping, Wager, tossed
+from attacks.audit.games.game import GameResult, play
+from attacks.audit.loss.aimed import AIMED
+from attacks.audit.loss.exact import NOISE, ExactLoss, combine, granted_from, losses_on_wire, with_aimed
+from attacks.audit.loss.explain import Sample, Uncovered, explain
+from attacks.audit.loss.measured import Measured
+from attacks.audit.loss.noise import NOTHING
 from attacks.audit.parallel import spread
-from attacks.audit.trained import Trained, noted, trained
+from attacks.audit.statistics.intervals import Interval, error_rate, normal_mean
 from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
-from attacks.audit.witness import Place, best, candidate
+from attacks.audit.witnesses.witness import Place, best, candidate
 from attacks.gradients.baton import GradientEstimate
 from attacks.replay import Hypothesis
 from netsim.adversary import AdversaryView
@@ -162,8 +162,8 @@ def audit(
     audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk, and
     made with the same `infer` and `train`.
 
-    With `train` a classifier plays too (`attacks.audit.trained`): it is shown what was heard on links, knows nothing
-    of the algorithm, and has a share of the error rate, whether it refuses or not.
+    With `train` a classifier plays too (`attacks.audit.blackbox.trained`): it is shown what was heard on links, knows
+    nothing of the algorithm, and has a share of the error rate, whether it refuses or not.
 
     With `stop` the audit ends as soon as the anytime game, with the exact loss as its score, has refuted the claim:
     after some chunk, and at most after `trials`. The game has a share of the error rate of its own then, and what is

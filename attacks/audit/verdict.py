@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attacks.audit.anytime import Stopping
-from attacks.audit.game import GameResult
+from attacks.audit.games.anytime import Stopping
+from attacks.audit.games.game import GameResult
 from netsim.errors import PrivacyError
 
 ROUNDING = 1e-9

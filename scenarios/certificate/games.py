@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.audit.game import GameResult, play
+from attacks.audit.games.game import GameResult, play
 from netsim.arrays import Array
 from netsim.randomness import Streams
 from scenarios.certificate import laws
@@ -23,7 +23,7 @@ ALARM, RATES = "game above the truth", "rates above the truth"
 Draw = Callable[[float, np.random.Generator], tuple[Array, Array]]
 """(ε, rng) ↦ the scores ln p₁/p₀ of `TRIALS` trials of world 0, and of world 1."""
 Referee = Callable[..., GameResult]
-"""`attacks.audit.game.play`, or something with its arguments."""
+"""`attacks.audit.games.game.play`, or something with its arguments."""
 
 
 def randomized_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from attacks.audit.noise import ALPHA
+from attacks.audit.loss.noise import ALPHA
 from scenarios.certificate import games, power, sound
 from scenarios.certificate.certificate import Certificate
 from scenarios.certificate.rows import Rate, Row

@@ -6,7 +6,7 @@ from textwrap import fill
 
 from scipy import stats
 
-from attacks.audit.noise import ALPHA
+from attacks.audit.loss.noise import ALPHA
 from netsim.gallery import FAULTS
 from scenarios.certificate import games, power, sound
 from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate

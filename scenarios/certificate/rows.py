@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
-from attacks.audit.intervals import Interval, clopper_pearson
+from attacks.audit.statistics.intervals import Interval, clopper_pearson
 from netsim.randomness import Streams
 
 CONFIDENCE = 0.99

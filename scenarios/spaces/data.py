@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from attacks.audit.search import Candidate
+from attacks.audit.pairs.search import Candidate
 from netsim.arrays import Array
 from netsim.problems import Problem
 from scenarios.problem import AnyLogistic

@@ -7,8 +7,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from attacks.audit.directions import Direction, families, near, scaled
-from attacks.audit.search import Candidate
+from attacks.audit.pairs.directions import Direction, families, near, scaled
+from attacks.audit.pairs.search import Candidate
 from netsim.arrays import Array
 from netsim.norms import Norm, length
 from netsim.problems import Bent, Objective, Tilted

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from attacks.audit.search import Candidate
+from attacks.audit.pairs.search import Candidate
 from netsim.arrays import Array
 from netsim.problems import Problem
 from scenarios.problem import AnyLogistic, farthest

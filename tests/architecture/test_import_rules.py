@@ -41,7 +41,7 @@ def test_the_rules_hold(copy):
         ("netsim/clock.py", "import attacks.replay"),
         ("attacks/replay/reader.py", "import scenarios.runner"),
         ("attacks/gradients/recal.py", "from netsim.truth import Truth"),
-        ("attacks/audit/exact.py", "from netsim.problems import Problem"),
+        ("attacks/audit/loss/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/single_record.py", "import netsim.simulation"),
     ],
 )

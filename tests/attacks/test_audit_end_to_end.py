@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from attacks.audit.accounting import gaussian_delta, gaussian_epsilon
 from attacks.audit.audit import Pair
-from attacks.audit.exact import combine
-from attacks.audit.explain import Explained, explain
-from attacks.audit.noise import NOTHING
+from attacks.audit.loss.exact import combine
+from attacks.audit.loss.explain import Explained, explain
+from attacks.audit.loss.noise import NOTHING
+from attacks.audit.statistics.accounting import gaussian_delta, gaussian_epsilon
 from attacks.audit.verdict import Verdict
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent

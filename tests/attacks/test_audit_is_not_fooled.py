@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.audit import Pair
 from attacks.audit.audit import audit as run_audit
-from attacks.audit.explain import explain
+from attacks.audit.loss.explain import explain
+from attacks.audit.statistics.accounting import gaussian_epsilon
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError

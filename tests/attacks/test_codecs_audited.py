@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.explain import explain
+from attacks.audit.loss.explain import explain
 from attacks.audit.verdict import Verdict
 from attacks.gradients import infer
 from attacks.replay import replay

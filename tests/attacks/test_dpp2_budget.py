@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.audit.audit import Pair
-from attacks.audit.explain import explain
+from attacks.audit.loss.explain import explain
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.algorithms import Dpp2

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.audit import Pair
+from attacks.audit.statistics.accounting import gaussian_epsilon
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.claims import Adjacency

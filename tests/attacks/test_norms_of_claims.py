@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attacks.audit.explain import explain
-from attacks.audit.search import estimated
+from attacks.audit.loss.explain import explain
+from attacks.audit.pairs.search import estimated
 from netsim import topology
 from netsim.algorithms import DAdmm, Dmsp, PrivateGradientDescent, RAdmm, RandomPenaltyAdmm
 from netsim.claims import Adjacency

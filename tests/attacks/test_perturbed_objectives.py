@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate
 
 from attacks.audit.audit import Pair
-from attacks.audit.explain import explain
+from attacks.audit.loss.explain import explain
 from attacks.audit.verdict import Verdict
 from attacks.replay import replay
 from netsim.adversary import Adversary

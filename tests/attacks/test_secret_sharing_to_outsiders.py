@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attacks.audit.accounting import gaussian_epsilon
 from attacks.audit.audit import Pair
-from attacks.audit.game import play
+from attacks.audit.games.game import play
+from attacks.audit.statistics.accounting import gaussian_epsilon
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.adversary import Adversary

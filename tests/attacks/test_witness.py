@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.audit import plain
 from attacks.audit.audit import Pair
-from attacks.audit.explain import explain
-from attacks.audit.itemized import above, counting, itemize, uncovered_from
-from attacks.audit.witness import Witness, as_plain, best, candidate, differences, find, shown
+from attacks.audit.loss.explain import explain
+from attacks.audit.witnesses import plain
+from attacks.audit.witnesses.itemized import above, counting, itemize, uncovered_from
+from attacks.audit.witnesses.witness import Witness, as_plain, best, candidate, differences, find, shown
 from attacks.replay import Hypothesis
 from netsim import topology
 from netsim.algorithms import PrivateGradientDescent, RAdmm, SecretSharing

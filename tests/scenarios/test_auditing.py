@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attacks.audit.aimed import AIMED
+from attacks.audit.loss.aimed import AIMED
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from scenarios import auditing, sentences

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.audit.intervals import normal_mean
+from attacks.audit.statistics.intervals import normal_mean
 from netsim.errors import ScenarioError
 from netsim.mechanisms import average_ratio
 from scenarios.loader import library, load_scenario, parse

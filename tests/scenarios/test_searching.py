@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.explain import explain
-from attacks.audit.search import FIRST_CHUNK, estimated
+from attacks.audit.loss.explain import explain
+from attacks.audit.pairs.search import FIRST_CHUNK, estimated
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.features import recorded_ids
+from attacks.audit.blackbox.features import recorded_ids
 from attacks.gradients import infer
 from netsim import topology
 from netsim.activity import Downtime

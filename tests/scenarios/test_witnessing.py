@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attacks.audit.explain import explain
-from attacks.audit.witness import Place, Witness, best
+from attacks.audit.loss.explain import explain
+from attacks.audit.witnesses.witness import Place, Witness, best
 from netsim import randomness
 from netsim.simulation import Simulation
 from scenarios.auditing import worlds

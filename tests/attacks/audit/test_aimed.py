@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.aimed import AIMED, AimedNoise
 from attacks.audit.audit import Pair
-from attacks.audit.exact import combine, with_aimed
-from attacks.audit.explain import explain
+from attacks.audit.loss.aimed import AIMED, AimedNoise
+from attacks.audit.loss.exact import combine, with_aimed
+from attacks.audit.loss.explain import explain
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import PrivateGradientDescent
 from netsim.clipping import Clip

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attacks.audit import anatomy as module
-from attacks.audit.anatomy import anatomy
-from attacks.audit.exact import combine
-from attacks.audit.fields import pooled
+from attacks.audit.anatomy import anatomy as module
+from attacks.audit.anatomy.anatomy import anatomy
+from attacks.audit.anatomy.fields import pooled
+from attacks.audit.loss.exact import combine
 from netsim.gallery import SentBefore
 from tests.attacks.audit.test_breakdown import REPLICAS, dpp2, samples
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attacks.audit.aimed import AIMED
 from attacks.audit.archive import Archive, Seen
 from attacks.audit.audit import audit
-from attacks.audit.explain import explain
+from attacks.audit.loss.aimed import AIMED
+from attacks.audit.loss.explain import explain
 from attacks.gradients import infer
 from netsim.gallery import FAULTS, SentBefore
 from scenarios import describe

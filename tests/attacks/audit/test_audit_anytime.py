@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.accounting import gaussian_delta
-from attacks.audit.anytime import Stopping, Wager, tossed
-from attacks.audit.bettors import AtFaceValue, Block, Learner
+from attacks.audit.games.anytime import Stopping, Wager, tossed
+from attacks.audit.games.bettors import AtFaceValue, Block, Learner
+from attacks.audit.statistics.accounting import gaussian_delta
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.accounting import gaussian_epsilon
-from attacks.audit.classifier import Classifier, Features, features
-from attacks.audit.game import play
+from attacks.audit.blackbox.classifier import Classifier, Features, features
+from attacks.audit.games.game import play
+from attacks.audit.statistics.accounting import gaussian_epsilon
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent

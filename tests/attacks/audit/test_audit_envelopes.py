@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from attacks.audit.accounting import gaussian_delta
-from attacks.audit.envelopes import Reference, enclosed, enclosed_by_factors
-from attacks.audit.intervals import clopper_pearson
-from attacks.audit.inversion import product_epsilon
-from attacks.audit.prices import shifts
-from attacks.audit.products import Product
+from attacks.audit.loss.prices import shifts
+from attacks.audit.statistics.accounting import gaussian_delta
+from attacks.audit.statistics.envelopes import Reference, enclosed, enclosed_by_factors
+from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.statistics.inversion import product_epsilon
+from attacks.audit.statistics.products import Product
 from attacks.replay import Release
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from attacks.audit.audit import Pair
-from attacks.audit.lattice import Lattice, judged, lattice
-from attacks.audit.scores import Scored, ViewScores, resemblance, scored
-from attacks.audit.views import View, contained, hasse
+from attacks.audit.blackbox.scores import Scored, ViewScores, resemblance, scored
+from attacks.audit.views.lattice import Lattice, judged, lattice
+from attacks.audit.views.view import View, contained, hasse
 from attacks.gradients import GradientEstimate, infer
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from attacks.audit import pool
 from attacks.audit.archive import Archive
 from attacks.audit.audit import Pair, audit
-from attacks.audit.exact import combine
-from attacks.audit.explain import explain
-from attacks.audit.intervals import clopper_pearson
-from attacks.audit.inversion import product_delta, product_epsilon
-from attacks.audit.measured import SLACK, measured, together
-from attacks.audit.products import Product
+from attacks.audit.loss import pool
+from attacks.audit.loss.exact import combine
+from attacks.audit.loss.explain import explain
+from attacks.audit.loss.measured import SLACK, measured, together
+from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.statistics.inversion import product_delta, product_epsilon
+from attacks.audit.statistics.products import Product
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.codecs import Float16
 from netsim.mechanisms import Gaussian, Laplace

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.audit.accounting import gaussian_epsilon
-from attacks.audit.directions import families, near
-from attacks.audit.exact import combine
-from attacks.audit.explain import compare, explain, reproduce
-from attacks.audit.search import FIRST_CHUNK, estimated, observed, search
+from attacks.audit.loss.exact import combine
+from attacks.audit.loss.explain import compare, explain, reproduce
+from attacks.audit.pairs.directions import families, near
+from attacks.audit.pairs.search import FIRST_CHUNK, estimated, observed, search
+from attacks.audit.statistics.accounting import gaussian_epsilon
 from netsim import topology
 from netsim.algorithms import DiaDSP, IcAdmm
 from netsim.errors import PrivacyError

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from attacks.audit.accounting import gaussian_delta
-from attacks.audit.game import GameResult, ceiling, coins_for, play
-from attacks.audit.thresholds import Table, Thresholds, choose, keeps_its_odds, looks
+from attacks.audit.games.game import GameResult, ceiling, coins_for, play
+from attacks.audit.games.thresholds import Table, Thresholds, choose, keeps_its_odds, looks
+from attacks.audit.statistics.accounting import gaussian_delta
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 

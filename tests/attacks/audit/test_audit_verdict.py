@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.audit.game import GameResult, play
+from attacks.audit.games.game import GameResult, play
 from attacks.audit.verdict import RESOLUTION, ROUNDING, Judgement, Verdict, decide
 from netsim.errors import PrivacyError
 

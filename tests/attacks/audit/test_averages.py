@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attacks.audit.averages import averages, described, ratio
-from attacks.audit.intervals import Interval
+from attacks.audit.anatomy.averages import averages, described, ratio
+from attacks.audit.statistics.intervals import Interval
 from attacks.replay import Release
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.mechanisms import (

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.breakdown import MOST, Breakdown, described
-from attacks.audit.exact import combine
-from attacks.audit.explain import explain
+from attacks.audit.anatomy.breakdown import MOST, Breakdown, described
+from attacks.audit.loss.exact import combine
+from attacks.audit.loss.explain import explain
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation

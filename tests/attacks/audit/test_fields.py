@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.explain import explain
-from attacks.audit.fields import pooled
+from attacks.audit.anatomy.fields import pooled
+from attacks.audit.loss.explain import explain
 from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal
 from netsim.gallery import FAULTS, OneScalar, SecondMessage, SentBefore
 from netsim.schedules import Constant

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attacks.audit.game import play
-from attacks.audit.levels import MOST, audited_levels
+from attacks.audit.anatomy.levels import MOST, audited_levels
+from attacks.audit.games.game import play
 from netsim.algorithms import PrivateGradientDescent
 from netsim.gallery import SentBefore
 from netsim.schedules import Constant

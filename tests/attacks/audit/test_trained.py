@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.audit import trained as training
 from attacks.audit.archive import Archive
 from attacks.audit.audit import Simulate, audit
-from attacks.audit.explain import explain
-from attacks.audit.trained import COMMON, CONSTANT, HEARD, noted
+from attacks.audit.blackbox import trained as training
+from attacks.audit.blackbox.trained import COMMON, CONSTANT, HEARD, noted
+from attacks.audit.loss.explain import explain
 from attacks.audit.verdict import Verdict
 from attacks.gradients import infer
 from netsim.errors import PrivacyError

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from attacks.audit.audit import audit
-from attacks.audit.game import play
+from attacks.audit.games.game import play
 from attacks.audit.verdict import Verdict
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from attacks.audit import accounting
+from attacks.audit.statistics import accounting
 from scenarios.certificate import laws
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attacks.audit.game import play
+from attacks.audit.games.game import play
 from netsim.gallery import FAULTS
 from scenarios.certificate import certify, failures, games, power, sound
 from tests.scenarios.certificate import sabotaged

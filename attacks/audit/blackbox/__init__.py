@@ -1,0 +1,1 @@
+"""Scores that know no private data and no algorithm: inferred gradients, trained classifiers."""

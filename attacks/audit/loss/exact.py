@@ -1,0 +1,185 @@
+"""The exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample of it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attacks.audit.loss.explain import Explained, Uncovered
+from attacks.audit.loss.noise import ALPHA, NoiseCheck, NoiseScores, check_noise
+from attacks.audit.loss.pool import Level, Pool, Shape
+from attacks.audit.statistics.accounting import SelfCheck, loss_self_check
+from attacks.audit.statistics.intervals import Interval
+from netsim.arrays import Array
+
+NOISE = 2_000_000
+"""So much of each property of the noise is checked; of later samples nothing is kept."""
+
+
+@dataclass(frozen=True)
+class ExactLoss:
+    """What all samples of one direction (transcripts under D, compared with D') say.
+
+    `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
+    where releases are Gaussian or Laplace (δ > 0; a product of both, by quadrature) or Laplace alone (δ = 0) and make
+    the same differences in all transcripts, or none; else the sample's, also where the codec rounded the releases:
+    what they cost before that bounds from above only. Its ends, at δ > 0, come from the sampled losses and from what
+    all transcripts have in common. For Gaussian releases that is their cost: let m and M be the smallest
+    and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one costs less than m, or more
+    than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
+    mechanism stopped before it costs more than M is √M-GDP (a privacy filter), so δ(ε) ≤ δ_√M(ε) + p; continued
+    until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. Where there are Laplace releases,
+    shifts |Δ|/b of all coordinates, and the root of the Gaussian cost, are measured by those of first transcripts,
+    which are not counted: the products at the least and the greatest factor seen bound δ(ε) alike
+    (`attacks.audit.statistics.envelopes`), tightly where differences are the same. At δ = 0 the lower end is the
+    largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
+    seen may cost more.
+
+    `course` (releases, transcripts) has the losses by each release of the first `COURSE` of them, and `told_by`
+    (transcripts,) the first uncovered message of each, ∞ if none.
+    `leaks` is the share of transcripts with an infinite loss and `uncovered` the first message that made one.
+    From activation `granted_from` on (∞: never) some release is not on the wire verbatim, and had to be granted:
+    the upper end is that of an adversary who knows it; `losses`, the lower end and what was just named look at
+    earlier messages only. Where in some transcript the noise drowned in rounding (`unreliable_from`), what came
+    after was not looked at: the upper end is ∞. `silent`: the agent sent nothing. `aimed`: the
+    lower end is the loss of a transcript whose noise was aimed.
+    """
+
+    epsilon: Interval
+    by_formula: bool
+    losses: Array
+    course: Array
+    told_by: Array
+    leaks: float
+    uncovered: Uncovered | None
+    faint: Uncovered | None
+    granted_from: float
+    self_check: SelfCheck
+    noise: NoiseCheck
+    growth: tuple[Level, ...]
+    unreliable_from: int | None
+    silent: bool
+    aimed: bool = False
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether more than δ of the transcripts are proven to hold an uncovered message: ε = ∞."""
+        return self.uncovered is not None and math.isinf(self.epsilon.lower)
+
+    @property
+    def passed(self) -> bool:
+        """Whether both self-checks hold: E[e^{−L}] ≤ 1, and the noise follows its declared law."""
+        return self.self_check.passed and self.noise.passed
+
+
+def granted_from(parts: Iterable[Explained]) -> float:
+    """The first message, of any sample, from which on something had to be granted."""
+    return min(part.granted_from for part in parts)
+
+
+def with_aimed(found: ExactLoss, part: Explained, cut: float) -> ExactLoss:
+    """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.loss.aimed`).
+
+    Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted in them.
+    """
+    seen = _on_wire(part, min(cut, part.granted_from))
+    pool = Pool([seen], Shape.of([seen]), 0.0, found.epsilon.confidence)
+    lower = pool.enclosed()[0].lower
+    if not found.epsilon.lower < lower < math.inf:
+        return found
+    growth, levels = found.growth, pool.growth(lower)
+    if [level.activation for level in levels] == [level.activation for level in growth]:
+        growth = tuple(
+            replace(level, lower=max(level.lower, other.lower), estimate=max(level.estimate, other.lower))
+            for level, other in zip(growth, levels, strict=True)
+        )
+    ends = found.epsilon
+    epsilon = Interval(lower, max(ends.estimate, lower), max(ends.upper, lower), ends.confidence)
+    return replace(found, epsilon=epsilon, growth=growth, aimed=True)
+
+
+def losses_on_wire(part: Explained, cut: float) -> Array:
+    """The loss of each transcript for who is granted nothing, of what was sent before message `cut`."""
+    seen = _on_wire(part, cut)
+    return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
+
+
+def combine(parts: Iterable[Explained], delta: float, confidence: float, granted: float | None = None) -> ExactLoss:
+    """Pool the samples of one direction; they are gone through a few times and never held all at once.
+
+    `granted` is the first message that is not looked at from below, the same for both directions (None: these
+    samples' own). Everything that is said of the direction holds at `confidence` together.
+    """
+    cut = granted_from(parts) if granted is None else granted
+    shape = Shape.of(parts)
+    everything = Pool(parts, shape, delta, confidence)
+    seen = Shape.of(_on_wire(part, cut) for part in parts)
+    wire = Pool((_on_wire(part, cut) for part in parts), seen, delta, confidence)
+    rest = _Rest.of(parts, cut)
+    epsilon, by_formula = everything.enclosed()
+    lower = wire.enclosed()[0].lower
+    upper = max(epsilon.upper if rest.closed else math.inf, lower)
+    return ExactLoss(
+        epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
+        by_formula=by_formula and math.isinf(cut) and rest.closed,
+        losses=wire.losses,
+        course=wire.course,
+        leaks=float(np.mean(np.isinf(wire.losses))),
+        uncovered=rest.uncovered,
+        faint=rest.faint,
+        granted_from=shape.date(cut),
+        self_check=loss_self_check(everything.losses, 1 - ALPHA),
+        noise=check_noise(rest.noise),
+        growth=wire.growth(lower),
+        unreliable_from=rest.unreliable_from,
+        silent=not shape.dates,
+        told_by=wire.leaked,
+    )
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What else the samples say; `closed`: everything was looked at."""
+
+    uncovered: Uncovered | None
+    faint: Uncovered | None
+    unreliable_from: int | None
+    closed: bool
+    noise: list[NoiseScores]
+
+    @classmethod
+    def of(cls, parts: Iterable[Explained], cut: float) -> "_Rest":
+        found, faint, unreliable, closed = list[Uncovered](), list[Uncovered](), list[int](), True
+        noise = list[NoiseScores]()
+        for part in parts:
+            found += [u for u in (part.uncovered,) if u is not None and u.message < cut]
+            found += [u for u in (part.inexplicable,) if u is not None]
+            faint += [u for u in (part.faint,) if u is not None][: not faint]
+            unreliable += [date for date in (part.unreliable_from,) if date is not None]
+            closed = closed and part.complete and part.faint is None and part.unreliable_from is None
+            noise.append(part.noise)
+        first = min(found, key=lambda u: u.message, default=None)
+        return cls(first, faint[0] if faint else None, min(unreliable, default=None), closed, noise)
+
+
+def _on_wire(part: Explained, cut: float) -> Explained:
+    """What holds for who is granted nothing: what had been sent before the cut, and what no noise explains at all."""
+    kept = _before(part, cut)
+    return replace(kept, leaked=np.minimum(kept.leaked, part.bare))
+
+
+def _before(part: Explained, message: float) -> Explained:
+    """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
+    if math.isinf(message):
+        return part
+    length = next((t for t, sent in enumerate(part.sent_in) if sent >= message), len(part.sent_in))
+    return replace(
+        part,
+        steps=part.steps[:length],
+        cost=part.cost[:length],
+        laws=part.laws[:length],
+        sent_in=part.sent_in[:length],
+        leaked=np.where(part.leaked < message, part.leaked, math.inf),
+        measured=None,
+    )

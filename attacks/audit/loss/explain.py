@@ -1,0 +1,479 @@
+"""One sample of transcripts under both hypotheses of an audit.
+
+Transcripts are simulated under the true hypothesis D and explained under D and D':
+
+    L = Σ_t [ln p(observed_t | D) − ln p(observed_t | D')].
+
+A value that no noise covers and that D' would have sent differently is an *uncovered message*: L = ∞. So is a
+message that D' would not have sent, or not to the same agent, or with other fields, or at another point.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from attacks.audit.anatomy.averages import averages
+from attacks.audit.anatomy.details import Details
+from attacks.audit.anatomy.fields import Fields
+from attacks.audit.anatomy.released import Place, followed, released
+from attacks.audit.loss.encoded import rounded_replays, same_by_chance
+from attacks.audit.loss.measured import Measured, measured
+from attacks.audit.loss.noise import NOTHING, NoiseScores, noise_scores
+from attacks.audit.loss.prices import charge, covered
+from attacks.audit.loss.unseen import Inexplicable, inexplicable
+from attacks.replay import (
+    ULPS,
+    Comparison,
+    Departure,
+    Hypothesis,
+    Perturbed,
+    Release,
+    Replayed,
+    bits,
+    replay,
+)
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array, Mask
+from netsim.codecs import Dither
+from netsim.errors import NetsimError, PrivacyError
+from netsim.mechanisms import DiscreteMechanism
+from netsim.transcript import Transcript
+
+ALONE = 8
+"""Replicas of each sample that are replayed alone too."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary knows besides.
+
+    `coins()` gives the agent's private coins from their start; `releases` its noisy values, granted for those
+    that are not on the wire verbatim, and `dither` what its codec drew, if that is random.
+    """
+
+    view: AdversaryView
+    coins: Callable[[], np.random.Generator]
+    releases: list[Array]
+    dither: Dither | None = None
+
+    def at_door(self, agent: int) -> "Sample":
+        """What passed the agent's door, without what was heard elsewhere."""
+        rows = self.view.transcript.at_node(agent)
+        view = replace(self.view, transcript=Transcript(rows, self.view.replicas))
+        return replace(self, view=view)
+
+    def replica(self, index: int) -> "Sample":
+        """One transcript alone."""
+        view = replace(self.view, transcript=self.view.transcript.replica(index))
+        releases = [release[index : index + 1] for release in self.releases]
+        return Sample(view, self.coins, releases, None if self.dither is None else self.dither.replica(index))
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """What tells the two worlds apart in an agent's `message`-th message, from 0, and no noise covers.
+
+    `name` is the field, or "" where the worlds send different messages; `activation` when that is, from 1.
+    """
+
+    agent: int
+    message: int
+    activation: int
+    name: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One sample under both hypotheses. Messages are the agent's own, counted from 0.
+
+    `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted
+    (`attacks.audit.loss.prices`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its mechanism's type
+    and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
+    uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
+    difference that no noise covers and that may be rounding, or a random codec's doing. From message
+    `granted_from` on (∞ if from none) everything here holds for an adversary who is granted a release that is not on
+    the wire verbatim, or that the other world makes at another point: an upper bound for one who sees the wire.
+    `complete` is false where the
+    other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
+    message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
+    the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
+    exact for that, and `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first transcripts.
+    `details`: where each release went, all that no noise covers, averages.
+    """
+
+    steps: Array
+    cost: Array
+    laws: tuple[type, ...]
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
+    leaked: Array
+    uncovered: Uncovered | None
+    faint: Uncovered | None
+    granted_from: float
+    complete: bool
+    noise: NoiseScores
+    unreliable_from: int | None
+    bare: Array
+    inexplicable: Uncovered | None
+    rounded: bool = False
+    measured: Measured | None = None
+    details: Details = field(default_factory=Details)
+
+    @property
+    def replicas(self) -> int:
+        """Transcripts in this sample."""
+        return self.leaked.size
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A sample of which one agent's replay under the simulated hypothesis is what was sent, to the last bit."""
+
+    sample: Sample
+    agent: int
+    true: Hypothesis
+    told: Replayed
+
+
+def explain(
+    sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
+) -> Explained:
+    """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
+
+    Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
+    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
+    agent's code fails under the other one.
+    """
+    return compare(reproduce(sample, agent, true), other, reference=reference)
+
+
+def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
+    """Replay under the hypothesis that was simulated; errors as `explain`'s."""
+    if agent in sample.view.public.forgetful:
+        raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
+    told = _replayed(sample, agent, true, "the hypothesis that was simulated")
+    _check_reproduced(agent, told)
+    _check_independent(sample, agent, true, told)
+    return Reproduced(sample, agent, true, told)
+
+
+def compare(
+    known: Reproduced, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
+) -> Explained:
+    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
+
+    Not `scored`: the noise is not looked at, and `Explained.noise`, `details` and `measured` are empty.
+    """
+    sample, agent, true, told = known.sample, known.agent, known.true, known.told
+    foil = _replayed(sample, agent, other, "the other hypothesis")
+    rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
+    told, foil = rounded or (told, foil)
+    replicas = sample.view.replicas
+    pairs = list(zip(told.releases, foil.releases, strict=False))
+    logs = [(a.log_density(), b.log_density()) for a, b in pairs]
+    charges = [charge(a, b) for a, b in pairs]
+    neighbors = sample.view.public.neighbors[agent]
+    leaks = _Leaks(agent, replicas, told, neighbors)
+    for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
+        leaks.release(a, b)
+        leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
+    for comparison in foil.comparisons:
+        leaks.comparison(comparison)
+    for one, two in same_by_chance(told, foil):
+        leaks.dithered(one, two)
+    random_times = sample.view.public.query_time(agent) is None
+    departures = [] if foil.out_of_releases else [foil.departure]
+    departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
+    for departure in filter(None, departures):
+        leaks.departure(departure)
+    if random_times and (message := _other_pace(told, foil)) is not None:
+        leaks.undecided(message)
+    bare, inexplicable_ = _inexplicable(sample, agent, other, foil, leaks)
+    granted_from = min(_granted_from(told), _misaligned_from(told, foil))
+    return Explained(
+        steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
+        cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
+        laws=tuple(type(a.mechanism) for a, _ in pairs),
+        sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
+        dates=tuple(sending.activation for sending in told.sendings),
+        leaked=leaks.first,
+        uncovered=leaks.uncovered,
+        faint=leaks.faint,
+        granted_from=granted_from,
+        complete=not foil.out_of_releases,
+        noise=_noise(pairs) if scored else NOTHING,
+        unreliable_from=told.unreliable_from,
+        bare=bare,
+        inexplicable=inexplicable_,
+        rounded=rounded is not None,
+        measured=measured(pairs, charges, reference) if scored else None,
+        details=_details(known, pairs, told, leaks, granted_from) if scored else Details(),
+    )
+
+
+def _details(
+    known: Reproduced, pairs: list[tuple[Release, Release]], told: Replayed, leaks: "_Leaks", granted_from: float
+) -> Details:
+    sample, agent = known.sample, known.agent
+    places = _followed(sample, agent, known.true, told)
+    neighbors = sample.view.public.neighbors[agent]
+    return Details(
+        released(agent, neighbors, (a for a, _ in pairs), told.sendings, places),
+        leaks.fields.finish(granted_from),
+        averages(pairs, sample.view.replicas),
+    )
+
+
+def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
+    return noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs])
+
+
+def _inexplicable(
+    sample: Sample, agent: int, other: Hypothesis, foil: Replayed, leaks: "_Leaks"
+) -> tuple[Array, Uncovered | None]:
+    """What no noise explains, of releases that are not on the wire; only where nothing is rounded on its way."""
+    nothing = np.full(sample.view.replicas, math.inf)
+    if not sample.view.public.codec.lossless or foil.out_of_releases:
+        return nothing, None
+
+    def again(releases: list[Array]) -> Replayed:
+        return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
+
+    found = inexplicable(foil, sample.releases, again)
+    if found is None:
+        return nothing, None
+    return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
+
+
+def _followed(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> dict[int, Place]:
+    """Where releases that are not on the wire as they were made come out."""
+    if all(release.carriers for release in told.releases):
+        return {}
+    one = sample.at_door(agent).replica(0)
+
+    def again(releases: list[Array]) -> Replayed:
+        return replay(one.view, agent, true, one.coins(), releases, one.dither)
+
+    return followed(told, one.releases, again)
+
+
+def _replayed(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
+    try:
+        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
+    except NetsimError:
+        raise
+    except Exception as error:
+        raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
+
+
+def _check_reproduced(agent: int, told: Replayed) -> None:
+    wrong = None
+    if told.departure is not None:
+        wrong = f"at its message {told.departure.message} {told.departure.what}"
+    for comparison in told.comparisons:
+        if wrong is None and not comparison.identical:
+            wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
+    if wrong is not None:
+        raise PrivacyError(
+            f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
+            "code draws randomness that does not come through its node"
+        )
+
+
+def _granted_from(told: Replayed) -> float:
+    return min((r.made_before for r in told.releases if r.sent_in is None), default=math.inf)
+
+
+def _misaligned_from(told: Replayed, foil: Replayed) -> float:
+    """The first message by which the two worlds have made different numbers of releases."""
+    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+        if a.releases != b.releases:
+            return k
+    return math.inf
+
+
+def _other_time(told: Replayed, foil: Replayed) -> Departure | None:
+    """The first message that is ready at another time."""
+    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+        if not math.isclose(a.time, b.time, rel_tol=1e-12):
+            return Departure(k, f"is ready to send it at {b.time:g} s, not at {a.time:g} s")
+    return None
+
+
+def _other_pace(told: Replayed, foil: Replayed) -> int | None:
+    """The first message before which the worlds take and ask in another order."""
+    pairs = enumerate(zip(told.sendings, foil.sendings, strict=False))
+    return next((k for k, (a, b) in pairs if a.pace != b.pace), None)
+
+
+def _other_end(told: Replayed, foil: Replayed) -> Departure | None:
+    if foil.overran and not told.overran:
+        return Departure(len(foil.sendings), "goes on to send where it fell silent")
+    return None
+
+
+def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> None:
+    """A few replicas, each replayed alone, must do what they did together: else they are no independent draws."""
+    replicas = sample.view.replicas
+    sample = sample.at_door(agent)
+    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
+        one = slice(r, r + 1)
+        alone = _replayed(sample.replica(r), agent, true, f"replica {r} alone")
+        same = len(alone.releases) == len(told.releases) and all(
+            np.array_equal(_variance(a), _variance(b)[one])
+            for a, b in zip(alone.releases, told.releases, strict=True)
+        )
+        if alone.departure is not None or not same:
+            raise PrivacyError(
+                f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
+                "for all replicas by the values of some; decide for each by itself, or audit with `chunk` 1"
+            )
+
+
+def _variance(release: Release) -> Array:
+    """Of the noise on each coordinate, (replicas, dimension)."""
+    return np.broadcast_to(release.mechanism.variance(), release.value.shape)
+
+
+class _Leaks:
+    """Collects what no noise covers, the earliest message first."""
+
+    def __init__(self, agent: int, replicas: int, told: Replayed, neighbors: Sequence[int]) -> None:
+        self.agent, self._sendings = agent, told.sendings
+        self.fields = Fields(agent, neighbors, told, replicas)
+        self.first = np.full(replicas, math.inf)
+        self.uncovered: Uncovered | None = None
+        self.faint: Uncovered | None = None
+
+    def comparison(self, c: Comparison) -> None:
+        if c.identical:
+            return
+        to = "its neighbors" if c.receiver < 0 else f"agent {c.receiver}"
+        when = self._date(c.message)
+        found = Uncovered(
+            self.agent,
+            c.message,
+            when,
+            c.name,
+            f"agent {self.agent} sends {c.name!r} to {to} at its activation {when}, a deterministic "
+            f"function of its private gradients (the two worlds differ by {c.difference:.1e})",
+        )
+        self._note(found, c.visible, c.differs)
+        self.fields.compared(c)
+
+    def unexplained(self, found: Inexplicable) -> Uncovered:
+        """In words; for who sees the wire alone."""
+        to = "its neighbors" if found.receiver < 0 else f"agent {found.receiver}"
+        when = self._date(found.message)
+        sentence = (
+            f"agent {self.agent} sends {found.name!r} to {to} at its activation {when}, which, with what it sent "
+            "before, no noise can explain in the other world: there is less noise than there are numbers to hide"
+        )
+        why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
+        self.fields.add(found.message, found.name, "too little noise", found.where, None, why)
+        return Uncovered(self.agent, found.message, when, found.name, sentence)
+
+    def dithered(self, one: Comparison, two: Comparison) -> None:
+        """The same by chance: another dither might have told the worlds apart."""
+        assert one.value is not None
+        assert two.value is not None
+        when = self._date(one.message)
+        sentence = (
+            f"agent {self.agent} encodes another {one.name!r} at its activation {when} in the other world, "
+            "and the codec drew the same of both"
+        )
+        differs = np.logical_and(np.any(bits(one.value) != bits(two.value), axis=-1), one.judged)
+        found = Uncovered(self.agent, one.message, when, one.name, sentence)
+        self._note(found, np.zeros(len(self.first), dtype=bool), differs)
+
+    def release(self, a: Release, b: Release) -> None:
+        """A release without noise in some coordinate, where the worlds differ."""
+        silent = np.equal(_variance(a), 0)
+        difference = np.where(silent, np.abs(covered(a) - covered(b)), 0.0)
+        rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
+        if a.cells is not None:
+            rounding = rounding + np.where(silent, a.cells[1] - a.cells[0], 0.0)
+        message = a.made_before if a.sent_in is None else a.sent_in
+        when = self._date(message)
+        found = Uncovered(
+            self.agent,
+            message,
+            when,
+            "",
+            f"agent {self.agent} releases a value at its activation {when} without noise in a coordinate where the "
+            f"two worlds differ (by up to {np.max(difference):.1e})",
+        )
+        told = np.logical_and(np.any(difference > rounding, axis=-1), a.judged)
+        self._note(found, told, np.logical_and(np.any(difference > 0, axis=-1), a.judged))
+        size = float(np.max(difference[a.judged], initial=0.0))
+        why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {size:.2g}"
+        self.fields.add(message, _field(a), "bare release", told, size, why)
+
+    def impossible(self, a: Release, b: Release, missing: Mask) -> None:
+        """A release that the other world's law does not make, though noise covers it: another support, or no noise.
+
+        `missing` (replicas,): where its density there is 0. Differences that neither world covers are `release`'s.
+        """
+        silent, silent_there = np.equal(_variance(a), 0), np.equal(_variance(b), 0)
+        bare = np.any(silent & silent_there & (covered(a) != covered(b)), axis=-1)
+        unequal = np.any(silent & ~silent_there, axis=-1) & (not isinstance(a.mechanism, DiscreteMechanism))
+        message = a.made_before if a.sent_in is None else a.sent_in
+        when = self._date(message)
+        sentence = f"agent {self.agent} releases a value at its activation {when} that the other world never releases"
+        told = (missing & ~bare | unequal) & a.judged
+        self._note(Uncovered(self.agent, message, when, "", sentence), told, told)
+        why = "the law of the release has another support in the other world: it never makes what was seen"
+        self.fields.add(message, _field(a), "other support", told, None, why)
+
+    def departure(self, departure: Departure) -> None:
+        message, what = departure
+        when = self._date(message)
+        sentence = (
+            f"which messages agent {self.agent} sends, or when, depends on its private data: at its message "
+            f"{message} (activation {when}) the other world {what}"
+        )
+        everywhere = np.ones(len(self.first), dtype=bool)
+        self._note(Uncovered(self.agent, message, when, "", sentence), everywhere, everywhere)
+        self.fields.add(message, "", "other message", everywhere, None, f"the other world {what}")
+
+    def _date(self, message: int) -> int:
+        return self._sendings[min(message, len(self._sendings) - 1)].activation if self._sendings else 1
+
+    def _note(self, found: Uncovered, visible: Mask, differs: Mask) -> None:
+        self.first = np.where(visible, np.minimum(self.first, found.message), self.first)
+        if np.any(visible) and (self.uncovered is None or found.message < self.uncovered.message):
+            self.uncovered = found
+        if self.faint is None and np.any(differs & ~visible):
+            self.faint = found
+
+    def undecided(self, message: int) -> None:
+        """The worlds differ in what takes a random time before a message."""
+        when = self._date(message)
+        sentence = (
+            f"the order in which agent {self.agent} asks and waits before its message {message} (activation {when}) "
+            "depends on its private data, and queries take a random time"
+        )
+        if self.faint is None:
+            self.faint = Uncovered(self.agent, message, when, "", sentence)
+
+
+def _field(release: Release) -> str:
+    """The name under which a release is first sent, "" if it is not."""
+    return release.carriers[0][1] if release.carriers else ""
+
+
+def _step(a: Release, here: Array, under_other: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        step = here - under_other
+    return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an uncovered message
+
+
+def _fixed_difference(a: Release, b: Release) -> Array:
+    """Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0."""
+    return np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value

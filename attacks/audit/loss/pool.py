@@ -1,0 +1,261 @@
+"""All transcripts of one direction, pooled: ε(δ) from their losses and costs, after each release and at the end."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attacks.audit.loss.explain import Explained
+from attacks.audit.loss.measured import CONSTANT, SLACK, Measured, together
+from attacks.audit.loss.prices import PURE, UNBOUNDED, priced
+from attacks.audit.statistics.accounting import epsilon_estimate, epsilon_from_losses, gaussian_epsilon
+from attacks.audit.statistics.intervals import Interval, clopper_pearson, error_rate
+from attacks.audit.statistics.inversion import product_epsilon
+from attacks.audit.statistics.products import Product
+from netsim.arrays import Array
+from netsim.mechanisms import Gaussian, Laplace
+
+FORMULAS = 8
+"""For so many releases, at most, products are priced by formula after each; else at the end: it takes a second."""
+COURSE = 10_000
+"""So many transcripts' losses are kept by release, for what is said of the way there."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The budget spent up to an agent's `activation`: ε(δ) of what it had sent by then.
+
+    `lower` is proven at the confidence of the whole, for each activation by itself; `estimate` is the sample's.
+    """
+
+    activation: int
+    lower: float
+    estimate: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the transcripts of a direction have in common: the longest list of releases, and where they are sent.
+
+    `laws` are `object` where transcripts do not agree; `in_step`: all carry their releases in the same messages.
+    """
+
+    laws: tuple[type, ...]
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
+    in_step: bool
+    rounded: bool
+
+    @classmethod
+    def of(cls, parts: Iterable[Explained]) -> "Shape":
+        longest = cls((), (), (), True, False)
+        alike = in_step = True
+        for part in parts:
+            one = cls(part.laws, part.sent_in, part.dates, True, part.rounded)
+            short, long = (one, longest) if len(one.laws) <= len(longest.laws) else (longest, one)
+            alike = alike and short.laws == long.laws[: len(short.laws)]
+            in_step = in_step and short.sent_in == long.sent_in[: len(short.sent_in)]
+            dates = max(longest.dates, one.dates, key=len)
+            longest = replace(long, dates=dates, rounded=longest.rounded or one.rounded)
+        laws = longest.laws if alike else (object,) * len(longest.laws)
+        return replace(longest, laws=laws, in_step=in_step)
+
+    def date(self, message: float) -> float:
+        """The activation of a message; ∞ for a message that is none."""
+        if math.isinf(message):
+            return math.inf
+        return self.dates[min(int(message), len(self.dates) - 1)] if self.dates else 1
+
+    @property
+    def messages(self) -> Array:
+        """By which message each release, and all before it, are on the wire."""
+        return np.maximum.accumulate(np.array(self.sent_in, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """All transcripts up to some release: the least and greatest cost, the greatest loss, and the first losses."""
+
+    laws: tuple[type, ...]
+    least: float
+    most: float
+    top: float
+    always_leaked: bool
+    covers: bool
+    product: Product | None
+    losses: Array
+
+
+class Pool:
+    """All transcripts of a direction, taken in one after the other; a shorter one ends with zeros.
+
+    Of each transcript its loss and first uncovered message are kept, of each release the extremes of what had been
+    spent by then, and of the first `COURSE` transcripts the loss by then.
+    """
+
+    def __init__(self, parts: Iterable[Explained], shape: Shape, delta: float, confidence: float) -> None:
+        self.shape, self.delta, self.confidence = shape, delta, confidence
+        length = len(shape.laws)
+        self._messages = shape.messages
+        self._least, self._most = np.full(length, math.inf), np.full(length, -math.inf)
+        self._top, self._dearest = np.full(length, -math.inf), np.zeros(length)
+        self._always = np.ones(length, dtype=bool)
+        self.least, self.most = math.inf, 0.0
+        losses, leaked, course = list[Array](), list[Array](), list[Array]()
+        measured = list[Measured | None]()
+        room = COURSE
+        for part in parts:
+            spent, paid = (np.cumsum(_padded(rows, length), axis=0) for rows in (part.steps, part.cost))
+            told = part.leaked <= self._messages[:, None]
+            spent_by, paid_by = np.where(told, math.inf, spent), np.where(told, math.inf, paid)
+            self._extremes(spent_by, paid_by, _padded(part.cost, length))
+            out = np.isfinite(part.leaked)
+            total = np.where(out, math.inf, paid[-1] if length else 0.0)
+            self.least, self.most = min(self.least, float(np.min(total))), max(self.most, float(np.max(total)))
+            losses.append(np.where(out, math.inf, spent[-1] if length else 0.0))
+            leaked.append(part.leaked)
+            measured.append(part.measured)
+            course.append(spent_by[:, :room])
+            room -= course[-1].shape[1]
+        self.losses, self.leaked = np.concatenate(losses), np.concatenate(leaked)
+        self.course = np.concatenate(course, axis=1)
+        self._measured = together(measured)
+
+    def _extremes(self, spent: Array, paid: Array, cost: Array) -> None:
+        if not spent.shape[0]:
+            return
+        self._least = np.minimum(self._least, np.min(paid, axis=1))
+        self._most = np.maximum(self._most, np.max(paid, axis=1))
+        self._top = np.maximum(self._top, np.max(spent, axis=1))
+        self._dearest = np.maximum(self._dearest, np.max(cost, axis=1, where=np.isfinite(cost), initial=0.0))
+        self._always &= np.all(np.isinf(spent), axis=1)
+
+    def enclosed(self) -> tuple[Interval, bool]:
+        """ε(δ), and whether its estimate is by formula."""
+        whole = self._whole
+        estimate, by_formula = self._estimate(whole)
+        if self.delta == 0:
+            return Interval(self._witnessed(whole), estimate, math.inf, self.confidence), by_formula
+        sampled = epsilon_from_losses(self.losses, self.delta, 1 - self._side)
+        lower, upper = sampled.lower, sampled.upper
+        if self._gaussian(whole):
+            lower = lower if self.shape.rounded else max(lower, self._cheapest(whole))
+            if self._unseen < self.delta:
+                dearest = math.sqrt(whole.most) + SLACK
+                upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
+        elif (measured := self._products) is not None:
+            found = measured.enclosed(self.delta, 1 - self._side)
+            lower = lower if self.shape.rounded else max(lower, found.lower)
+            upper = max(min(upper, found.upper), lower)
+        return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
+
+    def growth(self, final: float) -> tuple[Level, ...]:
+        """The level after each release, and at an uncovered message after the last; the last lower end is `final`.
+
+        The estimates do not fall, for ε of more is at least ε of less. Only the last level, where the transcripts
+        carry their releases in different messages.
+        """
+        levels: list[Level] = []
+        reached, message = 0.0, 0.0
+        whole = self._whole
+        end = self._estimate(whole)[0] if whole.product is not None else math.inf
+        for t in range(len(self._messages) if self.shape.in_step else 0):
+            message = float(self._messages[t])
+            if math.isinf(message):
+                break
+            part = self._level(t)
+            reached = min(max(reached, self._estimate(part)[0]), end)
+            levels.append(Level(int(self.shape.date(message)), self._proven(part), reached))
+        leak = float(np.min(self.leaked))
+        if math.isfinite(leak) and leak > message:
+            levels.append(Level(int(self.shape.date(leak)), final, self._estimate(whole)[0]))
+        elif levels:
+            levels[-1] = replace(levels[-1], lower=final)
+        return tuple(levels)
+
+    def _level(self, t: int) -> _Spent:
+        length = len(self._messages)
+        return _Spent(
+            self.shape.laws[: t + 1],
+            float(self._least[t]),
+            float(self._most[t]),
+            float(self._top[t]),
+            bool(self._always[t]),
+            self._covers(t + 1),
+            self._product(t + 1) if length <= FORMULAS or t + 1 == length else None,
+            self.course[t],
+        )
+
+    @property
+    def _whole(self) -> _Spent:
+        """All releases, and all that uncovered messages told."""
+        top, always = float(np.max(self.losses)), bool(np.all(np.isinf(self.losses)))
+        releases = len(self.shape.laws)
+        covers, product = self._covers(releases), self._product(releases)
+        return _Spent(self.shape.laws, self.least, self.most, top, always, covers, product, self.losses)
+
+    def _covers(self, releases: int) -> bool:
+        """Whether noise that loses any amount, not rounded, was seen to cover a difference."""
+        pairs = zip(self.shape.laws[:releases], self._dearest[:releases].tolist(), strict=True)
+        return not self.shape.rounded and any(law in UNBOUNDED and cost > SLACK**2 for law, cost in pairs)
+
+    @property
+    def _products(self) -> Measured | None:
+        """The transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
+        found, laws = self._measured, priced(self.shape.laws)
+        told = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
+        return found if told and found is not None and found.known else None
+
+    def _product(self, releases: int) -> Product | None:
+        """So many first releases, where they make the same differences in all transcripts."""
+        found = self._products
+        return found.until(releases) if found is not None and found.constant else None
+
+    def _estimate(self, level: _Spent) -> tuple[float, bool]:
+        """The formula's ε where every transcript costs the same; else the sample's."""
+        largest = level.most
+        if math.isfinite(largest) and largest - level.least <= CONSTANT * largest:
+            if largest <= SLACK**2:
+                return 0.0, True
+            if priced(level.laws) == {Gaussian} and not self.shape.rounded:
+                return gaussian_epsilon(math.sqrt(largest), self.delta), True
+            if level.product is not None and self.delta > 0 and not self.shape.rounded:
+                return product_epsilon(level.product, self.delta), True
+            if priced(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
+                return largest, True
+        return (epsilon_estimate(level.losses, self.delta) if self.delta > 0 else self._witnessed(level)), False
+
+    def _proven(self, level: _Spent) -> float:
+        """A quick lower end."""
+        if self.delta == 0:
+            return self._witnessed(level)
+        if self._gaussian(level) and not self.shape.rounded:
+            return self._cheapest(level)
+        return math.inf if level.always_leaked else 0.0
+
+    def _gaussian(self, level: _Spent) -> bool:
+        return priced(level.laws) <= {Gaussian} and math.isfinite(level.most)
+
+    @property
+    def _side(self) -> float:
+        """The error rate of each end, half of it for the sampled losses and half for the cost."""
+        return error_rate(self.confidence) / 2
+
+    @property
+    def _unseen(self) -> float:
+        """The share of transcripts, at most, that cost more than all that were seen; or less."""
+        return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
+
+    def _cheapest(self, level: _Spent) -> float:
+        root = max(math.sqrt(level.least) - SLACK, 0.0)
+        return gaussian_epsilon(root, self.delta + self._unseen) if self.delta + self._unseen < 1 else 0.0
+
+    @staticmethod
+    def _witnessed(level: _Spent) -> float:
+        """Pure ε: the largest loss seen, and ∞ if Gaussian noise, not rounded, was seen to cover a difference."""
+        return math.inf if level.covers else max(0.0, level.top)
+
+
+def _padded(rows: Array, length: int) -> Array:
+    return np.pad(rows, ((0, length - len(rows)), (0, 0)))

@@ -1,0 +1,1 @@
+"""The search for the adjacent pair that costs most."""

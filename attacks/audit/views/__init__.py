@@ -1,0 +1,1 @@
+"""One claim looked at from many points of view."""
