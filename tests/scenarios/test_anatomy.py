@@ -16,7 +16,7 @@ from scenarios.loader import parse
 from scenarios.report.anatomy import anatomies
 from scenarios.report.page import page
 from scenarios.runner import run_scenario
-from tests.attacks.audit.test_breakdown import dpp2
+from tests.attacks.audit.anatomy.test_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SMALL = """

@@ -23,7 +23,7 @@ from scenarios.report.page import page
 from scenarios.report.views import rows
 from scenarios.views import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from scenarios.views_described import describe, lines
-from tests.attacks.audit.test_audit_lattice import TellsOneNeighbor, claim_of, world
+from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL
 
 

@@ -7,7 +7,7 @@ from attacks.audit.anatomy.anatomy import anatomy
 from attacks.audit.anatomy.fields import pooled
 from attacks.audit.loss.exact import combine
 from netsim.gallery import SentBefore
-from tests.attacks.audit.test_breakdown import REPLICAS, dpp2, samples
+from tests.attacks.audit.anatomy.test_breakdown import REPLICAS, dpp2, samples
 
 
 def taken_apart(parts):

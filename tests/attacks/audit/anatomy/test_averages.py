@@ -16,7 +16,7 @@ from netsim.mechanisms import (
     small_shift_ratio,
 )
 from netsim.schedules import Constant, Geometric
-from tests.attacks.audit.test_breakdown import dpp2, samples
+from tests.attacks.audit.anatomy.test_breakdown import dpp2, samples
 
 SURE = 1 - 1e-6
 """Of an interval that a true number leaves once in a million runs; the seeds are fixed."""

@@ -8,7 +8,7 @@ from attacks.audit.games.game import play
 from netsim.algorithms import PrivateGradientDescent
 from netsim.gallery import SentBefore
 from netsim.schedules import Constant
-from tests.attacks.audit.test_breakdown import dpp2
+from tests.attacks.audit.anatomy.test_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 CONFIDENCE = 0.999
