@@ -141,7 +141,7 @@ def _self_checks(rows: list[Row]) -> Iterator[str]:
     yield _text(
         "The self-checks that gate every verdict may refuse a sound mechanism with probability",
         f"{_percent(SELF_CHECKS)}: two checks, two directions, {ALPHA:g} each. The p-value of the noise check,",
-        f"Bonferroni's of five properties, may be below {_percent(sound.LOW)} in {_percent(sound.LOW)} of the",
+        f"Bonferroni's of six properties, may be below {_percent(sound.LOW)} in {_percent(sound.LOW)} of the",
         "directions; a check that is out of true shows there long before it refuses.",
     )
     low = together(rows, sound.LOW_P[0]) + together(rows, sound.LOW_P[1])
