@@ -236,7 +236,9 @@ def _print_verdicts(results: Results) -> None:
 
 def _print_witnesses(results: Results, folder: Path) -> None:
     """Where the transcripts are that break a claim."""
-    found = [(folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])]
+    found: list[tuple[Path, Results, Results]] = [
+        (folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])
+    ]
     for variant in results.get("variants", []):
         found += [(folder / variant["name"], entry, entry) for entry in variant["algorithms"]]
     for place, entry, audit in found:

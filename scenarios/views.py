@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from attacks.audit.audit import Pair
-from attacks.audit.blackbox.scores import Infer
+from attacks.audit.blackbox.inferred import Infer
 from attacks.audit.views.lattice import Lattice, SimulateViews, lattice
 from attacks.audit.views.view import View
 from netsim.adversary import Adversary, AdversaryView

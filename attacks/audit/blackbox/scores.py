@@ -9,21 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from pickle import dumps, loads
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.audit import Pair
 from attacks.audit.blackbox.classifier import Classifier
 from attacks.audit.blackbox.columns import MOST
 from attacks.audit.blackbox.features import Features, features, recorded_ids
+from attacks.audit.blackbox.inferred import Infer, resemblance
+from attacks.audit.pair import Pair
 from attacks.audit.parallel import spread
-from attacks.gradients.baton import GradientEstimate
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 
-Infer: TypeAlias = Callable[[AdversaryView], list[GradientEstimate]]
 """An attack on gradients (`attacks.gradients`)."""
 EXACT = 1e-9
 """The deviation that an exact gradient estimate is credited with in a score."""
@@ -80,22 +79,6 @@ def scored(
         _collected([seen[k] for seen in found], tasks, choose, one, taught // 2) for k, one in enumerate(classifiers)
     )
     return Scored(tuple(views), recorded)
-
-
-def resemblance(estimates: Sequence[GradientEstimate], pair: Pair, replicas: int) -> Array | None:
-    """How much more the inferred gradients of the agent look like world 1's than world 0's, (replicas,).
-
-    ln of the likelihood ratio, times two, where errors are Gaussian of the deviation they are said to have. None
-    where no gradient of the agent is among them.
-    """
-    own = [e for e in estimates if e.agent == pair.agent]
-    score = np.zeros(replicas)
-    for e in own:
-        zero, one = (hypothesis.gradient(e.point) for hypothesis in pair.hypotheses)
-        far_0 = np.sum((e.gradient - zero) ** 2, axis=-1)
-        far_1 = np.sum((e.gradient - one) ** 2, axis=-1)
-        score = score + (far_0 - far_1) / max(e.stddev, EXACT) ** 2
-    return np.where(np.isnan(score), 0.0, score) if own else None
 
 
 class _Seen(NamedTuple):

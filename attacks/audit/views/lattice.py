@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.audit.audit import Pair
-from attacks.audit.blackbox.scores import Infer, Scored, ViewScores, scored
+from attacks.audit.blackbox.inferred import Infer
+from attacks.audit.blackbox.scores import Scored, ViewScores, scored
 from attacks.audit.games.betting import Coins, Rule, Tally, choose_rule, e_bh, log_e_ceiling, log_e_value
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.statistics.intervals import error_rate, log_wealth

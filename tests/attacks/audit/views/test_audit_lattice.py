@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from attacks.audit.audit import Pair
-from attacks.audit.blackbox.scores import Scored, ViewScores, resemblance, scored
+from attacks.audit.blackbox.inferred import resemblance
+from attacks.audit.blackbox.scores import Scored, ViewScores, scored
 from attacks.audit.views.lattice import Lattice, judged, lattice
 from attacks.audit.views.view import View, contained, hasse
 from attacks.gradients import GradientEstimate, infer

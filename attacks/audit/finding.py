@@ -1,0 +1,108 @@
+"""What an audit has found."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from attacks.audit.anatomy.anatomy import Anatomy
+from attacks.audit.blackbox.trained import Trained
+from attacks.audit.games.anytime import Stopping
+from attacks.audit.games.game import GameResult
+from attacks.audit.loss.exact import ExactLoss
+from attacks.audit.loss.explain import Uncovered
+from attacks.audit.pair import Pair
+from attacks.audit.statistics.intervals import Interval, normal_mean
+from attacks.audit.verdict import ROUNDING, Judgement
+from attacks.audit.witnesses.witness import Place
+from netsim.claims import Claim
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The three epsilons of one claim, the evidence and the verdict.
+
+    `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
+    with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
+    was brought and did not refuse (`refused`), and `classifier` with the scores of one that was trained, as `trained`
+    says, on what was heard on links, if that was asked for and did not refuse (`untrained`); it plays the transcripts
+    that did not teach it. All intervals and games hold together at `confidence`.
+    `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
+    counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
+    first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
+    `anatomy` says what the loss is made of, and how ε grew.
+    """
+
+    claim: Claim
+    pair: Pair
+    exact: tuple[ExactLoss, ExactLoss]
+    white_box: GameResult
+    black_box: GameResult | None
+    refused: str | None
+    judgement: Judgement
+    trials: int
+    confidence: float
+    anytime: Stopping
+    stop: bool
+    stopped: bool
+    witness: Place | None
+    anatomy: Anatomy
+    classifier: GameResult | None = None
+    trained: Trained | None = None
+    untrained: str | None = None
+
+    @property
+    def epsilon_exact(self) -> float:
+        """The larger direction's estimate of ε(δ) for this pair."""
+        return max(direction.epsilon.estimate for direction in self.exact)
+
+    @property
+    def average_loss(self) -> Interval | None:
+        """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
+
+        The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
+        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
+        """
+        if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
+            return None
+        return normal_mean(np.abs(np.concatenate([e.losses for e in self.exact])), self.confidence)
+
+    @property
+    def epsilon_audited(self) -> float:
+        """The best game's lower bound, of those that count."""
+        best = best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
+        return max(best, self.anytime.epsilon_audited) if self.stop else best
+
+    @property
+    def activations(self) -> int:
+        """How often the agent released something in the transcripts that were examined."""
+        return max((level.activation for e in self.exact for level in e.growth), default=0)
+
+    @property
+    def uncovered(self) -> Uncovered | None:
+        """The first uncovered message that tells in more than δ of the transcripts, in either direction."""
+        return first_uncovered(self.exact)
+
+    @property
+    def first_violation(self) -> int | None:
+        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message."""
+        if self.uncovered is not None:
+            return self.uncovered.activation
+        claimed = self.claim.epsilon
+        over = [
+            level.activation
+            for e in self.exact
+            for level in e.growth
+            if claimed is not None and level.lower > claimed * (1 + ROUNDING)
+        ]
+        return min(over, default=None)
+
+
+def first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:
+    found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
+    return min(found, key=lambda u: u.message, default=None)
+
+
+def best_of(white: GameResult, *others: GameResult | None) -> GameResult:
+    """The game that proves most; of equals the first."""
+    return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
