@@ -13,7 +13,7 @@ from attacks.audit.archive import Archive
 from attacks.audit.audit import Audit, Infer, Pair, Simulate, audit
 from attacks.audit.games.anytime import MOST_EPSILON
 from attacks.audit.games.power import Plan
-from attacks.audit.loss.aimed import AIMED, aimed
+from attacks.audit.loss.aimed import AIMED, TRANSCRIPTS, aimed
 from attacks.audit.loss.explain import Sample
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
@@ -118,7 +118,7 @@ class _Worlds:
         if index != AIMED:
             return self._sample(world, index, self.chunk)
         true, other = self.objectives[world], self.objectives[1 - world]
-        return aimed(partial(self._sample, world, index), self.agent, true, other)
+        return aimed(partial(self._sample, world, index), self.agent, true, other, min(self.chunk, TRANSCRIPTS))
 
     def _sample(self, world: int, index: int, replicas: int, noise: NoiseThrough | None = None) -> Sample:
         chunk = 1 + 2 * index + world

@@ -118,7 +118,7 @@ class _Bench:
 
     def judged(self, anytime: Stopping, attacked: bool, train: bool) -> Audit:
         refused = _refused(self.kept, self.chunks) if attacked else None
-        sure = 1 - self._share(attacked, refused, train)
+        sure = 1 - self._share(attacked, train)
         parts = self.kept.explained(0, self._fixed), self.kept.explained(1, self._fixed)
         exact = self._exact(parts, sure)
         white = self._played(-exact[0].losses, exact[1].losses, sure)
@@ -155,12 +155,10 @@ class _Bench:
         """The chunks of which something is said that holds for a number fixed beforehand."""
         return 1 if self.early else self.chunks
 
-    def _share(self, attacked: bool, refused: str | None, train: bool) -> float:
-        """The part of the error rate of the exact loss, and of each game."""
+    def _share(self, attacked: bool, train: bool) -> float:
+        """The part of the error rate of the exact loss, and of each game that was asked for, be it refused."""
         alpha = error_rate(self.confidence)
-        if self.stop:
-            return alpha / (4 if attacked else 3) / 2
-        return alpha / (2 + (attacked and refused is None) + train)
+        return alpha / (3 + attacked) / 2 if self.stop else alpha / (2 + attacked + train)
 
     def _exact(self, parts: tuple[Chunks, Chunks], sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = granted_from(chain(*parts))

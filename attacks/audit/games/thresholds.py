@@ -55,7 +55,7 @@ class Thresholds:
     @property
     def abstains(self) -> bool:
         """Whether there are scores at which the rule says nothing."""
-        return self.low < self.high
+        return self.low < self.high or self.low == math.inf
 
     @property
     def sides(self) -> int:
@@ -156,7 +156,7 @@ class Table:
         low, high = self.candidates[:, None], self.candidates[None, :]
         delta = self.delta / 2 * ((low > -np.inf) + np.where(high < np.inf, 1.0, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            odds = (p - np.where((low < high) & (self.delta > 0), delta / q, delta)) / (1 - p)
+            odds = (p - np.where(((low < high) | (low == np.inf)) & (self.delta > 0), delta / q, delta)) / (1 - p)
         best = int(np.argmax(np.where((low <= high) & np.isfinite(odds), odds, -np.inf)))
         at = divmod(best, self.candidates.size)
         return Thresholds(float(self.candidates[at[0]]), float(self.candidates[at[1]]))

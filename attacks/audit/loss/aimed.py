@@ -22,7 +22,7 @@ from netsim.randomness import NoiseThrough
 AIMED = 2**41
 """The number of the chunk whose noise is aimed."""
 TRANSCRIPTS = 16
-"""So many are aimed at a time: their noise differs in size."""
+"""So many are aimed, or a chunk if that is less: their noise differs in size."""
 PASSES = 3
 
 
@@ -44,16 +44,17 @@ def aimed(
     agent: int,
     true: Hypothesis,
     other: Hypothesis,
+    transcripts: int = TRANSCRIPTS,
 ) -> Sample:
-    """Transcripts under `true` whose noise points away from `other`, in each release as it was made.
+    """So many transcripts under `true` whose noise points away from `other`, in each release as it was made.
 
     `simulate(replicas, noise)` gives that many transcripts of the true world, the agent's noise stream changed by
     `noise`; the same ones every time.
     """
-    sample = simulate(TRANSCRIPTS, lambda stream: stream)
+    sample = simulate(transcripts, lambda stream: stream)
     for _ in range(PASSES):
         signs = _signs(sample, agent, true, other)
-        sample = simulate(TRANSCRIPTS, lambda stream, signs=signs: AimedNoise(stream, signs))
+        sample = simulate(transcripts, lambda stream, signs=signs: AimedNoise(stream, signs))
     return sample
 
 

@@ -18,7 +18,8 @@ from attacks.audit.anatomy.averages import averages
 from attacks.audit.anatomy.details import Details
 from attacks.audit.anatomy.released import Place, followed, released
 from attacks.audit.loss.encoded import rounded_replays, same_by_chance
-from attacks.audit.loss.leaks import Leaks, Uncovered, variance_of
+from attacks.audit.loss.independence import check_independent
+from attacks.audit.loss.leaks import Leaks, Uncovered
 from attacks.audit.loss.measured import Measured, measured
 from attacks.audit.loss.noise import NOTHING, NoiseScores, noise_scores
 from attacks.audit.loss.prices import charge
@@ -36,9 +37,6 @@ from netsim.arrays import Array
 from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError
 from netsim.transcript import Transcript
-
-ALONE = 8
-"""Replicas of each sample that are replayed alone too."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +149,8 @@ def compare(
     """
     sample, agent, true, told = known.sample, known.agent, known.true, known.told
     foil = _replayed(sample, agent, other, "the other hypothesis")
+    if scored:
+        _check_independent(sample, agent, other, foil)
     rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
     told, foil = rounded or (told, foil)
     replicas = sample.view.replicas
@@ -297,22 +297,13 @@ def _other_end(told: Replayed, foil: Replayed) -> Departure | None:
     return None
 
 
-def _check_independent(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> None:
-    """A few replicas, each replayed alone, must do what they did together: else they are no independent draws."""
-    replicas = sample.view.replicas
-    sample = sample.at_door(agent)
-    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
-        one = slice(r, r + 1)
-        alone = _replayed(sample.replica(r), agent, true, f"replica {r} alone")
-        same = len(alone.releases) == len(told.releases) and all(
-            np.array_equal(variance_of(a), variance_of(b)[one])
-            for a, b in zip(alone.releases, told.releases, strict=True)
-        )
-        if alone.departure is not None or not same:
-            raise PrivacyError(
-                f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
-                "for all replicas by the values of some; decide for each by itself, or audit with `chunk` 1"
-            )
+def _check_independent(sample: Sample, agent: int, hypothesis: Hypothesis, together: Replayed) -> None:
+    door = sample.at_door(agent)
+
+    def alone(r: int) -> Replayed:
+        return _replayed(door.replica(r), agent, hypothesis, f"replica {r} alone")
+
+    check_independent(agent, sample.view.replicas, together, alone)
 
 
 def _step(a: Release, here: Array, under_other: Array) -> Array:

@@ -236,3 +236,31 @@ def test_unplayable_games_are_refused(zero, one, more):
 def test_a_ceiling_needs_a_trial():
     with pytest.raises(PrivacyError, match="at least one"):
         ceiling(0, 0.0, 0.95)
+
+
+@pytest.mark.parametrize(("delta", "trials"), [(0.5, 4000), (0.3, 10_000)])
+def test_a_leak_in_exactly_delta_of_one_world_proves_nothing(delta, trials):
+    """World 1 scores +∞ with probability δ, all else is equal: (0, δ)-DP. A rule that says 0 below ∞ abstains there.
+    Each game errs with at most 5 %: 9 or more of 60 with probability below 0.002."""
+    rng = np.random.default_rng(1)
+    wrong = 0
+    for _ in range(60):
+        leaked = np.where(rng.random(trials) < delta, np.inf, 0.0)
+        wrong += play(np.zeros(trials), leaked, delta=delta, confidence=0.95, rng=rng).epsilon_audited > 1e-12
+    assert wrong < 9
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.3), (1.0, 0.1)])
+def test_leaks_in_both_worlds_beside_randomized_response(epsilon, delta):
+    """Tight (ε, δ): each world gives itself away with probability δ, else tells itself with odds e^ε. Of 60 games
+    9 or more are above ε with probability below 0.002."""
+    rng = np.random.default_rng(2)
+    wrong, trials = 0, 4000
+    for _ in range(60):
+        scores = []
+        for world in (0, 1):
+            right = rng.random(trials) < 1 / (1 + math.exp(-epsilon))
+            told = np.where(right == bool(world), epsilon, -epsilon)
+            scores.append(np.where(rng.random(trials) < delta, np.inf if world else -np.inf, told))
+        wrong += play(*scores, delta=delta, confidence=0.95, rng=rng).epsilon_audited > epsilon
+    assert wrong < 9

@@ -1,0 +1,84 @@
+"""Code that mixes replicas is refused: what it does for one is not what it does for many."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from attacks.audit.loss.aimed import AIMED
+from attacks.audit.loss.explain import explain
+from netsim.algorithms import Algorithm
+from netsim.errors import PrivacyError
+from netsim.mechanisms import Gaussian, Laplace
+from scenarios.auditing import worlds
+from tests.attacks.auditing import quadratic_world
+
+
+@dataclass(frozen=True)
+class ClippedTogether(Algorithm):
+    """A norm without its axis: the gradient is clipped by the norm of all replicas' gradients."""
+
+    async def run(self, node):
+        for _ in range(3):
+            g = await node.gradient(node.zeros())
+            g = g * min(1.0, 0.1 / (1e-9 + np.linalg.norm(g)))
+            node.broadcast(x=node.privatize(g, Gaussian(0.05)))
+            node.estimate(g)
+
+
+@dataclass(frozen=True)
+class MeanTogether(Algorithm):
+    """A mean without its axis: the next release depends on the noise of all replicas."""
+
+    async def run(self, node):
+        told = node.privatize(await node.gradient(node.zeros()), Laplace(1.0))
+        await node.exchange(x=told)
+        await node.exchange(x=node.privatize(told - told.mean(), Laplace(1.0)))
+        node.estimate(told)
+
+
+@dataclass(frozen=True)
+class ScaledTogether(Algorithm):
+    """The scale of the second release is one number for all replicas."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(2):
+            told = node.privatize(await node.gradient(x), Laplace(1.0 + float(np.linalg.norm(x))))
+            await node.exchange(x=told)
+            x = told
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class EachByItself(Algorithm):
+    """The same with an axis."""
+
+    async def run(self, node):
+        for _ in range(3):
+            g = await node.gradient(node.zeros())
+            g = g * np.minimum(1.0, 0.1 / (1e-9 + np.linalg.norm(g, axis=-1, keepdims=True)))
+            node.broadcast(x=node.privatize(g, Gaussian(0.05)))
+            node.estimate(g)
+
+
+@pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
+def test_code_that_mixes_replicas_is_refused(algorithm):
+    simulation, pair = quadratic_world(algorithm())
+    with pytest.raises(PrivacyError, match="decides for all replicas"):
+        explain(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+
+
+@pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
+def test_one_at_a_time_it_is_audited_also_where_noise_is_aimed(algorithm):
+    simulation, pair = quadratic_world(algorithm())
+    for chunk in (0, AIMED):
+        found = explain(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
+        assert found.replicas == 1
+
+
+def test_code_that_does_not_is_not():
+    simulation, pair = quadratic_world(EachByItself())
+    found = explain(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    alone = explain(worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0), 1, *pair.hypotheses)
+    np.testing.assert_allclose(found.cost, np.broadcast_to(alone.cost, found.cost.shape), rtol=1e-12)
