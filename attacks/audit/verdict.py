@@ -55,8 +55,9 @@ def decide(
     3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
     4. `exact_lower` or a game's lower bound above the claim: **refuted**;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
-    6. `not_judged` names something that could not be looked at, or `exact_lower` to `exact_upper` is not a
-       finite interval and no game's ceiling reaches the claim: **underpowered**;
+    6. `not_judged` names something that could not be looked at; or, at δ > 0, `exact_lower` to `exact_upper` is not
+       a finite interval, and no game's ceiling reaches the claim: **underpowered**. At δ = 0 any transcript could
+       have refuted it: the exact loss has no ceiling;
     7. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). Tightness
@@ -92,7 +93,7 @@ def decide(
     if not_judged is not None:
         reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)
-    enclosed = exact_lower is not None and exact_upper is not None and math.isfinite(exact_upper)
+    enclosed = exact_lower is not None and (delta == 0 or (exact_upper is not None and math.isfinite(exact_upper)))
     if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)

@@ -159,3 +159,12 @@ def test_a_larger_claim_is_never_newly_refuted(claimed, low, width, more):
     assert (here.verdict is Verdict.REFUTED) == (low > claimed * (1 + ROUNDING) + RESOLUTION)
     if there.verdict is Verdict.REFUTED:
         assert here.verdict is Verdict.REFUTED
+
+
+def test_at_delta_zero_the_exact_loss_has_no_ceiling():
+    """Any transcript could have refuted: what did not is consistent, whatever the game could have proven."""
+    evidence = {"exact_lower": 9.0, "exact_upper": math.inf}
+    judged = judge(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
+    assert judged.verdict is Verdict.CONSISTENT
+    assert "nothing is proven" in judged.reason
+    assert judge(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED

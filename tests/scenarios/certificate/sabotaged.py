@@ -33,12 +33,11 @@ def every_part_at_the_whole_error(zero, one, **rest):
     return max((play(*part, **rest) for part in parts), key=lambda game: game.epsilon_audited)
 
 
-def by_normal_approximation(zero, one, *, delta, confidence, rng):
-    """p̂ − z √(p̂(1 − p̂)/n) in place of Clopper and Pearson's bound."""
+def by_the_rate_itself(zero, one, *, delta, confidence, rng):
+    """The share of right guesses in place of a lower bound of it."""
     honest = play(zero, one, delta=delta, confidence=confidence, rng=rng)
     p = honest.correct / max(honest.guesses, 1)
-    lower = p - stats.norm.isf(1 - confidence) * math.sqrt(p * (1 - p) / max(honest.guesses, 1))
-    epsilon = math.inf if lower == 1 else max(math.log((lower - delta) / (1 - lower)), 0.0) if lower > delta else 0.0
+    epsilon = math.inf if p == 1 else max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
     return replace(honest, epsilon_audited=epsilon)
 
 

@@ -20,7 +20,7 @@ DISCRETE = BY_NAME["discrete Laplace"]
     [
         (sabotaged.on_the_played_trials, LEAKY),
         (sabotaged.every_part_at_the_whole_error, LEAKY),
-        (sabotaged.by_normal_approximation, RESPONSE),
+        (sabotaged.by_the_rate_itself, RESPONSE),
         (sabotaged.without_the_sign, LEAKY),
         (sabotaged.without_delta, LEAKY),
     ],
