@@ -12,6 +12,7 @@ from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Extra
+from netsim.claims import Adjacency
 from netsim.errors import PrivacyError, ProtocolError, ScenarioError
 from netsim.node import Node
 from netsim.simulation import Simulation
@@ -72,7 +73,7 @@ def test_a_number_where_a_schedule_belongs():
 def test_an_audit_of_no_claim():
     here = simulation(Extra(3, 0.1))
     own, other = here.problem.objectives[1], here.problem.objectives[2]
-    claim = here.claim(None, 3, 0.0)
+    claim = here.claim(Adjacency(1.0, "another's data"), 3, 0.0)
     assert claim is None
     with pytest.raises(PrivacyError, match="nothing is claimed, so there is nothing to audit: hand in a claim"):
         audit(
