@@ -306,7 +306,7 @@ def _print_findings(results: Results, entry: Results) -> None:
 def _print_costs(results: Results) -> None:
     """What it cost to reach each accuracy."""
     rows = progress.rows(results["algorithms"])
-    if not rows:
+    if all(accuracy is None for _, accuracy, _ in rows):
         return
     shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
