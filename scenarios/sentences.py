@@ -50,6 +50,14 @@ def searched(entry: Results) -> str | None:
     return f"Pair: {search['sentence']}." if search else None
 
 
+def stopped(entry: Results, most: int | None) -> str | None:
+    """After how many transcripts of each world an audit that may end early ended; `most`: what it was allowed."""
+    audit: Results = entry["audit"] or {}
+    if most is None or not (audit.get("anytime") or {}).get("stopped"):
+        return None
+    return f"The audit ended after {audit['trials']:,} of at most {most:,} transcripts of each world: refuted."
+
+
 def games(entry: Results) -> str | None:
     """What each game proved, white box and black boxes; None where no classifier was asked for: ε audited says it."""
     audit: Results = entry["audit"] or {}
