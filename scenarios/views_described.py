@@ -59,7 +59,7 @@ def _view(one: ViewResult) -> Results:
 
 
 def strength(by_exact_loss: bool) -> str:
-    """What kind of evidence a view has, in a sentence; `by_exact_loss`: whether that refutes the claim at the door."""
+    """What kind of evidence a view has, in a sentence; `by_exact_loss`: whether that refutes the claim."""
     return f"{_WEAKER}, which does refute the claim." if by_exact_loss else f"{_WEAKER}."
 
 

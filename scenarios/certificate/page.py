@@ -82,8 +82,8 @@ def _held(promised: list[Promise]) -> str:
         *said,
         f"{len(promised) - len(unsure)} of the rates are proven, each by itself, to be at most nominal. The other",
         f"{len(unsure)} have too few repetitions to exclude more than rates above the upper ends of their intervals.",
-        f"The farthest is *{worst.what}* of {worst.whose}: {worst.rate.count} of {worst.rate.trials:,} excludes rates",
-        f"above {_percent(worst.rate.interval.upper)}, nominal {_percent(worst.nominal)}.",
+        f"The farthest is *{worst.what}* of {worst.whose}: {worst.rate.count} of {worst.rate.trials:,} excludes",
+        f"rates above {_percent(worst.rate.interval.upper)}, nominal {_percent(worst.nominal)}.",
     )
 
 

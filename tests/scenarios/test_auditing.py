@@ -193,5 +193,7 @@ class TestTheClassifier:
         assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_it_cannot_be_had_with_stop(self):
-        with pytest.raises(ScenarioError, match="audit.classifier = True: classifier and stop cannot be combined: a classifier "):
+        with pytest.raises(
+            ScenarioError, match=r"audit\.classifier = True: classifier and stop cannot be combined: "
+        ):
             parse(LEARNED.replace("classifier: true", "classifier: true, stop: refuted"))
