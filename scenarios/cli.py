@@ -293,7 +293,7 @@ def _print_findings(results: Results, entry: Results) -> None:
     said = [
         findings.sentence(entry),
         sentences.searched(entry),
-        sentences.stopped(entry, (results["scenario"]["audit"] or {}).get("trials")),
+        sentences.stopped(entry, results),
         sentences.games(entry),
         anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),

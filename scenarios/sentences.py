@@ -50,11 +50,13 @@ def searched(entry: Results) -> str | None:
     return f"Pair: {search['sentence']}." if search else None
 
 
-def stopped(entry: Results, most: int | None) -> str | None:
-    """After how many transcripts of each world an audit that may end early ended; `most`: what it was allowed."""
+def stopped(entry: Results, results: Results) -> str | None:
+    """After how many transcripts of each world, of those it was allowed, an audit that may end early ended."""
     audit: Results = entry["audit"] or {}
-    if most is None or not (audit.get("anytime") or {}).get("stopped"):
+    anytime: Results = audit.get("anytime") or {}
+    if not anytime.get("stopped"):
         return None
+    most: int = results["scenario"]["audit"]["trials"]
     return f"The audit ended after {audit['trials']:,} of at most {most:,} transcripts of each world: refuted."
 
 

@@ -132,13 +132,12 @@ def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
     results = run_scenario(parse(text), tmp_path)
     (entry,) = results["algorithms"]
-    most = results["scenario"]["audit"]["trials"]
-    assert sentences.stopped(entry, most) is None
+    assert sentences.stopped(entry, results) is None
     early = entry | {"audit": entry["audit"] | {"trials": 100, "anytime": {"stopped": True}}}
-    assert sentences.stopped(early, most) == (
+    assert sentences.stopped(early, results) == (
         "The audit ended after 100 of at most 300 transcripts of each world: refuted."
     )
-    assert sentences.stopped(entry | {"audit": None}, None) is None
+    assert sentences.stopped(entry | {"audit": None}, {"scenario": {"audit": None}}) is None
 
 
 LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
