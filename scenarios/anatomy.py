@@ -96,7 +96,8 @@ def sentence(over_time: Results | None) -> str | None:
     said: list[str] = []
     if (k := over_time["exceeds_from"]) is not None:
         ends = over_time["exceeds"]
-        said.append(f"first exceeds the claim at {unit} {k} ({_number(ends['exact'])} > {_number(ends['claimed'])})")
+        exact, claimed = _number(ends["exact"]), _number(ends["claimed"])
+        said.append(f"first exceeds the claim at {unit} {k} ({exact} > {claimed}, claimed of a run that ends there)")
     level = over_time["vacuous_above"]
     if (k := over_time["exact_vacuous_from"]) is not None:
         said.append(f"is above {level:g} from {unit} {k} on")

@@ -1,6 +1,7 @@
 """The `netsim` command."""
 
 import os
+import shlex
 import sys
 import traceback
 from dataclasses import replace
@@ -126,6 +127,8 @@ def run(
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
     if results["status"] == "interrupted":
         problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
+        again = f"netsim run {shlex.quote(scenario)} --out {shlex.quote(str(folder))}"
+        problems.print(f"Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if results["status"] == "failed":
         raise typer.Exit(FAILED)
@@ -290,6 +293,7 @@ def _print_findings(results: Results, entry: Results) -> None:
     said = [
         findings.sentence(entry),
         sentences.searched(entry),
+        sentences.stopped(entry, results),
         sentences.games(entry),
         anatomy.sentence(entry.get("over_time")),
         sentences.ending(entry),
@@ -297,7 +301,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         sentences.gradients(entry["gradients"], findings.listener(results)),
         findings.deadline_note(results, entry),
         sentences.images(entry["images"]),
-        *views_described.lines(entry.get("views")),
+        *views_described.lines(entry.get("views"), findings.exact_loss_refutes(entry)),
     ]
     for sentence in filter(None, said):
         console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
@@ -306,7 +310,7 @@ def _print_findings(results: Results, entry: Results) -> None:
 def _print_costs(results: Results) -> None:
     """What it cost to reach each accuracy."""
     rows = progress.rows(results["algorithms"])
-    if not rows:
+    if all(accuracy is None for _, accuracy, _ in rows):
         return
     shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -51,6 +51,12 @@ def claim_is_broken(entry: Result) -> bool:
     return has_claim(entry) and verdict(entry) in BROKEN and outside_model(entry) is None
 
 
+def exact_loss_refutes(entry: Result) -> bool:
+    """Whether a claim is broken, and the exact loss alone is proven to be above it."""
+    lower = _part(_audit(entry), "epsilon_exact").get("lower")
+    return claim_is_broken(entry) and lower is not None and float(lower) > float(_audit(entry)["epsilon_claimed"])
+
+
 def sentence(entry: Result) -> str:
     """What became of the audit."""
     audit = _audit(entry)

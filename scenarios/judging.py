@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from attacks.audit.archive import MARK, Archive
 from attacks.audit.audit import Pair
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
@@ -62,12 +63,24 @@ class Judge:
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
         if plan is not None:
             self.progress.say(plan.summary)
-        found = audited(asked, self.folder / f"audit-{entry['slug']}", self.progress.advance, self.jobs)
+        folder = self.folder / f"audit-{entry['slug']}"
+        self._resumes(folder, asked)
+        found = audited(asked, folder, self.progress.advance, self.jobs)
         entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnessing.Audited(asked.pair, asked.claim, run.largest_activations, found.witness)
         path = witnessing.file_of(self.folder, entry["slug"])
         saved = witnessing.save(path, self.experiment, subject, proof)
         return describe.audit(found) | {"witness": None if saved is None else saved.name}
+
+    def _resumes(self, folder: Path, asked: Asked) -> None:
+        """Say how many chunks an interrupted audit of the same left, if there was one."""
+        spec, mark = self._scenario.audit, folder / MARK
+        assert spec is not None
+        if not (mark.is_file() and mark.read_text(encoding="utf-8") == asked.fingerprint):
+            return
+        kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
+        there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
+        self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
 
     def _views(self, subject: Subject, pair: Pair, claim: Claim) -> Results | None:
         spec = self._scenario.audit

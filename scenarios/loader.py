@@ -112,6 +112,12 @@ def _plain(tree: Any) -> Any:
     return tree
 
 
+OWN_ALGORITHM = (
+    " (an algorithm of your own is run from Python, by attacks.audit and scenarios.auditing.worlds, not from YAML: "
+    "docs/audit-your-own.md)"
+)
+
+
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -184,7 +190,8 @@ def _explain(error: Any, tree: Any, keys: Sequence[Key]) -> tuple[str, str]:
         tags = str(context.get("expected_tags", "")).replace("'", "")
         if kind == "union_tag_not_found":
             return "missing", ", ".join(_tags_at(tree, keys))
-        return f"unknown {context['discriminator'].strip(chr(39))}", tags
+        own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
+        return f"unknown {context['discriminator'].strip(chr(39))}{own}", tags
     several = _alternatives(tree, keys)
     if len(several) > 1 and _weight(error) == 1:
         return "not one of the allowed values", _either(several)

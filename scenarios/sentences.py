@@ -50,6 +50,16 @@ def searched(entry: Results) -> str | None:
     return f"Pair: {search['sentence']}." if search else None
 
 
+def stopped(entry: Results, results: Results) -> str | None:
+    """After how many transcripts of each world, of those it was allowed, an audit that may end early ended."""
+    audit: Results = entry["audit"] or {}
+    anytime: Results = audit.get("anytime") or {}
+    if not anytime.get("stopped"):
+        return None
+    most: int = results["scenario"]["audit"]["trials"]
+    return f"The audit ended after {audit['trials']:,} of at most {most:,} transcripts of each world: refuted."
+
+
 def games(entry: Results) -> str | None:
     """What each game proved, white box and black boxes; None where no classifier was asked for: ε audited says it."""
     audit: Results = entry["audit"] or {}

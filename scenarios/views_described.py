@@ -9,6 +9,10 @@ from attacks.audit.views.lattice import Lattice, ViewResult
 Results = dict[str, Any]
 MOST_LINES = 6
 """Refuted views that the terminal names."""
+_WEAKER = (
+    "Views are played with black-box scores, a trained classifier's or those of inferred gradients, which are weaker "
+    "than the exact loss at the door"
+)
 
 
 def describe(found: Lattice | None) -> Results | None:
@@ -54,8 +58,16 @@ def _view(one: ViewResult) -> Results:
     }
 
 
-def lines(found: Mapping[str, Any] | None) -> list[str]:
-    """For how many views the claim is refuted, and a line for each of the smallest of these, at most `MOST_LINES`."""
+def strength(by_exact_loss: bool) -> str:
+    """What kind of evidence a view has, in a sentence; `by_exact_loss`: whether that refutes the claim."""
+    return f"{_WEAKER}, which does refute the claim." if by_exact_loss else f"{_WEAKER}."
+
+
+def lines(found: Mapping[str, Any] | None, by_exact_loss: bool = False) -> list[str]:
+    """For how many views the claim is refuted, and a line for each of the smallest of these, at most `MOST_LINES`.
+
+    `by_exact_loss`: whether the main audit's exact loss, at the door, refutes the same claim.
+    """
     if not found:
         return []
     if "refused" in found:
@@ -64,9 +76,12 @@ def lines(found: Mapping[str, Any] | None) -> list[str]:
     refuted, rate = [one for one in views if one["refuted"]], f"{100 * found['false_discovery_rate']:.3g}%"
     if not refuted:
         weak = "" if found["powered"] else " So few trials could not have refuted it for a single one."
-        return [f"The claim is refuted for none of {len(views)} views.{weak}"]
+        return [f"The claim is refuted for none of {len(views)} views.{weak} {strength(by_exact_loss)}"]
     smallest = [one for one in refuted if one["name"] in found["smallest"]]
-    said = [f"The claim is refuted for {len(refuted)} of {len(views)} views (false discovery rate at most {rate}):"]
+    said = [
+        f"The claim is refuted by black-box scores for {len(refuted)} of {len(views)} views "
+        f"(false discovery rate at most {rate}):"
+    ]
     said += [
         f"  {one['taps']}: {_money(one['log_e'])}, ε ≥ {one['epsilon_audited']:.3g} by itself"
         for one in _top(smallest)

@@ -1,7 +1,7 @@
 """What an audit has found."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,26 +30,44 @@ class Audit:
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
     first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
-    `anatomy` says what the loss is made of, and how ε grew.
+    `anatomy` says what the loss is made of, and how ε grew. `summary` has the most important of it in a few lines.
     """
 
     claim: Claim
     pair: Pair
-    exact: tuple[ExactLoss, ExactLoss]
-    white_box: GameResult
-    black_box: GameResult | None
+    exact: tuple[ExactLoss, ExactLoss] = field(repr=False)
+    white_box: GameResult = field(repr=False)
+    black_box: GameResult | None = field(repr=False)
     refused: str | None
     judgement: Judgement
     trials: int
     confidence: float
-    anytime: Stopping
+    anytime: Stopping = field(repr=False)
     stop: bool
     stopped: bool
     witness: Place | None
-    anatomy: Anatomy
-    classifier: GameResult | None = None
-    trained: Trained | None = None
+    anatomy: Anatomy = field(repr=False)
+    classifier: GameResult | None = field(default=None, repr=False)
+    trained: Trained | None = field(default=None, repr=False)
     untrained: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """Verdict and reason, the three epsilons, the pair and where the witness is, in a line each."""
+        claimed, lower = self.claim.epsilon, max(e.epsilon.lower for e in self.exact)
+        upper = max(e.epsilon.upper for e in self.exact)
+        at, pair = self.witness, self.pair
+        where = "none" if at is None else f"world {at.world}, chunk {at.chunk}, replica {at.replica}"
+        return "\n".join(
+            (
+                f"{self.judgement.verdict}: {self.judgement.reason}",
+                f"ε claimed: {'nothing' if claimed is None else _number(claimed)} (δ = {self.claim.delta:g})",
+                f"ε exact:   {_number(self.epsilon_exact)} ({_number(lower)} to {_number(upper)})",
+                f"ε audited: at least {_number(self.epsilon_audited)}",
+                f"pair:      agent {pair.agent}, {pair.description}; {self.trials:,} transcripts of each world",
+                f"witness:   {where}",
+            )
+        )
 
     @property
     def epsilon_exact(self) -> float:
@@ -106,3 +124,7 @@ def first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:
 def best_of(white: GameResult, *others: GameResult | None) -> GameResult:
     """The game that proves most; of equals the first."""
     return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
+
+
+def _number(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.4g}"

@@ -1,7 +1,7 @@
 """Two adjacent worlds, and how transcripts of them come about."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attacks.audit.loss.explain import Sample
 from attacks.replay import Hypothesis
@@ -15,5 +15,5 @@ class Pair:
     """Two adjacent worlds: `hypotheses[w]` is what `agent` holds in world w."""
 
     agent: int
-    hypotheses: tuple[Hypothesis, Hypothesis]
+    hypotheses: tuple[Hypothesis, Hypothesis] = field(repr=False)
     description: str

@@ -27,6 +27,16 @@ class Promise(NamedTuple):
     def broken(self) -> bool:
         return self.rate.exceeds(self.nominal)
 
+    @property
+    def open(self) -> bool:
+        """Whether the rate may still be above its nominal value: so many trials do not exclude it."""
+        return self.rate.interval.upper > self.nominal
+
+    @property
+    def excess(self) -> float:
+        """How many times the nominal value the rate may be, at most."""
+        return self.rate.interval.upper / self.nominal
+
 
 def promises(certificate: Certificate) -> Iterator[Promise]:
     """All that can be counted of the rows there are: of each row, and of the rows of a part together."""

@@ -10,7 +10,7 @@ from attacks.audit.loss.noise import ALPHA
 from netsim.gallery import FAULTS
 from scenarios.certificate import games, power, sound
 from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate
-from scenarios.certificate.judging import ERROR, SELF_CHECKS, failures, promises, together
+from scenarios.certificate.judging import ERROR, SELF_CHECKS, Promise, failures, promises, together
 from scenarios.certificate.rows import CONFIDENCE, FIRST, Rate, Row
 from scenarios.certificate.worlds import CONFIDENCE as AUDITS
 from scenarios.certificate.worlds import DELTA, DIMENSION, ROUNDS
@@ -50,15 +50,11 @@ def _head(certificate: Certificate) -> Iterator[str]:
     )
     yield f"```\n{command(certificate)}\n```"
     wrong = failures(certificate)
-    checked = sum(1 for _ in promises(certificate))
     if wrong:
         yield "**It does not hold:**"
         yield "\n".join(f"- {line}" for line in wrong)
     else:
-        yield _text(
-            f"**It holds**: of {checked} rates that have a nominal value none is proven above it, and with {MOST}",
-            "transcripts every planted fault is caught and named in every audit.",
-        )
+        yield _held(list(promises(certificate)))
     audits, planted = certificate.part(sound.PART), certificate.part(power.PLANTED)
     alarms, caught = together(audits, sound.ALARM), together(_with_most(planted), power.NAMED)
     yield "\n".join(
@@ -68,6 +64,26 @@ def _head(certificate: Certificate) -> Iterator[str]:
             f"- Planted faults: {caught.count:,} of {caught.trials:,} audits with {MOST} transcripts catch and name "
             "theirs.",
         ]
+    )
+
+
+def _held(promised: list[Promise]) -> str:
+    """What is known of rates of which none is proven to be too high: of some, that they are not; of others little."""
+    said = (
+        f"of {len(promised)} rates that have a nominal value none is proven above it, and with {MOST} transcripts",
+        "every planted fault is caught and named in every audit.",
+    )
+    unsure = [one for one in promised if one.open]
+    if not unsure:
+        return _text("**It holds**:", *said)
+    worst = max(unsure, key=lambda one: one.excess)
+    return _text(
+        "**Not contradicted**:",
+        *said,
+        f"{len(promised) - len(unsure)} of the rates are proven, each by itself, to be at most nominal. The other",
+        f"{len(unsure)} have too few repetitions to exclude more than rates above the upper ends of their intervals.",
+        f"The farthest is *{worst.what}* of {worst.whose}: {worst.rate.count} of {worst.rate.trials:,} excludes",
+        f"rates above {_percent(worst.rate.interval.upper)}, nominal {_percent(worst.nominal)}.",
     )
 
 
@@ -90,7 +106,7 @@ def _audits(rows: list[Row]) -> Iterator[str]:
         "*Game* counts audits whose game proves more than the truth, *interval* those whose exact interval does",
         "not hold it, *refused* those without a verdict. What an audit says holds together at its confidence, so",
         f"each of these is nominally at most {_percent(ERROR)}. *Exact* and *proven* are medians of the exact ε",
-        "and of what the game proves, of the truth.",
+        "and of what the game proves, divided by the truth.",
     )
     heads = ["sound mechanism", "audits", "false alarms", "game", "interval", "refused", "alarm rate", "its interval"]
     yield _table([*heads, "exact", "proven"], [*map(_mechanism, rows), _all(rows)])
@@ -168,7 +184,7 @@ def _games(rows: list[Row]) -> Iterator[str]:
         f"0, or {DELTA} where δ is named. *Above* counts games whose bound exceeds the truth, *rates* is how often",
         "the second statistic (hits over false alarms, by itself) does. Randomized response attains the game's",
         "inequality, so that its rate may come near the nominal one. *Proven* is the median of what a game",
-        "proves, of the truth.",
+        "proves, divided by the truth.",
     )
     heads = ["mechanism", "above", "of", "rate", "interval", "nominal, at most", "rates", "proven"]
     yield _table(heads, [_game(row) for row in rows])

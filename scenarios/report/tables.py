@@ -70,7 +70,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                 line("Source", "", lambda a: _text(_claim(a).get("source"))),
                 line("δ", "", lambda a: show(_claim(a).get("delta"))),
                 line("Adjacency", "which worlds count as adjacent", lambda a: _text(_claim(a).get("adjacency"))),
-                line("Change of the gradient", "at most, between adjacent worlds, in ℓ2", _change),
+                line("Change of the gradient", "at most, between adjacent worlds", _change),
                 line(
                     "Failed conditions",
                     "of the formula",
@@ -87,7 +87,7 @@ def evidence(judged: Sequence[Result]) -> list[Group]:
                 line("Message no noise covers", "", _uncovered),
                 line("Not judged", "noise below the rounding of the values", _unjudged),
                 line("First violating activation", "of the audited agent", lambda a: _activation(a)),
-                line("Witness", "a transcript, for `netsim witness`", lambda a: _text(a.get("witness"))),
+                line("Witness", "a transcript, for netsim witness", lambda a: _text(a.get("witness"))),
             ),
         ),
         Group(
@@ -143,7 +143,7 @@ def _bound(value: Any) -> str:
 
 def _change(audit: Result) -> str:
     claim = _claim(audit)
-    return f"{show(claim.get('gradient_change'), 4)}; noise for {_text(claim.get('norm'))}"
+    return f"{show(claim.get('gradient_change'), 4)} in ℓ2; the claim is stated in {_text(claim.get('norm'))}"
 
 
 def _method(audit: Result) -> str:
@@ -152,10 +152,12 @@ def _method(audit: Result) -> str:
         return MISSING
     if number(epsilon.get("lower")) == float("inf"):
         return "the transcripts of the two worlds tell them apart with certainty"
+    closed = math.isfinite(number(epsilon.get("upper")))
     if epsilon.get("by_formula"):
-        how = "priced by a formula from the releases"
+        how = "the estimate is by a formula, from the noise of the releases"
+        if not closed and number(_claim(audit).get("delta")) == 0:
+            how += "; at δ = 0 the upper end stays open, for what was never seen may cost more"
     else:
-        closed = math.isfinite(number(epsilon.get("upper")))
         how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
     return how + (more if epsilon.get("upper_bound_only") else "")
@@ -216,13 +218,19 @@ def _trained(audit: Result) -> str:
 
 
 def _mean(audit: Result) -> str:
-    values = part(audit, "checks").get("mean_exp_minus_loss")
-    return ", ".join(show(v, 4) for v in numbers(values)) or MISSING
+    return _checked(part(audit, "checks"), "mean_exp_minus_loss", "mean_passed", 4)
 
 
 def _law(audit: Result) -> str:
-    values = part(audit, "checks").get("noise_law_p")
-    return ", ".join(show(v, 2) for v in numbers(values)) or MISSING
+    return _checked(part(audit, "checks"), "noise_law_p", "noise_law_passed", 2)
+
+
+def _checked(checks: Result, name: str, passed: str, digits: int) -> str:
+    """The numbers of a self-check, one for each direction, each with whether it passed, where that is known."""
+    words = {True: " ✓ passed", False: " ✗ failed"}
+    values, marks = numbers(checks.get(name)), items(checks, passed)
+    told = [words.get(mark, "") for mark in marks] if len(marks) == len(values) else [""] * len(values)
+    return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, told, strict=True)) or MISSING
 
 
 # ── the runs ────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from scenarios import findings, views_described
 from scenarios.report.formats import MISSING, count, items, number, part, percent, show
 from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
 
@@ -25,6 +26,7 @@ def _shown(algorithm: Result, found: Result, net: Result, prefix: str) -> dict[s
     return {
         "name": algorithm.get("name", ""),
         "sentence": _sentence(found),
+        "strength": views_described.strength(findings.exact_loss_refutes(algorithm)),
         "network": network(found, net, f"{prefix}-network") if net.get("positions") else None,
         "order": order(found, f"{prefix}-order"),
         "rows": rows(found),

@@ -1,8 +1,8 @@
 """A scenario: all parts, and what is asked of the runs."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from netsim.norms import Norm
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
@@ -76,14 +76,15 @@ class AuditSpec(Model):
     classifier: bool = False
     views: Wanted = "none"
 
-    @model_validator(mode="after")
-    def _stops_or_learns(self) -> Self:
-        if self.classifier and self.stop == "refuted":
+    @field_validator("classifier")
+    @classmethod
+    def _stops_or_learns(cls, classifier: bool, info: ValidationInfo) -> bool:
+        if classifier and info.data.get("stop") == "refuted":
             raise ValueError(
-                "a classifier needs chunks to learn from and others to play, and an audit that stops says what it "
-                "says of the first one alone: ask for a `classifier`, or to `stop`"
+                "classifier and stop cannot be combined: a classifier needs chunks to learn from and others to play, "
+                "and an audit that stops says what it says of the first one alone"
             )
-        return self
+        return classifier
 
 
 class TranscriptSpec(Model):

@@ -1,10 +1,12 @@
 """Every example of the README and the docs runs as written."""
 
+import ast
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,24 @@ def test_python_blocks_run_in_order(page, tmp_path):
     script.write_text(source)
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_a_page_that_is_one_file_gives_no_name_a_second_meaning():
+    """What a function of an early block reads must not be what a later block has put there."""
+    source = "\n\n".join(blocks(ROOT / "docs" / "audit-your-own.md", "python"))
+    given = [name for statement in ast.parse(source).body for name in bound(statement)]
+    assert {"found", "pair", "audited"} <= set(given)
+    assert [name for name, times in Counter(given).items() if times > 1] == []
+
+
+def bound(statement: ast.stmt) -> list[str]:
+    """The names that a statement of a module gives a meaning, but for those of loops."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name for alias in statement.names]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
 
 
 def commands(page: Path) -> list[str]:

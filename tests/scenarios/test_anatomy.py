@@ -151,6 +151,7 @@ class TestResults:
     def test_a_sentence_says_where_the_budget_ends(self, results):
         said = anatomy.sentence(entry(results, "dying")["over_time"])
         assert "first exceeds the claim at round 1 (" in said
+        assert ", claimed of a run that ends there)" in said
         assert "The claim is vacuous (ε > 20) from round" in said
         assert anatomy.sentence(None) is None
 

@@ -12,6 +12,7 @@ from scenarios import auditing, sentences
 from scenarios.experiment import Experiment
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
+from scenarios.telling import Silent
 
 SMALL = """
 name: small
@@ -44,6 +45,16 @@ class StopAfter:
         pass
 
 
+class Listens(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def say(self, sentence):
+        self.told.append(sentence)
+
+
 @pytest.fixture(scope="module")
 def through(tmp_path_factory):
     folder = tmp_path_factory.mktemp("through")
@@ -70,8 +81,10 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
         return one
 
     monkeypatch.setattr(auditing, "worlds", counted)
-    assert run_scenario(parse(SMALL), tmp_path)["status"] == "complete"
+    told = Listens()
+    assert run_scenario(parse(SMALL), tmp_path, progress=told)["status"] == "complete"
     assert len(simulated) == 8
+    assert told.told[-1] == "Going on with an interrupted audit: 4 of 12 chunks are there."
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
     assert not (tmp_path / "audit-noisy").exists()
 
@@ -113,6 +126,18 @@ def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
     (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path)["algorithms"]
     for key in (*entry, *entry["audit"], *entry["plan"], *entry["audit"]["anytime"]):
         assert f"`{key}`" in page, key
+
+
+def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
+    text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
+    results = run_scenario(parse(text), tmp_path)
+    (entry,) = results["algorithms"]
+    assert sentences.stopped(entry, results) is None
+    early = entry | {"audit": entry["audit"] | {"trials": 100, "anytime": {"stopped": True}}}
+    assert sentences.stopped(early, results) == (
+        "The audit ended after 100 of at most 300 transcripts of each world: refuted."
+    )
+    assert sentences.stopped(entry | {"audit": None}, {"scenario": {"audit": None}}) is None
 
 
 LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
@@ -167,5 +192,7 @@ class TestTheClassifier:
         assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_it_cannot_be_had_with_stop(self):
-        with pytest.raises(ScenarioError, match="ask for a `classifier`, or to `stop`"):
+        with pytest.raises(
+            ScenarioError, match=r"audit\.classifier = True: classifier and stop cannot be combined: "
+        ):
             parse(LEARNED.replace("classifier: true", "classifier: true, stop: refuted"))

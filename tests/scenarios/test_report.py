@@ -17,7 +17,7 @@ from scenarios.report import render
 from scenarios.report.formats import count, fixed, number, show
 from scenarios.report.pictures import picture
 from scenarios.report.scale import Scale
-from scenarios.report.tables import hidden, hidden_in_full
+from scenarios.report.tables import evidence, hidden, hidden_in_full
 
 AGENTS = 8
 NASTY = '<script>alert("x")</script> & a name so long that no figure can hold it without cutting it somewhere'
@@ -769,3 +769,33 @@ def test_an_estimate_worse_than_none_is_called_so(read, baseline, times):
     for algorithm in given["algorithms"][:4]:
         algorithm["gradients"]["baseline"] = baseline
     assert read(given).text.count("no better than knowing only the public quadratic term") == times
+
+
+def cells(**audit):
+    """The cells of the table beside the picture of the three epsilons, by their label."""
+    entry = {"audit": _audit("consistent", "", (0.2, 0.3, 0.4), 0.1) | audit, "plan": None}
+    return {line.label: line.cells[0] for group in evidence([entry]) for line in group.lines}
+
+
+def test_a_formula_for_the_estimate_closes_no_upper_end():
+    open_above = {"lower": 2.93, "estimate": 2.93, "upper": "inf", "by_formula": True}
+    claim = {"delta": 0.0, "gradient_change": 1.0, "norm": "ℓ1"}
+    told = cells(epsilon_exact=open_above, claim=claim)
+    assert told["How ε exact was found"] == (
+        "the estimate is by a formula, from the noise of the releases; at δ = 0 the upper end stays open, for what "
+        "was never seen may cost more"
+    )
+    closed = cells(epsilon_exact=open_above | {"upper": 2.93}, claim=claim)
+    assert closed["How ε exact was found"] == "the estimate is by a formula, from the noise of the releases"
+    assert told["Change of the gradient"] == "1 in ℓ2; the claim is stated in ℓ1"
+
+
+def test_self_checks_say_whether_they_passed():
+    checks = {
+        "mean_exp_minus_loss": [0.9987, 1.25], "mean_passed": [True, False],
+        "noise_law_p": [0.41, 1e-6], "noise_law_passed": [True, False],
+    }  # fmt: skip
+    told = cells(checks=checks)
+    assert told["Mean of e⁻ᴸ"] == "0.9987 ✓ passed, 1.25 ✗ failed"
+    assert told["Noise follows its law"] == "0.41 ✓ passed, 10⁻⁶ ✗ failed"
+    assert cells()["Noise follows its law"] == "0.41, 0.083"

@@ -143,14 +143,20 @@ class TestWhatIsWritten:
     def test_the_terminal_names_the_smallest(self, found):
         said = lines(describe(found))
         count = len(found.refuted)
-        assert said[0] == f"The claim is refuted for {count} of 11 views (false discovery rate at most 5%):"
+        assert said[0] == (
+            f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
+        )
         assert said[1].startswith("  the link of agents 1 and 2, both ways: e-value 10^")
         assert said[-1] == f"  and {count - 1} more, which contain one of these"
 
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
         described = describe(found)
         nothing = described | {"views": [one | {"refuted": False} for one in described["views"]]}
-        assert lines(nothing) == ["The claim is refuted for none of 11 views."]
+        (said,) = lines(nothing)
+        assert said.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
+        assert said.endswith("weaker than the exact loss at the door.")
+        (said,) = lines(nothing, by_exact_loss=True)
+        assert said.endswith("weaker than the exact loss at the door, which does refute the claim.")
         assert "could not have" in lines(nothing | {"powered": False})[0]
         assert lines({"refused": "no number"}) == ["No views: no number"]
         assert lines(None) == []
@@ -169,7 +175,17 @@ class TestThePage:
         assert "1 of 3 links break the claim by themselves" in text
         assert "tells &lt;one&gt;: 11 views" in text
         assert text.count("</tr>") > 11
+        assert "weaker than the exact loss at the door." in text
+        assert "refuted; the smallest such view" in text
         assert text == page(self.results(found))
+
+    @pytest.mark.parametrize(("lower", "does"), [(1.5, True), ("inf", True), (0.5, False)])
+    def test_it_says_whether_the_exact_loss_refutes_the_claim(self, found, lower, does):
+        results = self.results(found)
+        results["algorithms"][0]["audit"] = {
+            "verdict": "refuted", "epsilon_claimed": 1.0, "epsilon_exact": {"lower": lower},
+        }  # fmt: skip
+        assert ("the exact loss at the door, which does refute the claim" in page(results)) == does
 
     def test_no_views_no_section(self):
         assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a"}]})

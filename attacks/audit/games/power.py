@@ -104,16 +104,20 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """The plan in one sentence; the power is that for the Laplace law, the less favourable one."""
+        """The plan in one sentence; the power is that for one Laplace release."""
         start = f"{self.trials:,} trials can prove ε up to {self.ceiling:.1f}; "
         if self.underpowered:
-            return f"{start}a claim of {self.claim_epsilon:.4g} cannot be refuted by them, whatever the truth."
+            return (
+                f"{start}a claim of {self.claim_epsilon:.4g} cannot be refuted by the game, whatever the truth "
+                "(the exact loss still can)."
+            )
         if self.claim_epsilon == 0:
             return f"{start}a claim of 0 has no multiple: any proven ε refutes it."
         doubled = self.prospect("Laplace", 2.0)
         return (
             f"{start}a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be refuted in "
-            f"{percent(doubled.power)} of audits."
+            f"{percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show it "
+            "less."
         )
 
     def prospect(self, law: Law, factor: float) -> Prospect:

@@ -9,6 +9,7 @@ from attacks.audit.verdict import Verdict
 from netsim.gallery import FAULTS, L1L2MixUp, WrongClip
 from netsim.randomness import Streams
 from scenarios.certificate import Certificate, cases, certify, failures, games, page, power, sound, times
+from scenarios.certificate.judging import promises
 from scenarios.certificate.rows import repeated
 from scenarios.certificate.worlds import SOUND, twin
 
@@ -30,6 +31,20 @@ def test_the_page_is_what_the_numbers_say():
     assert (DOCS / "certificate.md").read_text(encoding="utf-8") == page(CERTIFICATE), REMEDY
     assert CERTIFICATE.as_json() == WRITTEN
     assert failures(CERTIFICATE) == []
+
+
+def test_what_too_few_repetitions_leave_open_is_said():
+    """A rate may be up to its interval's upper end, and where that is above the nominal value it is not excluded."""
+    rates = [one.rate.interval.upper > one.nominal for one in promises(CERTIFICATE)]
+    said = " ".join(page(CERTIFICATE).split())
+    assert 0 < sum(rates) < len(rates)
+    assert "**It holds**" not in said
+    assert f"**Not contradicted**: of {len(rates)} rates" in said
+    assert f"The other {sum(rates)} have too few repetitions to exclude more" in said
+
+    closed = tuple(row for row in CERTIFICATE.part(games.PART) if row.rate(games.ALARM).interval.upper < 0.05)
+    assert closed
+    assert "**It holds**: of " in page(replace(CERTIFICATE, rows=closed))
 
 
 def test_every_case_has_its_row_and_its_repetitions():

@@ -110,7 +110,7 @@ def test_an_underpowered_claim_is_called_so_before_the_game():
         "underpowered before it starts: 10,000 trials prove at most ε = 8.11, so the claim of 10 cannot be refuted "
         "by this game, whatever the truth; that takes 65,987 trials at least"
     )
-    assert "cannot be refuted by them" in plan.summary
+    assert "cannot be refuted by the game, whatever the truth (the exact loss still can)." in plan.summary
     assert not Plan.of(65_987, 10.0).underpowered
     assert Plan.of(65_986, 10.0).underpowered
 
@@ -123,7 +123,8 @@ def test_a_weak_plan_is_warned_of_and_a_strong_one_is_praised_with_numbers():
     assert Plan.of(10_000, 1.0).warning is None
     assert Plan.of(10_000, 1.0).summary == (
         "10,000 trials can prove ε up to 8.1; "
-        "a claim of 1 that is really 2 would be refuted in more than 99 % of audits."
+        "a claim of 1 that is really 2 would be refuted in more than 99 % of audits if all of it is in one Laplace "
+        "release; many small releases show it less."
     )
     assert "a claim of 0 has no multiple" in Plan.of(10_000, 0.0).summary
     assert "more than 10,000,000,000" in (Plan.of(100, 40.0).warning or "")
