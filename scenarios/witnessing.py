@@ -81,7 +81,7 @@ def make(
     own, other = (cast(Objective, one) for one in pair.hypotheses)
     spec = experiment.scenario.audit
     assert spec is not None
-    simulate = worlds(subject.simulation, pair.agent, other, spec.chunk)
+    simulate = worlds(subject.simulation, pair.agent, other, spec.together)
     recorded, account = witness.find(simulate, pair, where)
     shown = witness.shown(account, claim)
     made = WitnessFile(

@@ -76,6 +76,11 @@ class AuditSpec(Model):
     classifier: bool = False
     views: Wanted = "none"
 
+    @property
+    def together(self) -> int:
+        """Transcripts that are simulated at once: no more than are asked for."""
+        return min(self.chunk, self.trials)
+
     @model_validator(mode="after")
     def _stops_or_learns(self) -> Self:
         if self.classifier and self.stop == "refuted":

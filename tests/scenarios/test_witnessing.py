@@ -43,7 +43,7 @@ def audited(text, name, variant=None):
     experiment = Experiment.of(located.scenario)
     subject = next(one for one in experiment.subjects if one.spec.name == name)
     pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
-    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.chunk)
+    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.together)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
     explained = [[explain(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
     claim = subject.simulation.claim(experiment.adjacency, rounds, subject.delta)
@@ -147,7 +147,7 @@ def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
     for slug in ("cpgt", "leaky", "coded"):
         file = WitnessFile.read(file_of(folder, slug))
         experiment = Experiment.of(validated(file.scenario, "").scenario)
-        pair, chunk = experiment.pair, experiment.scenario.audit.chunk
+        pair, chunk = experiment.pair, experiment.scenario.audit.together
         simulate = worlds(experiment.subjects[0].simulation, file.agent, pair.hypotheses[1], chunk)
         again = Witness.of(simulate(file.world, file.chunk).replica(file.replica), file.agent)
         assert json.dumps(again.as_plain()) == json.dumps(file.transcript)
