@@ -120,6 +120,14 @@ def slug(name: str, taken: Container[str]) -> str:
     return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
 
 
+def slugs(experiment: Experiment) -> list[str]:
+    """Of all algorithms, in order."""
+    found: list[str] = []
+    for subject in experiment.subjects:
+        found.append(slug(subject.spec.name, found))
+    return found
+
+
 def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Results:
     """An algorithm before it has run; `asked`: whether an audit is; `taken`: the slugs of those before it."""
     spec = subject.spec

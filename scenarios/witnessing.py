@@ -140,8 +140,8 @@ class Confirmation:
 
     @property
     def first_above(self) -> int | None:
-        """The first release by which the loss is above the claim; None where it never is, at δ > 0, and in a file that
-        was altered."""
+        """The first release by which the loss is above the claim; None where it never is, at δ > 0, and in an altered
+        file."""
         claim, account = self.claim, self.account
         if not self.file.intact or claim is None or claim.epsilon is None or claim.delta > 0 or account is None:
             return None
@@ -275,10 +275,8 @@ def _against(file: WitnessFile, claim: Claim | None, account: Account, activatio
     if not file.intact:
         return f"{ALTERED}, so nothing is confirmed by it."
     if (active := _active(account)) > activations:
-        return (
-            f"The agent was active {active} times in this transcript, and the claim would be that of {activations}, so "
-            f"nothing is confirmed by it{loss}"
-        )
+        of_claim = f"and the claim would be that of {activations}"
+        return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
     if file.scenario.get("meddlers"):
         return f"An active adversary meddled, and no claim is about that{loss}"
     return None

@@ -48,9 +48,9 @@ class Item:
 class Account:
     """The loss of one transcript at an agent's door, in nats.
 
-    `uncovered` is the first message of it that no noise covers, sent to `uncovered_to`; the loss is ∞ from it on. `identical`: the hypothesis that
-    was simulated reproduced every message to the last bit, not only but for rounding. From activation
-    `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
+    `uncovered` is the first message of it that no noise covers, sent to `uncovered_to`; the loss is ∞ from it on.
+    `identical`: the hypothesis that was simulated reproduced every message to the last bit, and not but for rounding.
+    From activation `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
     """
 
     agent: int
