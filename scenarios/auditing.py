@@ -2,11 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from attacks import gradients
 from attacks.audit.archive import Archive
@@ -24,6 +26,7 @@ from netsim.problems import Objective
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
+from scenarios import describe
 from scenarios.experiment import Subject
 from scenarios.schema import Scenario
 
@@ -54,7 +57,8 @@ class Asked:
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides what is simulated: the scenario, the pair and the program."""
+        """Of everything that decides what is simulated: the scenario, both worlds' data, the pair, the program and
+        what it is run with."""
         audit = self.scenario.audit
         assert audit is not None
         scenario = self.scenario.model_copy(update={"audit": audit.model_copy(update={"trials": 50})})
@@ -62,7 +66,10 @@ class Asked:
             "scenario": scenario.model_dump(mode="json"),
             "algorithm": self.subject.spec.name,
             "pair": self.pair.description,
+            "data": data_print([*self.subject.simulation.problem.objectives, *self.pair.hypotheses]),
             "program": program(),
+            "versions": describe.versions(),
+            "together": audit.together,
         }
         return json.dumps(told, sort_keys=True)
 
@@ -74,11 +81,11 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
     archive = Archive.at(folder, asked.fingerprint)
     try:
         found = audit(
-            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.chunk),
+            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.together),
             asked.pair,
             asked.claim,
             trials=spec.trials,
-            chunk=spec.chunk,
+            chunk=spec.together,
             confidence=spec.confidence,
             rng=Streams(simulation.seed).generator("audit", asked.subject.spec.name),
             infer=inversion_or_none(simulation.algorithm),
@@ -142,6 +149,30 @@ def inversion_or_none(algorithm: Algorithm) -> Infer | None:
         return gradients.inversion_of(algorithm)
     except AttackError:
         return None
+
+
+def data_print(objectives: Sequence[object]) -> str:
+    """SHA-256 of all that objectives hold, to the last bit: arrays with their types and shapes, and parameters; of
+    objectives within objectives too."""
+    digest = hashlib.sha256()
+    for one in objectives:
+        for part in _parts(one):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(value: object) -> Iterator[bytes]:
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", value)
+        yield f"array {array.dtype.str} {array.shape}\n".encode()
+        yield array.tobytes()
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield f"{type(value).__module__}.{type(value).__qualname__}\n".encode()
+        for one in fields(value):
+            yield f"{one.name}\n".encode()
+            yield from _parts(getattr(value, one.name))
+    else:
+        yield f"{value!r}\n".encode()
 
 
 @cache

@@ -48,9 +48,29 @@ def certificate(
 
 
 def _check(*files: Path | None) -> None:
-    """Files whose folder is there, before minutes are spent."""
+    """Files that can be written, each another one, before minutes are spent; what is in them stays."""
     from netsim.errors import ScenarioError
 
     for name, file in zip(("out", "json"), files, strict=True):
-        if file is not None and not file.parent.is_dir():
-            raise ScenarioError(name, str(file), "its folder is not there", "a file in a folder that is")
+        if file is not None and (why := _unwritable(file)) is not None:
+            raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
+    page, rows = files
+    if page is not None and rows is not None and page.resolve() == rows.resolve():
+        raise ScenarioError("json", str(rows), "the page is written there", "another file than --out")
+
+
+def _unwritable(file: Path) -> str | None:
+    """Why a file cannot be written; None: it can. One that was not there is not there afterwards either."""
+    if not file.parent.is_dir():
+        return "its folder is not there"
+    if file.is_dir():
+        return "a folder"
+    there = file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if not there:
+            file.unlink()
+    except OSError as error:
+        return f"cannot be written ({error.strerror or error})"
+    return None

@@ -1,5 +1,6 @@
 """The `netsim` command."""
 
+import math
 import os
 import shlex
 import sys
@@ -238,7 +239,7 @@ def _print_verdicts(results: Results) -> None:
 
 
 def _print_witnesses(results: Results, folder: Path) -> None:
-    """Where the transcripts are that break a claim."""
+    """Where the transcripts are that break a claim, or show that nothing is protected where no number is claimed."""
     found: list[tuple[Path, Results, Results]] = [
         (folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])
     ]
@@ -246,9 +247,11 @@ def _print_witnesses(results: Results, folder: Path) -> None:
         found += [(folder / variant["name"], entry, entry) for entry in variant["algorithms"]]
     for place, entry, audit in found:
         if name := audit.get("witness"):
+            named, claimed = escape(entry["name"]), audit.get("epsilon_claimed")
+            number = claimed is not None and math.isfinite(float(claimed))
+            shows = f"breaks the claim of {named}" if number else f"shows it ({named})"
             console.print(
-                f"A transcript that breaks the claim of {escape(entry['name'])}: "
-                f"[bold]netsim witness {escape(str(place / name))}[/]",
+                f"A transcript that {shows}: [bold]netsim witness {escape(str(place / name))}[/]",
                 highlight=False, soft_wrap=True,
             )  # fmt: skip
 

@@ -27,6 +27,8 @@ from scenarios.findings import NOT_ASKED, NOT_REACHED
 Results = dict[str, Any]
 
 CURVE_POINTS = 400
+SLUG = 80
+"""Letters of an algorithm's name in file names: file systems take 255 bytes."""
 NOTES = [
     "A gradient of many records does not determine them: for the pictures each agent holds one image; for "
     "convergence and the audit all records are split among the agents.",
@@ -113,9 +115,17 @@ def _problem(experiment: Experiment) -> Results:
 
 
 def slug(name: str, taken: Container[str]) -> str:
-    """An algorithm's name as a part of file names: one that is not taken."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "algorithm"
+    """An algorithm's name as a part of file names, cut to `SLUG` letters: one that is not taken."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG].rstrip("-") or "algorithm"
     return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
+
+
+def slugs(experiment: Experiment) -> list[str]:
+    """Of all algorithms, in order."""
+    found: list[str] = []
+    for subject in experiment.subjects:
+        found.append(slug(subject.spec.name, found))
+    return found
 
 
 def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Results:

@@ -96,7 +96,7 @@ class Judge:
                 cast(Objective, pair.hypotheses[1]),
                 claim,
                 trials=spec.trials,
-                chunk=spec.chunk,
+                chunk=spec.together,
                 confidence=spec.confidence,
                 name=subject.spec.name,
                 infer=inversion_or_none(subject.simulation.algorithm),

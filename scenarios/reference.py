@@ -40,7 +40,7 @@ UNITS = {
     "per_agent": "activations of one agent",
     "rounds": "rounds",
     "trials": "transcripts of each world",
-    "chunk": "transcripts simulated at once",
+    "chunk": "transcripts simulated at once; no more than `trials`",
     "candidates": "adjacent objectives",
     "transcripts": "of the true world",
     "replicas": "draws of the noise",

@@ -12,7 +12,7 @@ from netsim.errors import AttackError, DeadlockError, ScenarioError
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, progress
+from scenarios import describe, former, progress
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.jsonfile import write_json
@@ -76,7 +76,7 @@ def checked(source: Scenario | Located, part: bool = False) -> Experiment:
 def prepare(folder: Path) -> None:
     """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in.
 
-    A former results folder, one with a manifest, is written over.
+    A former results folder, one with a manifest, is written over: what its run left is removed (`scenarios.former`).
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,6 +112,7 @@ class _Session:
 
     def run(self) -> Results:
         write_json(self.folder / MANIFEST, describe.manifest(self.experiment, self.results))
+        former.clear(self.folder, describe.slugs(self.experiment))
         self._save("running")
         try:
             for subject in self.experiment.subjects:

@@ -13,7 +13,7 @@ from typing import Any
 from attacks.audit.parallel import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.running import Running
-from scenarios import describe, runner
+from scenarios import describe, former, runner
 from scenarios.describe import Results
 from scenarios.experiment import Experiment
 from scenarios.jsonfile import write_json
@@ -117,6 +117,9 @@ class _Study:
 
     def run(self) -> Results:
         write_json(self.folder / MANIFEST, {k: v for k, v in self.header().items() if k != "status"})
+        former.clear(self.folder)
+        for variant in self.plan.variants:
+            (self.folder / variant.name / "results.json").unlink(missing_ok=True)
         for name, why in self.plan.absent.items():
             self.note(name, ABSENT, {}, why)
         self.save("running")

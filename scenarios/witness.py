@@ -1,6 +1,8 @@
 """The command `netsim witness`."""
 
+import json
 import math
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from attacks.audit.witnesses.itemized import Account, Item
     from scenarios.witnessing import Confirmation
 
-DONE, REFUTED, WRONG_INPUT = 0, 1, 2
+DONE, REFUTED, WRONG_INPUT, FAILED = 0, 1, 2, 70
 FILE = typer.Argument(help="A witness-….json of a results folder.", show_default=False)
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
@@ -32,10 +34,9 @@ def witness(
 ) -> None:
     """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
 
-    Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, or of other data.
+    Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
+    error.
     """
-    import json
-
     from netsim.errors import ScenarioError
     from scenarios.witness_file import WitnessFile
     from scenarios.witnessing import confirm
@@ -43,14 +44,15 @@ def witness(
     console, problems = _consoles()
     try:
         found = confirm(WitnessFile.read(file))
+        (_tell_json if as_json else _tell)(found, console)
     except ScenarioError as error:
         problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(WRONG_INPUT) from None
-    if as_json:
-        told = json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False)
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
-    else:
-        _tell(found, console)
+    except Exception as error:  # a defect, or the algorithm's own: no finding about a claim
+        traceback.print_exception(error)
+        raise typer.Exit(FAILED) from None
+    if not found.file.intact:
+        raise typer.Exit(WRONG_INPUT)
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
 
 
@@ -60,11 +62,18 @@ def _consoles() -> tuple[Console, Console]:
     return console, problems
 
 
+def _tell_json(found: "Confirmation", console: Console) -> None:
+    told = json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False)
+    console.print(told, highlight=False, markup=False, soft_wrap=True)
+
+
 def _tell(found: "Confirmation", console: Console) -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
     file = found.file
+    if not file.intact:
+        say(f"[bold yellow]{escape(found.remarks[0])}[/] What follows is of the file as it is, and no finding.")
     say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
     say(f"Agent {file.agent}: {file.place}.")
     say(f"Pair: {escape(file.pair.description)}.")
@@ -76,7 +85,7 @@ def _tell(found: "Confirmation", console: Console) -> None:
         say(_of_links(account))
         if account.identical:
             say("The agent's code sends every message of the transcript, to the last bit.")
-    for remark in found.remarks:
+    for remark in found.remarks[not file.intact :]:
         say(f"[yellow]{escape(remark)}[/]")
     word, style = (found.verdict, "bold red") if found.verdict is not None else ("not confirmed", "bold yellow")
     say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
@@ -92,11 +101,11 @@ def _table(found: "Confirmation", account: "Account") -> Table:
     table.add_column("", no_wrap=True, min_width=len(BARE))
     running, above = account.running(), found.first_above
     bare = account.uncovered
-    at = None if bare is None else _before(account, bare.message)
+    at = account.before_uncovered
     last = -1
     for t in _shown(len(account.items), [k for k in (above, at) if k is not None]):
         if bare is not None and at is not None and last < at <= t:
-            table.add_row(*_bare(account))
+            table.add_row(*_bare(account, found.file.intact))
             at = None
         if t > last + 1:
             table.add_row("…")
@@ -108,19 +117,16 @@ def _table(found: "Confirmation", account: "Account") -> Table:
             _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
-        table.add_row(*_bare(account))
+        table.add_row(*_bare(account, found.file.intact))
     return table
 
 
-def _bare(account: "Account") -> tuple[str, ...]:
-    assert account.uncovered is not None
-    name = f"{account.uncovered.name!r}" if account.uncovered.name else "a message"
-    return (str(account.uncovered.activation), name, "no noise", "", "∞", "∞", BARE)
-
-
-def _before(account: "Account", message: int) -> int:
-    """How many releases were on the wire before a message."""
-    return sum(item.message is not None and item.message < message for item in account.items)
+def _bare(account: "Account", intact: bool) -> tuple[str, ...]:
+    """The uncovered message; marked in a file that was not altered."""
+    bare = account.uncovered
+    assert bare is not None
+    law = f"{bare.name!r}, no noise" if bare.name else "no noise"
+    return (str(bare.activation), _to(account.uncovered_to), law, "", "∞", "∞", BARE if intact else "")
 
 
 def _shown(count: int, marks: list[int]) -> Iterator[int]:
@@ -130,11 +136,15 @@ def _shown(count: int, marks: list[int]) -> Iterator[int]:
 
 
 def _of_links(account: "Account") -> str:
-    """The sums over links, the largest first."""
+    """The sums over links, the largest first; ∞ where the uncovered message went."""
     sums = sorted(account.by_link().items(), key=lambda pair: -pair[1])
     named = [f"{i} to {j}: {_number(loss)}" for (i, j), loss in sums[:NAMED]]
     more = f", and {len(sums) - NAMED} more" if len(sums) > NAMED else ""
-    return f"Loss of the releases on each link: {', '.join(named)}{more}." if named else "No release is on a link."
+    return (
+        f"Loss of what went over each link: {', '.join(named)}{more}."
+        if named
+        else "Nothing that counts is on a link."
+    )
 
 
 def _to(receivers: tuple[int, ...]) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, Self, cast
@@ -19,6 +19,9 @@ from scenarios.schema.base import Index, Model
 FORMAT, VERSION = "netsim witness", 1
 WIDTH = 240
 """Characters up to which a mapping or a list is written on one line; lists of numbers are however long they are."""
+
+DEEPEST = 40
+"""Lists and mappings within each other."""
 
 
 class DataPrint(Model):
@@ -97,6 +100,8 @@ class WitnessFile(Model):
         """You get a `ScenarioError` for a file that cannot be read, or is no witness."""
         try:
             tree: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+            _check_depth(tree)
+            json.dumps(tree, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
         except OSError as error:
             raise ScenarioError("witness", str(path), f"cannot be read ({error.strerror or error})") from None
         except (ValueError, RecursionError) as error:
@@ -169,6 +174,21 @@ def _by_value(tree: object) -> object:
     if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) < 2**53:
         return float(tree)
     return tree
+
+
+def _check_depth(tree: object) -> None:
+    """A `ValueError` for what is nested deeper than any witness."""
+    level = [tree]
+    for _ in range(DEEPEST):
+        level = [inner for one in level for inner in _within(one)]
+    if level:
+        raise ValueError(f"nested more than {DEEPEST} deep")
+
+
+def _within(one: object) -> Iterable[object]:
+    if isinstance(one, Mapping):
+        return cast("Mapping[str, object]", one).values()
+    return cast("list[object]", one) if isinstance(one, list) else ()
 
 
 def _refuse(constant: str) -> NoReturn:

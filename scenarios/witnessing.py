@@ -34,6 +34,7 @@ from scenarios.witness_file import DataPrint, PairPrint, WitnessFile
 
 TOGETHER = {"variants", "grid", "figures", "reproduces"}
 """What of a scenario belongs to several runs."""
+ALTERED = "The file was altered after it was written"
 MOST = 3
 """Differences that are told one by one."""
 
@@ -81,7 +82,7 @@ def make(
     own, other = (cast(Objective, one) for one in pair.hypotheses)
     spec = experiment.scenario.audit
     assert spec is not None
-    simulate = worlds(subject.simulation, pair.agent, other, spec.chunk)
+    simulate = worlds(subject.simulation, pair.agent, other, spec.together)
     recorded, account = witness.find(simulate, pair, where)
     shown = witness.shown(account, claim)
     made = WitnessFile(
@@ -139,9 +140,10 @@ class Confirmation:
 
     @property
     def first_above(self) -> int | None:
-        """The first release by which the loss is above the claim; None where it never is, and at δ > 0."""
+        """The first release by which the loss is above the claim; None where it never is, at δ > 0, and in an altered
+        file."""
         claim, account = self.claim, self.account
-        if claim is None or claim.epsilon is None or claim.delta > 0 or account is None:
+        if not self.file.intact or claim is None or claim.epsilon is None or claim.delta > 0 or account is None:
             return None
         return account.first_above(claim.epsilon)
 
@@ -170,7 +172,8 @@ def confirm(file: WitnessFile) -> Confirmation:
         sample = recorded.sample(_public(subject.simulation, pair, file.world))
     except TranscriptError as error:
         raise ScenarioError("transcript", "…", str(error), "the rows of a run") from None
-    claim = subject.simulation.claim(experiment.adjacency, file.activations, subject.delta)
+    activations = _activations(file, subject.simulation)
+    claim = subject.simulation.claim(experiment.adjacency, activations, subject.delta)
     true, other = pair.hypotheses[file.world], pair.hypotheses[1 - file.world]
     try:
         with np.errstate(all="ignore"):
@@ -178,8 +181,8 @@ def confirm(file: WitnessFile) -> Confirmation:
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
         return Confirmation(file, claim, None, None, why, tuple(_of_file(file)))
-    remarks = (*_of_file(file), *_of_account(file, claim, account))
-    against = _against(file, claim, account)
+    remarks = (*_of_file(file), *_of_claim(file, activations), *_of_account(file, claim, account))
+    against = _against(file, claim, account, activations)
     if claim is None or against is not None:
         why = "The algorithm claims no privacy here" if claim is None else against or ""
         return Confirmation(file, claim, account, None, why, remarks)
@@ -222,6 +225,21 @@ def _subject(file: WitnessFile, experiment: Experiment) -> Subject:
     raise ScenarioError("algorithm", file.algorithm, "not in the scenario", names)
 
 
+def _activations(file: WitnessFile, simulation: Simulation) -> int:
+    """Θ, at which the claim is evaluated: of the scenario's algorithm, where that fixes it; else of the file."""
+    algorithm = simulation.algorithm
+    fixed: int | None = algorithm.stopping().per_agent or getattr(algorithm, "rounds", None)
+    return file.activations if fixed is None else fixed
+
+
+def _active(account: Account) -> int:
+    """How often the agent was active at least: what it sends after its k-th activation is dated k + 1."""
+    dates = [item.activation for item in account.items]
+    if account.uncovered is not None:
+        dates.append(account.uncovered.activation)
+    return max(dates, default=1) - 1
+
+
 def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
     """What everybody knows in this world."""
     problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
@@ -237,7 +255,7 @@ def reason(account: Account, claim: Claim) -> str:
     if account.uncovered is not None:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
-            end = f". That it is in more than δ = {claim.delta:.3g} of the transcripts, one of them does not show"
+            end = f". One transcript cannot show that more than δ = {claim.delta:.3g} of them leak; the audit did"
         return capitalized(f"{account.uncovered}; no noise covers it{end}.")
     loss = f"The loss of this transcript is {account.total:.6g}"
     if claim.epsilon is None:
@@ -251,11 +269,14 @@ def reason(account: Account, claim: Claim) -> str:
     return f"{loss}, above {of_claim}{by}: ε is at least that."
 
 
-def _against(file: WitnessFile, claim: Claim | None, account: Account) -> str | None:
+def _against(file: WitnessFile, claim: Claim | None, account: Account, activations: int) -> str | None:
     """Why nothing is confirmed, whatever the losses."""
     loss = "" if claim is None else f" ({reason(account, claim)})"
     if not file.intact:
-        return f"The file was altered after it was sealed, so nothing is confirmed by it{loss}"
+        return f"{ALTERED}, so nothing is confirmed by it."
+    if (active := _active(account)) > activations:
+        of_claim = f"and the claim would be that of {activations}"
+        return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
     if file.scenario.get("meddlers"):
         return f"An active adversary meddled, and no claim is about that{loss}"
     return None
@@ -263,11 +284,16 @@ def _against(file: WitnessFile, claim: Claim | None, account: Account) -> str | 
 
 def _of_file(file: WitnessFile) -> Iterator[str]:
     if not file.intact:
-        yield "The file was altered after it was sealed."
+        yield f"{ALTERED}."
     here = describe.versions()
     others = [f"{name} {version}" for name, version in file.versions.items() if here.get(name) != version]
     if others:
         yield f"It was recorded with {', '.join(others)}."
+
+
+def _of_claim(file: WitnessFile, activations: int) -> Iterator[str]:
+    if file.activations != activations:
+        yield f"The file says Θ = {file.activations}; the scenario's algorithm has {activations}."
 
 
 def _of_account(file: WitnessFile, claim: Claim | None, account: Account) -> Iterator[str]:

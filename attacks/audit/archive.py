@@ -26,6 +26,8 @@ from netsim.arrays import Array
 
 MARK = "of.json"
 """Says what the files are of."""
+WORDS = "words.npy"
+"""A member that every chunk has."""
 
 
 class Seen(NamedTuple):
@@ -49,11 +51,17 @@ class Archive:
     def at(cls, folder: Path, of: str) -> "Archive":
         """The archive in `folder`, made if it is not there. What is there is kept if it is `of` the same; else it is
         removed: other parameters, another program, another format."""
-        mark = folder / MARK
-        if folder.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == of):
+        mark, told = folder / MARK, of.encode()
+        if mark.is_file() and mark.read_bytes() == told:
+            return cls(folder)
+        if folder.is_dir() and not folder.is_symlink():
             shutil.rmtree(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        mark.write_text(of, encoding="utf-8")
+        else:
+            folder.unlink(missing_ok=True)
+        folder.mkdir(parents=True)
+        draft = mark.with_suffix(".part")
+        draft.write_bytes(told)
+        draft.replace(mark)
         return cls(folder)
 
     def __contains__(self, task: tuple[int, int]) -> bool:
@@ -83,11 +91,11 @@ class Archive:
             return found[_NOTED + name] if _NOTED + name in found.files else None
 
     def sound(self, world: int, chunk: int) -> bool:
-        """Whether a chunk is there and can be read to its end."""
+        """Whether a chunk is there, and one indeed, and can be read to its end."""
         try:
             with zipfile.ZipFile(self._file(world, chunk)) as found:
-                return found.testzip() is None
-        except (OSError, zipfile.BadZipFile):
+                return WORDS in found.namelist() and found.testzip() is None
+        except (OSError, RuntimeError, zipfile.BadZipFile):
             return False
 
     def explained(self, world: int, chunks: int) -> "Chunks":

@@ -86,7 +86,7 @@ def rows(entry: Entry, kept: Kept, folder: Path) -> list[Row]:
 def _row(entry: Entry, found: dict[str, Any], kept: Kept, folder: Path) -> Row:
     audit, budget = part(found, "audit"), part(found, "budget")
     claim = part(audit, "claim")
-    witness = folder / entry.name / f"witness-{found['slug']}.json"
+    witness = folder / entry.name / str(audit["witness"]) if audit.get("witness") else None
     return Row(
         entry=entry.name,
         name=found["name"],
@@ -106,7 +106,7 @@ def _row(entry: Entry, found: dict[str, Any], kept: Kept, folder: Path) -> Row:
         unseen=_unseen(audit),
         granted=_granted(part(audit, "epsilon_exact")),
         seconds=kept.seconds.get(found["name"], 0.0),
-        witness=str(witness) if witness.is_file() else None,
+        witness=str(witness) if witness is not None and witness.is_file() else None,
         numbers={name: audit.get(name) for name in NUMBERS} | {"delta": claim.get("delta")},
     )
 

@@ -76,6 +76,11 @@ class AuditSpec(Model):
     classifier: bool = False
     views: Wanted = "none"
 
+    @property
+    def together(self) -> int:
+        """Transcripts that are simulated at once: no more than are asked for."""
+        return min(self.chunk, self.trials)
+
     @field_validator("classifier")
     @classmethod
     def _stops_or_learns(cls, classifier: bool, info: ValidationInfo) -> bool:

@@ -232,6 +232,18 @@ def test_the_first_release_above_the_claim():
     assert account.first_above(math.inf) is None
 
 
+def test_from_the_uncovered_message_on_all_sums_are_infinite():
+    account = witness_of("walk")[1]
+    bare, before = account.uncovered.message, account.before_uncovered
+    assert 0 < before < len(account.items)
+    assert [item.message < bare for item in account.items] == [t < before for t in range(len(account.items))]
+    assert [math.isinf(loss) for loss in account.running()] == [t >= before for t in range(len(account.items))]
+    (to,) = account.uncovered_to
+    assert [link for link, loss in account.by_link().items() if math.isinf(loss)] == [(account.agent, to)]
+    assert account.by_activation()[account.uncovered.activation] == math.inf
+    assert math.isfinite(account.by_activation()[1])
+
+
 # ── the account ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -253,8 +265,8 @@ def test_sums_over_activations_and_links():
     account = witness_of("half_noise")[1]
     assert sum(account.by_activation().values()) == pytest.approx(account.total)
     assert account.by_link() == {(1, j): pytest.approx(account.total) for j in (0, 2)}
-    walked = witness_of("walk")[1]
-    assert sum(walked.by_link().values()) == pytest.approx(walked.running()[-1])
+    walked = replace(witness_of("walk")[1], uncovered=None, uncovered_to=())
+    assert sum(walked.by_link().values()) == pytest.approx(walked.running()[-1]) == walked.total
     granted = witness_of("shared")[1]
     assert not any(item.counts for item in granted.items[1:])
     assert {item.receivers for item in granted.items if item.law == "UniformModulo"} == {(0,), (2,), (3,)}

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attacks.audit.loss.aimed import AIMED
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
+from netsim.problems import Bent, Tilted
 from scenarios import auditing, sentences
 from scenarios.experiment import Experiment
 from scenarios.loader import parse
@@ -101,6 +103,51 @@ def test_another_scenario_does_not_go_on_with_what_is_there(tmp_path):
     run_scenario(parse(other), tmp_path / "fresh")
     mixed, fresh = ((f / "audit-noisy.json").read_bytes() for f in (tmp_path, tmp_path / "fresh"))
     assert mixed == fresh
+
+
+CSV = SMALL.replace(
+    "{name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}", "{name: csv, path: PATH, label: y}"
+)
+
+
+def table(path, scale):
+    """24 records of 3 numbers in a file."""
+    rows = np.round(np.random.default_rng(1).uniform(-1, 1, (24, 3)) * scale, 5)
+    lines = [",".join(map(str, [*row, 1 if row.sum() > 0 else -1])) for row in rows]
+    path.write_text("a,b,c,y\n" + "\n".join(lines) + "\n")
+
+
+def test_other_data_in_the_same_file_does_not_go_on_with_what_is_there(tmp_path):
+    text = CSV.replace("PATH", str(tmp_path / "d.csv"))
+    table(tmp_path / "d.csv", 1.0)
+    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200))["status"] == "interrupted"
+    assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
+    table(tmp_path / "d.csv", 0.05)
+    for folder in ("out", "fresh"):
+        assert run_scenario(parse(text), tmp_path / folder)["algorithms"][0]["audit_status"] == "done"
+    mixed, fresh = ((tmp_path / f / "audit-noisy.json").read_bytes() for f in ("out", "fresh"))
+    assert mixed == fresh
+
+
+def test_the_print_of_data_is_of_every_bit_and_of_objectives_within():
+    one = Experiment.of(parse(SMALL).scenario).problem.objectives[0]
+    near = type(one)(one.features * (1 + 2**-50), one.labels, one.ridge)
+    tilt = np.full(3, 0.1)
+    several = [[one], [near], [type(one)(one.features, one.labels, 0.4)], [one, near], [near, one]]
+    several += [[Tilted(one, tilt)], [Tilted(near, tilt)], [Bent(one, tilt, 0.1, 2.0)], [Bent(one, tilt, 0.2, 2.0)]]
+    assert len({auditing.data_print(some) for some in several}) == len(several)
+    same = type(one)(one.features.copy(), one.labels.copy(), one.ridge)
+    assert auditing.data_print([same]) == auditing.data_print([one])
+
+
+def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
+    """A chunk above `trials` is one of `trials`."""
+    found = [
+        run_scenario(parse(SMALL.replace("chunk: 50", chunk)), tmp_path / str(k))["algorithms"][0]["audit"]
+        for k, chunk in enumerate(("chunk: 1000", "chunk: 300"))
+    ]
+    assert found[0] == found[1]
+    assert found[0]["trials"] == 300
 
 
 def test_more_trials_begin_with_those_that_are_there(tmp_path):

@@ -19,8 +19,9 @@ from scenarios.cli import app
 from scenarios.experiment import Experiment
 from scenarios.ledger import ENTRIES, chosen, command, keeping, kept, rows, run_entry, write_page
 from scenarios.ledger.catalogue import FOLDER
-from scenarios.ledger.rows import exact, first_sentence
+from scenarios.ledger.rows import BROKEN, exact, first_sentence
 from scenarios.loader import library
+from scenarios.report.words import word
 from tests.netsim.algorithms.every import kinds
 
 ROOT = Path(__file__).parents[2]
@@ -218,14 +219,19 @@ class TestPage:
         assert all((tmp_path / target).exists() for target in links(tmp_path / "one.md"))
 
     def test_witnesses_of_broken_claims_are_beside_it(self, folder, tmp_path):
-        place = folder / "thesis-algorithm-1"
-        broken, sound = place / "witness-algorithm-1-random-penalties-alone.json", place / "witness-algorithm-1.json"
-        for path in (broken, sound):
+        """Those that the results name; a file of a former run is none of them."""
+        (entry,) = chosen(["thesis-algorithm-1"])
+        place, kept_now = folder / entry.name, kept(entry, folder)
+        broken, former = place / "witness-algorithm-1-random-penalties-alone.json", place / "witness-former.json"
+        for one in kept_now.results["algorithms"]:
+            one["audit"]["witness"] = broken.name if word(one) in BROKEN else None
+            one["slug"] = one["slug"] if word(one) in BROKEN else "former"
+        for path in (broken, former):
             path.write_text("{}")
         try:
-            written = write_page(tmp_path / "page.md", found(folder))
+            written = write_page(tmp_path / "page.md", rows(entry, kept_now, folder))
         finally:
-            for path in (broken, sound):
+            for path in (broken, former):
                 path.unlink()
         copy = "witnesses/thesis-algorithm-1-algorithm-1-random-penalties-alone.json"
         assert written == [tmp_path / "page.md", tmp_path / copy]

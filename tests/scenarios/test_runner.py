@@ -7,9 +7,10 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.transcript import Transcript
-from scenarios import findings, sentences
+from scenarios import describe, findings, sentences
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
+from scenarios.study import run_study
 from tests.scenarios.small import SMALL
 
 
@@ -200,3 +201,71 @@ def test_a_run_that_diverges_is_called_so(tmp_path):
 def test_a_sentence_does_not_make_a_capital_of_a_symbol():
     assert findings.capitalized("ε is at least 2") == "ε is at least 2"
     assert findings.capitalized("agent 1 sends") == "Agent 1 sends"
+
+
+PLAIN = """\
+name: small
+problem: {kind: logistic, data: {name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}, ridge: 0.5}
+topology: {kind: ring, agents: 4}
+attacks: {gradients: false}
+algorithms:
+  - {kind: private_gradient_descent, name: one, rounds: 2, step: 0.2, scale: 0.3}
+  - {kind: private_gradient_descent, name: two, rounds: 2, step: 0.2, scale: 0.3}
+"""
+
+
+class StopsAtOnce:
+    """Ctrl-C as soon as anything begins but the report."""
+
+    def begin(self, stage, total):
+        if "report" not in stage:
+            raise KeyboardInterrupt
+
+    def advance(self, steps):
+        pass
+
+    def say(self, sentence):
+        pass
+
+
+class TestWhatAFormerRunLeft:
+    """A folder that is written over holds what its last run made, and evidence that an audit may go on with."""
+
+    def test_is_removed_before_anything_runs(self, tmp_path):
+        run_scenario(parse(PLAIN), tmp_path)
+        gone = [
+            "witness-one.json",
+            "audit-one.json",
+            "witness-three.json",
+            "audit-three.json",
+            "transcript-two.x.parquet",
+        ]
+        for name in (*gone, "notes.txt"):
+            (tmp_path / name).write_text("{}")
+        for slug in ("one", "two", "three"):
+            (tmp_path / f"audit-{slug}").mkdir()
+            (tmp_path / f"audit-{slug}" / "of.json").write_text("evidence")
+        (tmp_path / "audit-mine").mkdir()
+        (tmp_path / "transcript-three").mkdir()
+        (tmp_path / "transcript-three" / "eavesdropper.spool").write_text("")
+        stopped = run_scenario(parse(PLAIN.replace("name: two", "name: other")), tmp_path, progress=StopsAtOnce())
+        assert stopped["status"] == "interrupted"
+        assert sorted(one.name for one in tmp_path.iterdir()) == [
+            "audit-mine", "audit-one", "manifest.json", "notes.txt", "report.html", "results.json",
+        ]  # fmt: skip
+
+    def test_is_removed_from_a_folder_of_variants_too(self, tmp_path):
+        text = PLAIN + "variants:\n  - {name: a, set: {seed: 1}}\n  - {name: b, set: {seed: 2}}\n"
+        run_study(parse(text), tmp_path)
+        (tmp_path / "witness-one.json").write_text("{}")
+        stopped = run_study(parse(text), tmp_path, progress=StopsAtOnce())
+        assert stopped["status"] == "interrupted"
+        assert not (tmp_path / "witness-one.json").exists()
+        assert not (tmp_path / "b" / "results.json").exists()
+
+
+def test_names_however_long_make_names_of_files():
+    slugs = []
+    for name in ("x" * 300, "x" * 400, "é" * 5, "y" * 79 + " z"):
+        slugs.append(describe.slug(name, slugs))
+    assert slugs == ["x" * 80, "x" * 80 + "-2", "algorithm", "y" * 79]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from attacks.audit.loss.aimed import AIMED
 from attacks.audit.loss.explain import explain
 from attacks.audit.witnesses.witness import Place, Witness, best
 from netsim import randomness
@@ -43,7 +44,7 @@ def audited(text, name, variant=None):
     experiment = Experiment.of(located.scenario)
     subject = next(one for one in experiment.subjects if one.spec.name == name)
     pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
-    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.chunk)
+    simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.together)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
     explained = [[explain(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
     claim = subject.simulation.claim(experiment.adjacency, rounds, subject.delta)
@@ -96,7 +97,7 @@ def test_an_uncovered_message_shows_itself_and_not_delta(folder):
     assert found.verdict == "unprotected"
     assert found.account.total == math.inf
     assert "'x'" in found.reason
-    assert "That it is in more than δ = 0.001 of the transcripts, one of them does not show" in found.reason
+    assert "One transcript cannot show that more than δ = 0.001 of them leak; the audit did." in found.reason
     assert found.first_above is None
 
 
@@ -147,7 +148,7 @@ def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
     for slug in ("cpgt", "leaky", "coded"):
         file = WitnessFile.read(file_of(folder, slug))
         experiment = Experiment.of(validated(file.scenario, "").scenario)
-        pair, chunk = experiment.pair, experiment.scenario.audit.chunk
+        pair, chunk = experiment.pair, experiment.scenario.audit.together
         simulate = worlds(experiment.subjects[0].simulation, file.agent, pair.hypotheses[1], chunk)
         again = Witness.of(simulate(file.world, file.chunk).replica(file.replica), file.agent)
         assert json.dumps(again.as_plain()) == json.dumps(file.transcript)
@@ -186,10 +187,16 @@ def sent(tree, number):
 @pytest.mark.parametrize("edit", EDITS)
 def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     slug, change = EDITS[edit]
-    done = status(changed(folder, tmp_path, slug, change))
-    assert done.exit_code == 0
-    assert "The file was altered after it was sealed" in done.output
+    path = changed(folder, tmp_path, slug, change)
+    done = status(path)
+    assert done.exit_code == 2
+    assert done.output.startswith("The file was altered after it was written. What follows is")
     assert "Not confirmed" in done.output
+    assert "< " not in done.output
+    told = status(path, "--json")
+    assert told.exit_code == 2
+    assert json.loads(told.output)["verdict"] == "not confirmed"
+    assert json.loads(told.output)["first_above"] is None
 
 
 def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path):
@@ -306,6 +313,70 @@ def test_what_is_no_json_is_told(tmp_path, text):
     assert status(tmp_path / "nowhere.json").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.update(says="\ud800"),
+        lambda t: t["claim"].update({"\udfff": 1}),
+        lambda t: t["account"].update(deep=deep(45)),
+        lambda t: t["account"].update(deep=deep(900)),
+    ],
+)
+def test_text_that_is_none_and_lists_too_deep_are_no_witness(folder, tmp_path, change):
+    done = status(changed(folder, tmp_path, "cpgt", change))
+    assert done.exit_code == 2
+    assert "no JSON" in done.stderr
+
+
+def deep(levels):
+    """Lists within lists."""
+    tree = []
+    for _ in range(levels):
+        tree = [tree]
+    return tree
+
+
+def test_a_defect_is_no_finding(folder, monkeypatch):
+    def broken(_file):
+        raise ZeroDivisionError("of a defect")
+
+    monkeypatch.setattr("scenarios.witnessing.confirm", broken)
+    done = status(file_of(folder, "cpgt"))
+    assert done.exit_code == 70
+    assert "of a defect" in done.stderr
+
+
+def test_the_rounds_of_the_claim_are_the_scenarios(folder, tmp_path):
+    """A smaller Θ, sealed anew, would make a smaller claim of a sound mechanism."""
+    path = changed(folder, tmp_path, "cpgt", EDITS["the rounds of the claim"][1], seal=True)
+    found, before = confirm(WitnessFile.read(path)), confirm(WitnessFile.read(file_of(folder, "cpgt")))
+    assert found.claim == before.claim
+    assert found.remarks == ("The file says Θ = 3; the scenario's algorithm has 30.",)
+
+
+WALK = """\
+name: walk
+seed: 3
+problem: {kind: logistic, data: {name: synthetic, records: 60, dimension: 4, norm_bound: 1.0}, ridge: 0.5}
+topology: {kind: ring, agents: 5}
+algorithms: [{kind: rw_admm, name: walk, activations: 60, noise: laplace, scale: 1.0}]
+attacks: {gradients: false}
+audit: {agent: 1, adjacency: {change: 1.0, norm: l1}, trials: 100, chunk: 50}
+"""
+
+
+def test_a_walk_that_was_longer_than_its_claim_says_confirms_nothing():
+    experiment, subject, found = audited(WALK, "walk")
+    file, _ = make(experiment, subject, found, Place(0, AIMED, 0))
+    active = max(item.activation for item in confirm(file).account.items) - 1
+    assert 1 < active < 60
+    for activations, refused in ((active, False), (active - 1, True), (0, True)):
+        confirmed = confirm(file.model_copy(update={"activations": activations}).sealed())
+        told = f"The agent was active {active} times in this transcript, and the claim would be that of {activations}"
+        assert confirmed.reason.startswith(told) == refused
+        assert confirmed.verdict is None or not refused
+
+
 def test_a_fingerprint_tells_data_apart_and_not_last_bits(folder):
     problem = Experiment.of(parse(SMALL).scenario).problem
     one = problem.objectives[0]
@@ -346,7 +417,7 @@ def test_the_command_tells_releases_sum_and_verdict(folder):
     assert len(marked) == 1
     assert "Laplace(1.13)" in marked[0]
     assert "…" in done.output  # sixty releases are not all shown
-    assert "Loss of the releases on each link: 0 to 1: 2.77, 0 to 5: 2.77." in done.output
+    assert "Loss of what went over each link: 0 to 1: 2.77, 0 to 5: 2.77." in done.output
     assert "Refuted: The loss of this transcript is 2.77256, above the claimed ε = 1 by activation 1" in done.output
 
 
@@ -354,8 +425,15 @@ def test_the_command_marks_the_uncovered_message(folder):
     lines = status(file_of(folder, "leaky")).output.splitlines()
     marked = [k for k, line in enumerate(lines) if "< uncovered" in line]
     assert len(marked) == 1
-    assert lines[marked[0]].split()[:2] == ["2", "'x'"]
+    found = confirm(WitnessFile.read(file_of(folder, "leaky")))
+    (to,) = found.account.uncovered_to
+    assert lines[marked[0]].split()[:3] == ["2", str(to), "'x',"]
     assert lines[marked[0] - 1].split()[0] == "1"
+    after = [line.split() for line in lines[marked[0] + 1 :] if "Laplace(" in line or "Gaussian(" in line]
+    assert len(after) > 3
+    assert {cells[-1] for cells in after} == {"∞"}
+    (sums,) = [line for line in lines if line.startswith("Loss of what went over each link")]
+    assert f"{found.file.agent} to {to}: ∞" in sums
 
 
 def test_json_has_all_releases(folder):

@@ -48,9 +48,9 @@ class Item:
 class Account:
     """The loss of one transcript at an agent's door, in nats.
 
-    `uncovered` is the first message of it that no noise covers; the loss is ∞ then. `identical`: the hypothesis that
-    was simulated reproduced every message to the last bit, not only but for rounding. From activation
-    `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
+    `uncovered` is the first message of it that no noise covers, sent to `uncovered_to`; the loss is ∞ from it on.
+    `identical`: the hypothesis that was simulated reproduced every message to the last bit, and not but for rounding.
+    From activation `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
     """
 
     agent: int
@@ -58,6 +58,7 @@ class Account:
     uncovered: Uncovered | None
     identical: bool
     unreliable_from: int | None
+    uncovered_to: tuple[int, ...] = ()
 
     @property
     def total(self) -> float:
@@ -65,27 +66,42 @@ class Account:
         return math.inf if self.uncovered is not None else sum(item.loss for item in self._counted)
 
     def running(self) -> list[float]:
-        """The loss up to each release; uncovered messages are not in it."""
-        return list(accumulate(item.loss if item.counts else 0.0 for item in self.items))
+        """The loss up to each release: ∞ from the uncovered message on."""
+        bare = self.before_uncovered
+        return [loss if bare is None or t < bare else math.inf for t, loss in enumerate(self._sums())]
+
+    @property
+    def before_uncovered(self) -> int | None:
+        """How many releases there were before the uncovered message; None where there is none."""
+        if self.uncovered is None:
+            return None
+        bare = self.uncovered.message
+        after = (t for t, item in enumerate(self.items) if item.message is not None and item.message >= bare)
+        return next(after, len(self.items))
 
     def first_above(self, claimed: float) -> int | None:
-        """The first release by which the loss is above a claimed ε (nats), None if it never is."""
-        return next((t for t, loss in enumerate(self.running()) if above(loss, claimed)), None)
+        """The first release by which the losses of releases are above a claimed ε (nats), None if they never are."""
+        return next((t for t, loss in enumerate(self._sums()) if above(loss, claimed)), None)
 
     def by_activation(self) -> dict[int, float]:
-        """What the releases of each activation add."""
-        sums: dict[int, float] = {}
+        """What the messages of each activation add; ∞ in that of the uncovered message."""
+        sums: dict[int, float] = {} if self.uncovered is None else {self.uncovered.activation: math.inf}
         for item in self._counted:
             sums[item.activation] = sums.get(item.activation, 0.0) + item.loss
         return sums
 
     def by_link(self) -> dict[Link, float]:
-        """What the releases that went over each link (from, to) add. One message for several counts on each link."""
-        sums: dict[Link, float] = {}
+        """What the messages that went over each link (from, to) add, ∞ where the uncovered one did. One message for
+        several counts on each link."""
+        sums: dict[Link, float] = {(self.agent, j): math.inf for j in self.uncovered_to}
         for item in self._counted:
             for j in item.receivers:
                 sums[self.agent, j] = sums.get((self.agent, j), 0.0) + item.loss
         return sums
+
+    def _sums(self) -> list[float]:
+        """Of what releases add, up to each."""
+        return list(accumulate(item.loss if item.counts else 0.0 for item in self.items))
 
     @property
     def _counted(self) -> list[Item]:
@@ -114,12 +130,14 @@ def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, 
     door = _Door(rows, sample.view.public.neighbors[agent], here.sendings)
     counted = counting(explained)
     pairs = zip(here.releases, there.releases, strict=False)
+    uncovered = _first_uncovered(explained)
     return Account(
         agent,
         tuple(door.item(t, *pair, float(explained.steps[t, 0]), t < counted) for t, pair in enumerate(pairs)),
-        _first_uncovered(explained),
+        uncovered,
         told.identical,
         explained.unreliable_from,
+        () if uncovered is None else door.receivers(uncovered.message),
     )
 
 
@@ -174,7 +192,7 @@ class _Door(NamedTuple):
             release=index,
             activation=self.sendings[min(told_in, len(self.sendings) - 1)].activation if self.sendings else 1,
             message=here.sent_in,
-            receivers=() if here.sent_in is None else self._receivers(here.sent_in),
+            receivers=() if here.sent_in is None else self.receivers(here.sent_in),
             law=type(_law(here)).__name__,
             scale=_scale(here),
             l1=float(np.sum(difference)),
@@ -183,7 +201,10 @@ class _Door(NamedTuple):
             counts=counts,
         )
 
-    def _receivers(self, message: int) -> tuple[int, ...]:
+    def receivers(self, message: int) -> tuple[int, ...]:
+        """Whom a message is for; nobody where it was not sent."""
+        if message >= len(self.sent):
+            return ()
         receiver = self.sent[message].receiver
         return self.neighbors if receiver == EVERYBODY else (receiver,)
 

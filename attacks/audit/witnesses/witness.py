@@ -184,7 +184,8 @@ def as_plain(account: Account) -> dict[str, Any]:
         "total": plain.number(account.total),
         "uncovered": None
         if uncovered is None
-        else {"message": uncovered.message, "activation": uncovered.activation, "field": uncovered.name},
+        else {"message": uncovered.message, "activation": uncovered.activation, "field": uncovered.name,
+            "to": list(account.uncovered_to)},
         "releases": [
             {
                 "release": item.release, "activation": item.activation, "message": item.message,

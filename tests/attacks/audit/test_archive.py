@@ -107,3 +107,36 @@ def test_evidence_of_something_else_is_not_used(tmp_path):
     again = Stopped(simulate, 99)
     judged(again, pair, Archive.at(tmp_path / "evidence", "another audit"))
     assert len(again.done) == 8
+
+
+def kept(folder):
+    """An archive with one chunk."""
+    simulation, pair = quadratic_world(FAULTY)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
+    archive = Archive.at(folder, "this audit")
+    archive.put(0, 0, Seen(explain(simulate(0, 0), 1, *pair.hypotheses), {}, {}))
+    return archive
+
+
+def test_the_mark_is_compared_as_bytes_and_written_once(tmp_path):
+    archive = kept(tmp_path / "evidence")
+    mark = archive.folder / "of.json"
+    before = mark.stat().st_mtime_ns
+    assert Archive.at(archive.folder, "this audit").sound(0, 0)
+    assert mark.stat().st_mtime_ns == before
+    mark.write_bytes(b"\xff\xfe\x00")
+    assert not Archive.at(archive.folder, "this audit").sound(0, 0)
+    assert mark.read_bytes() == b"this audit"
+    assert [one.name for one in archive.folder.iterdir()] == ["of.json"]
+
+
+def test_a_file_in_place_of_the_folder_is_removed(tmp_path):
+    (tmp_path / "evidence").write_text("of somebody else")
+    assert Archive.at(tmp_path / "evidence", "this audit").folder.is_dir()
+
+
+def test_an_archive_of_other_members_is_no_chunk(tmp_path):
+    archive = kept(tmp_path / "evidence")
+    (chunk,) = archive.folder.glob("*.npz")
+    np.savez(chunk, a=np.zeros(3))
+    assert not archive.sound(0, 0)

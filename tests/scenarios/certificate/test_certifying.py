@@ -55,10 +55,21 @@ def test_a_certificate_that_does_not_hold_says_so(games_alone, monkeypatch):
         (["--seed", "-1"], "--seed"),
         (["--out", "/nowhere/page.md"], "--out"),
         (["--json", "/nowhere/page.json"], "--json"),
+        (["--out", "/"], "--out = '/': a folder"),
+        (["--json", "/"], "--json = '/': a folder"),
+        (["--out", "/dev/full/page.md"], "--out"),
+        (["--out", "/proc/page.md"], "cannot be written"),
+        (["--out", "same", "--json", "./same"], "--json = 'same': the page is written there"),
         (["--jobs", "0"], "--jobs"),
     ],
 )
-def test_wrong_input_is_refused_at_once(options, field):
+def test_wrong_input_is_refused_at_once(options, field, tmp_path, monkeypatch):
+    def never(_case):
+        raise AssertionError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "repeated", never)
     done = runner.invoke(app, ["certificate", *options])
     assert done.exit_code == 2
     assert field in done.stderr
+    assert not list(tmp_path.iterdir())
