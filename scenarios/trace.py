@@ -145,20 +145,20 @@ def _summarize(rows: "SpooledTranscript", as_json: bool) -> None:
 
 def _remark(text: str) -> None:
     """Apart from what was asked, so that JSON stays JSON."""
-    from scenarios.cli import problems
+    from scenarios.terminal import problems
 
     if text:
         problems.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _console() -> Console:
-    from scenarios.cli import console
+    from scenarios.terminal import console
 
     return console
 
 
 def _refuse(why: str) -> None:
-    from scenarios.cli import problems
+    from scenarios.terminal import problems
 
     problems.print(f"[bold red]{why.split(':')[0]}[/]:", end="", highlight=False, soft_wrap=True)
     problems.print(why.partition(":")[2], highlight=False, markup=False, soft_wrap=True)

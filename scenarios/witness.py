@@ -57,7 +57,7 @@ def witness(
 
 
 def _consoles() -> tuple[Console, Console]:
-    from scenarios.cli import console, problems
+    from scenarios.terminal import console, problems
 
     return console, problems
 

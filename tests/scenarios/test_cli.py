@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scenarios import cli
+from scenarios import verdicts
 from scenarios.cli import app
 from scenarios.loader import library
 from scenarios.schema import json_schema
@@ -319,5 +319,5 @@ def test_duplicates_that_receivers_reject_are_counted_without_a_meddler(file):
 def test_a_witness_is_told_by_whether_a_number_was_claimed(claimed, words, capsys):
     entry = {"name": "X", "witness": "witness-x.json", "epsilon_claimed": claimed}
     for results in ({"algorithms": [entry | {"audit": entry}]}, {"variants": [{"name": "v", "algorithms": [entry]}]}):
-        cli._print_witnesses(results, Path("folder"))
+        verdicts.print_witnesses(results, Path("folder"))
         assert words in capsys.readouterr().out

@@ -16,9 +16,10 @@ from netsim.messages import Kind, Message, Segment
 from netsim.spool import Spool, SpooledTranscript
 from netsim.spool import reader as reading
 from netsim.transcript import COLUMNS, Transcript
-from scenarios.cli import app, console
+from scenarios.cli import app
 from scenarios.loader import parse
 from scenarios.runner import run_scenario
+from scenarios.terminal import console
 from scenarios.totals import Totals
 from scenarios.trace import KindName
 from scenarios.tracing import transcripts

@@ -1,0 +1,167 @@
+"""Verdicts in the terminal: what a run found, told as on its page."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from scenarios import anatomy, findings, progress, sentences, views_described
+from scenarios.report import defences
+from scenarios.terminal import console, problems
+
+Results = dict[str, Any]
+COLOURS = {
+    "refuted": "bold red",
+    "unprotected": "bold red",
+    "consistent": "green",
+    "underpowered": "yellow",
+    "vacuous": "yellow",
+    "undefined": "yellow",
+}
+
+
+def print_verdicts(results: Results) -> None:
+    _print_network(results)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("algorithm")
+    for column in ("ε claimed", "ε exact", "ε audited"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for entry in results["algorithms"]:
+        audit: Results = entry["audit"] or {}
+        verdict, style = _verdict(entry)
+        table.add_row(
+            escape(entry["name"]),
+            sentences.number(audit.get("epsilon_claimed")),
+            _exact(audit.get("epsilon_exact")),
+            f"≥ {sentences.number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
+            f"[{style}]{verdict}[/]" + ("*" if findings.outside_model(entry) else ""),
+        )
+    console.print(table)
+    if any(map(findings.outside_model, results["algorithms"])):
+        console.print("* outside the paper's threat model: an active adversary meddled\n", highlight=False)
+    if (audited := findings.auditor(results)) is not None:
+        console.print(f"{audited}\n", highlight=False)
+    for entry in results["algorithms"]:
+        _print_findings(results, entry)
+    _print_costs(results)
+
+
+def print_witnesses(results: Results, folder: Path) -> None:
+    """Where the transcripts are that break a claim, or show that nothing is protected where no number is claimed."""
+    found: list[tuple[Path, Results, Results]] = [
+        (folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])
+    ]
+    for variant in results.get("variants", []):
+        found += [(folder / variant["name"], entry, entry) for entry in variant["algorithms"]]
+    for place, entry, audit in found:
+        if name := audit.get("witness"):
+            named, claimed = escape(entry["name"]), audit.get("epsilon_claimed")
+            number = claimed is not None and math.isfinite(float(claimed))
+            shows = f"breaks the claim of {named}" if number else f"shows it ({named})"
+            console.print(
+                f"A transcript that {shows}: [bold]netsim witness {escape(str(place / name))}[/]",
+                highlight=False, soft_wrap=True,
+            )  # fmt: skip
+
+
+def print_variants(results: Results) -> None:
+    """A row for each variant and algorithm, and what failed."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in ("variant", "algorithm"):
+        table.add_column(column)
+    for column in ("final error", "ε claimed", "gradient error"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for variant in results["variants"]:
+        for entry in variant["algorithms"]:
+            table.add_row(
+                escape(variant["name"]), escape(entry["name"]), sentences.number(entry["final"]),
+                sentences.number(entry["epsilon_claimed"]), sentences.number(entry["gradient_error"]),
+                entry["verdict"] or "–",
+            )  # fmt: skip
+    console.print(table)
+    for variant in results["variants"]:
+        if variant["status"] not in ("complete", "interrupted", "not reached"):
+            words = f"{variant['name']}: {variant['status']}: {variant['error']}".removeprefix(": ")
+            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
+
+
+def _print_network(results: Results) -> None:
+    """What is not by default in the network, a row each."""
+    net: Results = results["network"]
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for term, text in [("network", net["name"]), *net["settings"]]:
+        table.add_row(escape(term), escape(text))
+    console.print(table, highlight=False)
+
+
+def _print_findings(results: Results, entry: Results) -> None:
+    verdict, style = _verdict(entry)
+    console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
+    if (caution := findings.caution(entry)) is not None:
+        console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
+    said = [
+        findings.sentence(entry),
+        sentences.searched(entry),
+        sentences.stopped(entry, results),
+        sentences.games(entry),
+        anatomy.sentence(entry.get("over_time")),
+        sentences.ending(entry),
+        sentences.traffic(entry),
+        sentences.gradients(entry["gradients"], findings.listener(results)),
+        findings.deadline_note(results, entry),
+        sentences.images(entry["images"]),
+        *defences.lines(entry.get("reconstructions")),
+        *views_described.lines(entry.get("views"), findings.exact_loss_refutes(entry)),
+    ]
+    for sentence in filter(None, said):
+        console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
+
+
+def _print_costs(results: Results) -> None:
+    """What it cost to reach each accuracy."""
+    rows = progress.rows(results["algorithms"])
+    if all(accuracy is None for _, accuracy, _ in rows):
+        return
+    shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("algorithm")
+    for column in ("accuracy", "Θ", "closed", "messages", "bytes", "queries", "seconds"):
+        table.add_column(column, justify="right", no_wrap=True)
+    last = ""
+    for name, accuracy, values in rows:
+        cells = [sentences.amount(values[k]) for k in shown]
+        table.add_row(
+            escape(name) if name != last else "",
+            progress.NONE if accuracy is None else sentences.number(accuracy),
+            *cells,
+        )
+        last = name
+    measure = results["scenario"]["measures"]["measure"].replace("_", " ")
+    console.print(table)
+    console.print(
+        f"What it cost until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
+        "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
+        highlight=False,
+    )
+
+
+def _verdict(entry: Results) -> tuple[str, str]:
+    from scenarios.report.words import word
+
+    return word(entry), COLOURS.get(word(entry), "dim")
+
+
+def _exact(interval: Results | None) -> str:
+    if interval is None:
+        return "–"
+    if interval["lower"] == interval["upper"]:
+        return sentences.number(interval["estimate"])
+    return f"{sentences.number(interval['lower'])} … {sentences.number(interval['upper'])}"
