@@ -6,6 +6,7 @@
 from netsim.problems.bent import Bent
 from netsim.problems.composite import regularized_proximal
 from netsim.problems.data import Cache, Dataset, load
+from netsim.problems.functions import FromFunctions, objective
 from netsim.problems.kinds import (
     build,
     least_squares,
@@ -31,6 +32,7 @@ __all__ = [
     "Bent",
     "Cache",
     "Dataset",
+    "FromFunctions",
     "LeastSquares",
     "LogisticLoss",
     "Modelled",
@@ -48,6 +50,7 @@ __all__ = [
     "logistic",
     "mlp",
     "nonconvex_logistic",
+    "objective",
     "regularized_proximal",
     "scale_for",
     "sensors",
