@@ -1,1 +1,55 @@
-"""netsim: private decentralized optimization on a simulated, hostile network."""
+"""netsim: private decentralized optimization on a simulated, hostile network.
+
+The names below are loaded when they are first used, so that `import netsim` takes no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from netsim.adversary import Adversary
+    from netsim.algorithms import Algorithm
+    from netsim.claims import Adjacency, Claim
+    from netsim.mechanisms import Gaussian, Laplace
+    from netsim.node import Node
+    from netsim.problems import Problem, objective
+    from netsim.simulation import Simulation
+    from netsim.topology import Topology
+
+_HOMES = {
+    "Adjacency": "netsim.claims",
+    "Adversary": "netsim.adversary",
+    "Algorithm": "netsim.algorithms",
+    "Claim": "netsim.claims",
+    "Gaussian": "netsim.mechanisms",
+    "Laplace": "netsim.mechanisms",
+    "Node": "netsim.node",
+    "Problem": "netsim.problems",
+    "Simulation": "netsim.simulation",
+    "Topology": "netsim.topology",
+    "objective": "netsim.problems",
+}
+
+__all__ = [
+    "Adjacency",
+    "Adversary",
+    "Algorithm",
+    "Claim",
+    "Gaussian",
+    "Laplace",
+    "Node",
+    "Problem",
+    "Simulation",
+    "Topology",
+    "objective",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'netsim' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

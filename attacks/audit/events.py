@@ -30,7 +30,9 @@ def claimed_event(claim: Claim) -> Any:
     if claim.epsilon is None or math.isinf(claim.epsilon):
         return events.NonPrivateDpEvent()
     if claim.delta > 0:
-        raise PrivacyError(f"delta = {claim.delta!r}: dp_accounting has no event for (ε, δ); claimed_loss has its loss")
+        raise PrivacyError(
+            f"delta = {claim.delta!r}: dp_accounting has no event for (ε, δ); claimed_loss has its loss"
+        )
     if claim.epsilon == 0:
         return events.NoOpDpEvent()
     return events.DiscreteLaplaceDpEvent(claim.epsilon, 1)
@@ -53,8 +55,8 @@ def claimed_loss(claim: Claim) -> Any:
 def product_event(product: Product) -> Any:
     """Releases with known differences: a Gaussian event for all Gaussian ones, a Laplace event for each shift.
 
-    These are exact, not bounds: dp_accounting's own accountants get the numbers of `product_epsilon`, up to their grid.
-    A difference that no noise covers is a `NonPrivateDpEvent`, none at all a `NoOpDpEvent`.
+    These are exact, not bounds: dp_accounting's accountants get the numbers of `product_epsilon`, up to their grid. A
+    difference that no noise covers is a `NonPrivateDpEvent`, none at all a `NoOpDpEvent`.
     """
     events = _accounting().dp_event
     if not product.finite:

@@ -22,8 +22,6 @@ logarithm moves by
 import math
 from collections.abc import Callable, Sequence
 
-from scipy import stats
-
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.noisy import Noise, Noisy
 from netsim.claims import Adjacency, Claim
@@ -62,6 +60,8 @@ def perturbed_objective(
     determinants = [determinant_loss(adjacency.curvature_change, kappa, dimension) for kappa in curvatures]
     if noise == "laplace":
         return math.fsum([*determinants, *(adjacency.in_norm("l1", dimension) / b for b in scales)])
+    from scipy import stats  # takes its time to load
+
     longest = float(stats.chi(dimension).isf(delta / releases))
     ratios = [change / s for s in scales]
     return math.fsum([*determinants, *(t**2 / 2 + t * longest for t in ratios)])

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from netsim.arrays import Array
 from netsim.mechanisms.protocol import Scale
@@ -34,6 +33,8 @@ class Laplace:
         return summed(b, observed - value, lambda t, b: -np.abs(t) / b - np.log(2 * b))
 
     def quantiles(self, observed: Array, value: Array) -> Array:
+        from scipy import stats  # takes its time to load
+
         return np.asarray(stats.laplace.cdf(observed - value, scale=self.scale), dtype=np.float64)
 
     def log_mass(self, low: Array, high: Array, value: Array) -> Array:

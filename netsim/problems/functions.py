@@ -24,13 +24,13 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class FromFunctions:
-    """f: R^d → R from `function`, `slope` and, if there is one, `bending`, each of a single point of shape (d,). PRIVATE.
+    """f: R^d → R from `function`, `slope` and, if there is one, `bending`, each of one point of shape (d,). PRIVATE.
 
     `function(x)` is a number, `slope(x)` = ∇f(x) of shape (d,), `bending(x)` = ∇²f(x) of shape (d, d), or None: then
     central differences of the gradient, good to about 1e-9 of its size, stand for it. A function is called once for
     each replica, so that none feels another, and must return the same for the same x. `smoothness` = L,
-    `strong_convexity` = μ and `weak_convexity` = ρ (f + ρ/2 ‖x‖² is convex) are yours to promise: steps and claims are
-    computed from them. `objective` makes one, and says what is checked.
+    `strong_convexity` = μ and `weak_convexity` = ρ (f + ρ/2 ‖x‖² is convex) are yours to promise: steps and claims
+    are computed from them. `objective` makes one, and says what is checked.
     """
 
     function: Callable[[Array], float]
@@ -88,6 +88,7 @@ class FromFunctions:
 
     def batch(self, indices: ArrayLike) -> "FromFunctions":
         """There are no records: a `ProtocolError`."""
+        del indices
         raise ProtocolError(f"batch: {self.name} is given by functions, and has no records to sample")
 
     def _number(self, row: Array) -> float:
@@ -112,13 +113,15 @@ def objective(
 
     At 0 and some random points you get a `ScenarioError` that names the field where a shape is wrong, a value is not
     finite or is another one the second time, x is changed, the gradient is not that of the function, the Hessian not
-    that of the gradient, or L, μ or ρ is contradicted. Points that were not asked prove nothing: L and μ stay promises.
+    that of the gradient, or L, μ or ρ is contradicted. Points that were not asked prove nothing: L and μ stay
+    promises.
     """
     if not 0 < smoothness < inf:
         raise ScenarioError("smoothness", smoothness, "not positive and finite", "a number > 0")
     made = FromFunctions(
         value, gradient, whole(dimension, "dimension"), float(smoothness),
-        nonnegative(strong_convexity, "strong_convexity"), hessian, nonnegative(weak_convexity, "weak_convexity"), name,
+        nonnegative(strong_convexity, "strong_convexity"), hessian,
+        nonnegative(weak_convexity, "weak_convexity"), name,
     )  # fmt: skip
     _check(made)
     return made
