@@ -10,23 +10,21 @@ import pytest
 import netsim
 
 ROOT = Path(netsim.__file__).parents[1]
-HEAVY = set(
-    [
-        "numpy",
-        "scipy",
-        "networkx",
-        "simpy",
-        "pydantic",
-        "rich",
-        "matplotlib",
-        "sklearn",
-        "pyarrow",
-        "pandas",
-        "polars",
-        "duckdb",
-    ]
-)
-HEAVY |= set(["joblib", "distributed", "dask", "torch", "marimo", "dp_accounting", "PIL", "jinja2", "ruamel"])
+HEAVY = {
+    "numpy",
+    "scipy",
+    "networkx",
+    "simpy",
+    "pydantic",
+    "rich",
+    "matplotlib",
+    "sklearn",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "duckdb",
+}
+HEAVY |= {"joblib", "distributed", "dask", "torch", "marimo", "dp_accounting", "PIL", "jinja2", "ruamel"}
 
 
 def loaded(statement: str) -> set[str]:
