@@ -6,7 +6,14 @@ from pathlib import Path
 
 from attacks.audit.archive import MARK
 
-FILES = ("witness-*.json", "audit-*.json", "metrics-*.parquet", "transcript-*.parquet")
+FILES = (
+    "witness-*.json",
+    "audit-*.json",
+    "metrics-*.parquet",
+    "transcript-*.parquet",
+    "algorithms.parquet",
+    "attacks.parquet",
+)
 
 
 def clear(folder: Path, slugs: Container[str] = ()) -> None:

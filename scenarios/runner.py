@@ -145,6 +145,9 @@ class _Session:
         self._save(status)
         if not self.page:
             return
+        from scenarios.summary import write_tables  # needs pyarrow, which takes its time to load
+
+        write_tables({None: self.results}, self.folder)
         self.progress.begin("writing the report", 1)
         render(self.results, self.folder / "report.html")
         self.progress.advance(1)

@@ -132,6 +132,9 @@ class _Study:
         interrupted = INTERRUPTED in self.status.values() or len(self.status) < max(1, len(self.plan.variants))
         failed = FAILED in self.status.values()
         results = self.save(INTERRUPTED if interrupted else FAILED if failed else COMPLETE)
+        from scenarios.summary import write_tables  # needs pyarrow, which takes its time to load
+
+        write_tables({name: ran.results for name, ran in self.ran.items()}, self.folder)
         render_study(results, self.folder / "report.html")
         return results
 

@@ -1,0 +1,132 @@
+"""Tables of results and transcripts, as pandas, polars and duckdb read them."""
+
+import json
+import math
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars
+import pytest
+from pyarrow import parquet
+
+from scenarios import summary
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+from scenarios.study import run_study
+from scenarios.sweep.run import run_sweep
+from scenarios.sweep.spec import Sweep
+
+ROOT = Path(__file__).parents[2]
+SCENARIO = """\
+name: small
+problem: {data: {name: digits, norm_bound: 4.0}, ridge: 1.0}
+topology: {kind: ring, agents: 4}
+links: {loss: 0.2, reliable: true}
+algorithms:
+  - {kind: recal, name: walk, activations: 24}
+  - {kind: dp_recal, name: leaky, per_agent: 6, ratio: 1.05}
+attacks:
+  gradients: true
+  holding: 1
+  reconstruct:
+    - {kind: one_record}
+audit: {trials: 200}
+"""
+MANY = SCENARIO.replace("attacks:", "variants:\n  - {name: a, set: {links.loss: 0.0}}\n  - {name: b, set: {links.loss: 0.3}}\nattacks:")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("run")
+    run_scenario(parse(SCENARIO), place)
+    return place
+
+
+def read(path, with_):
+    """Columns as lists, by one of the three libraries."""
+    if with_ == "pandas":
+        return {name: list(column) for name, column in pd.read_parquet(path).items()}
+    if with_ == "polars":
+        return polars.read_parquet(path).to_dict(as_series=False)
+    found = duckdb.sql(f"select * from '{path}'")
+    return dict(zip(found.columns, map(list, zip(*found.fetchall(), strict=True)), strict=True))
+
+
+def absent(value):
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
+class TestEveryLibrary:
+    def test_algorithms_are_what_results_say(self, folder, library):
+        table = read(folder / summary.ALGORITHMS, library)
+        results = json.loads((folder / "results.json").read_text())
+        assert list(table) == ["variant", *summary.COLUMNS]
+        assert table["algorithm"] == ["walk", "leaky"]
+        for k, entry in enumerate(results["algorithms"]):
+            assert table["bytes"][k] == entry["run"]["traffic"]["bytes_sent"]
+            assert table["final_error"][k] == entry["convergence"]["final"]
+        audit = results["algorithms"][1]["audit"]
+        assert absent(table["verdict"][0])  # RECAL claims nothing
+        assert table["verdict"][1] == audit["verdict"] == "unprotected"
+        assert table["epsilon_audited"][1] == audit["epsilon_audited"]
+        assert audit["epsilon_exact"]["lower"] == "inf"
+        assert table["epsilon_exact_lower"][1] == math.inf  # no text in a table
+        assert absent(table["variant"][0])
+
+    def test_attacks_are_what_results_say(self, folder, library):
+        table = read(folder / summary.ATTACKS, library)
+        results = json.loads((folder / "results.json").read_text())
+        said = [one for entry in results["algorithms"] for one in entry["reconstructions"]["attacks"]]
+        assert list(table) == ["variant", *summary.ATTACK_COLUMNS]
+        assert table["kind"] == ["one_record"] * 2
+        for k, one in enumerate(said):
+            assert one["skill"] is not None
+            assert table["skill"][k] == one["skill"]
+            assert table["success_rate"][k] == one["success"]["rate"]
+        best = read(folder / summary.ALGORITHMS, library)
+        assert best["best_skill"] == table["skill"]
+        assert best["best_attack"] == table["attack"]
+
+    def test_transcripts_and_metrics_open(self, folder, library):
+        heard = read(folder / "transcript-walk.parquet", library)
+        acknowledged = [k for k, kind in enumerate(heard["kind"]) if kind == "ack"]
+        assert acknowledged
+        assert all(absent(heard["value.x"][k]) for k in acknowledged)
+        told = [value for value in heard["value.x"] if not absent(value)]
+        assert {len(value) for value in told} == {64}
+        measured = read(folder / "metrics-walk.parquet", library)
+        assert measured["count"] == list(range(1, 25))
+
+    def test_a_sweep_and_its_attacks_open(self, tmp_path, library):
+        sweep = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4]}})
+        run_sweep(sweep, parse(SCENARIO.replace("audit: {trials: 200}\n", "")), tmp_path / "out", jobs=1)
+        table = read(tmp_path / "out" / "sweep.parquet", library)
+        attacks = read(tmp_path / "out" / summary.ATTACKS, library)
+        assert table["topology.agents"] == attacks["topology.agents"] == [3, 3, 4, 4]
+        assert table["best_skill"] == attacks["skill"]
+        assert list(attacks) == ["topology.agents", "point", "seed", *summary.ATTACK_COLUMNS]
+
+
+def test_variants_are_in_one_table(tmp_path):
+    run_study(parse(MANY.replace("audit: {trials: 200}\n", "")), tmp_path)
+    table = pd.read_parquet(tmp_path / summary.ALGORITHMS)
+    assert list(table["variant"]) == ["a", "a", "b", "b"]
+    alone = pd.read_parquet(tmp_path / "b" / summary.ALGORITHMS)
+    assert alone["bytes"].tolist() == table["bytes"].tolist()[2:]
+
+
+def test_a_table_of_a_former_run_is_not_left(folder, tmp_path):
+    run_scenario(parse(SCENARIO), tmp_path)
+    run_scenario(parse(SCENARIO.replace("reconstruct:\n    - {kind: one_record}", "reconstruct: []")), tmp_path)
+    assert not (tmp_path / summary.ATTACKS).exists()
+
+
+@pytest.mark.parametrize("columns", [summary.COLUMNS, summary.ATTACK_COLUMNS])
+def test_every_column_is_documented_in_its_own_words(columns, folder):
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    schema = parquet.read_schema(folder / (summary.ALGORITHMS if columns is summary.COLUMNS else summary.ATTACKS))
+    for name, (_, meaning) in columns.items():
+        assert f"| `{name}` | {meaning} |" in page
+        assert schema.field(name).metadata[b"meaning"].decode() == meaning
