@@ -69,7 +69,7 @@ class TestFolder:
         names = {path.name for path in finished[0].iterdir()}
         assert names == {
             "manifest.json", "results.json", "report.html", "audit-leaky.json", "audit-told.json",
-            "witness-leaky.json",
+            "witness-leaky.json", "algorithms.parquet",
             *(f"{kind}-{slug}.parquet" for kind in ("transcript", "metrics") for slug in ("plain", "leaky", "told")),
         }  # fmt: skip
 
