@@ -71,9 +71,7 @@ def attack_rows(results: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def write(
-    found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, pyarrow.Array] | None = None
-) -> None:
+def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, Any] | None = None) -> None:
     """Rows as Parquet: the columns `first`, then these; each carries its meaning as metadata. Whole or not at all."""
     fields = [pyarrow.field(name, kind, metadata={"meaning": words}) for name, (kind, words) in columns.items()]
     arrays = [pyarrow.array([row.get(field.name) for row in found], field.type) for field in fields]

@@ -48,7 +48,7 @@ def write(found: Iterable[Row], varied: Sequence[str], path: Path) -> None:
         summary.write(attacks, columns, path.with_name(summary.ATTACKS), _varied(attacks, varied))
 
 
-def _varied(found: Sequence[Row], names: Sequence[str]) -> dict[str, pyarrow.Array]:
+def _varied(found: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
     return {name: pyarrow.array(_values(found, name)) for name in names}
 
 

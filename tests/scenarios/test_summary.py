@@ -33,7 +33,9 @@ attacks:
     - {kind: one_record}
 audit: {trials: 200}
 """
-MANY = SCENARIO.replace("attacks:", "variants:\n  - {name: a, set: {links.loss: 0.0}}\n  - {name: b, set: {links.loss: 0.3}}\nattacks:")
+MANY = SCENARIO.replace(
+    "attacks:", "variants:\n  - {name: a, set: {links.loss: 0.0}}\n  - {name: b, set: {links.loss: 0.3}}\nattacks:"
+)
 
 
 @pytest.fixture(scope="module")
