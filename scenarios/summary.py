@@ -14,7 +14,8 @@ from scenarios.reproduction import leaks
 from scenarios.reproduction.series import NotMeasuredError, curve
 
 Row = dict[str, Any]
-Columns = Mapping[str, tuple[pyarrow.DataType, str]]
+Columns = Mapping[str, tuple[Any, str]]
+"""Column → its Arrow type, and what it means."""
 ALGORITHMS, ATTACKS = "algorithms.parquet", "attacks.parquet"
 VARIANT: Columns = {"variant": (pyarrow.string(), "its name; null where the scenario has no variants")}
 COLUMNS: Columns = {
