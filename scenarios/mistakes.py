@@ -219,10 +219,10 @@ class _Mistakes:
         return keys
 
     def _is_settled(self, keys: Path) -> bool:
-        node = _at(self.tree, keys[:-1])
-        if isinstance(node, Mapping) and keys[-1] not in node:
+        around: Any = _at(self.tree, keys[:-1])
+        if isinstance(around, Mapping) and keys[-1] not in around:
             return True
-        node = node[keys[-1]]
+        node = _at(around, keys[-1:])
         if isinstance(node, list):
             return any(get_origin(one) is list for field in self._annotations_at(keys) for one in _members(field))
         if not isinstance(node, Mapping):

@@ -77,6 +77,11 @@ class Sweep(Model):
     keep: bool = False
     _written: Any = PrivateAttr(default=None)
 
+    def as_in(self, tree: Any) -> "Sweep":
+        """The same, which knows where its file says it."""
+        self._written = tree
+        return self
+
     @property
     def written(self) -> Any:
         """What its file says, with places; None of a sweep that is no file."""
@@ -101,8 +106,7 @@ def load_sweep(text: str, file: str) -> Sweep:
 
     tree = read_fields(text, file, "scenario: …, grid: …")
     found = as_model(Sweep, plain(tree), tree, file)
-    found._written = tree
-    return found
+    return found.as_in(tree)
 
 
 def json_schema() -> dict[str, Any]:
