@@ -64,7 +64,7 @@ def read_yaml(text: str, file: str) -> Any:
     are written twice, tags, and numbers that are read differently by different versions of YAML.
     """
     try:
-        node: Any = cast(Any, YAML(typ="rt", pure=True)).compose(StringIO(text))
+        node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
     except ReaderError as error:
         line = text.count("\n", 0, int(cast(Any, error).position)) + 1
         raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error

@@ -14,7 +14,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class Uniform(Model):
     """Between `low` and `high`; whole numbers, both ends included, where `whole`."""
 
-    law: Literal["uniform"]
+    law: Literal["uniform"] = "uniform"
     low: Finite
     high: Finite
     whole: bool = False
@@ -34,7 +34,7 @@ class Uniform(Model):
 class LogUniform(Model):
     """Between `low` and `high`, every decade as likely as any other."""
 
-    law: Literal["loguniform"]
+    law: Literal["loguniform"] = "loguniform"
     low: Positive
     high: Positive
 
@@ -51,7 +51,7 @@ class LogUniform(Model):
 class Choice(Model):
     """One of these `values`."""
 
-    law: Literal["choice"]
+    law: Literal["choice"] = "choice"
     values: Annotated[list[Any], Field(min_length=1)]
 
     def draw(self, rng: np.random.Generator) -> Any:
