@@ -46,7 +46,8 @@ FEW = 5
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
     """One error that tells every mistake of a `tree` that was to be a `root`, in the order of their lines.
 
-    Without a file they have no places. Where a field may take several forms, and nothing says which one is meant, the mistake of the likeliest is told.
+    Without a file they have no places. Where a field may take several forms, and nothing says which one is meant, the
+    mistake of the likeliest is told.
     """
     found = _Mistakes(tree, root, file or "").all(error)
     return together(found if file is not None else [replace(one, file=None, line=None) for one in found])

@@ -152,7 +152,7 @@ def _text(value: str) -> str:
     bare = (
         PLAIN_TEXT.fullmatch(value) and isinstance(plain_scalar(value), str) and not re.search(r"[,?]|: | #", value)
     )
-    if bare and value.lower() not in ("yes", "no", "on", "off", "y", "n"):
+    if bare and value.lower() not in ("yes", "no", "on", "off"):
         return value
     return json.dumps(value) if not value.isprintable() else json.dumps(value, ensure_ascii=False)
 

@@ -20,7 +20,7 @@ class _Told(ModelMetaclass):
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *args: Any, **said: Any) -> Any:
+        def __call__(cls, *args: Any, **said: Any) -> Any:  # noqa: N805
             try:
                 return super().__call__(*args, **said)
             except ValidationError as error:
@@ -32,14 +32,14 @@ class _Told(ModelMetaclass):
 class Model(BaseModel, metaclass=_Told):
     """Closed and frozen; numbers are numbers (no text is turned into one).
 
-    Made from Python, `Ring(agents=8)`, it raises a `ScenarioError` that tells every mistake, in the words of a file's.
+    Made from Python, `Ring(agents=8)`, it raises a `ScenarioError` that tells every mistake, in a file's words.
     Its repr is Python that makes it again, from the names of `scenarios.schema`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
     def replace(self, **fields: Any) -> Self:
-        """The same with these fields replaced, checked as a whole. You get a `ScenarioError` for what does not fit."""
+        """The same with these fields replaced, checked as a whole; a `ScenarioError` tells what does not fit."""
         return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
     def __repr_name__(self) -> str:
