@@ -19,6 +19,7 @@ from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
+from scenarios.exporting import schema
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
@@ -196,16 +197,7 @@ def check(scenario: Annotated[str, FILE], option: Annotated[list[str] | None, SE
     )  # fmt: skip
 
 
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of a scenario file, for editors."""
-    import json
-
-    from scenarios.schema import json_schema
-
-    console.print(Text(json.dumps(json_schema(), indent=1, ensure_ascii=False)), soft_wrap=True)
-
-
+app.command()(schema)
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
