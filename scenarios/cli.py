@@ -19,6 +19,7 @@ from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
+from scenarios.exporting import schema
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
@@ -62,11 +63,12 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
     """Print a shipped scenario's file: the start of one of your own. A last comment counts its variants."""
     from scenarios.loader import library, parse
     from scenarios.reproduction.variants import expanded
+    from scenarios.schema.files import with_schema_line
 
     shipped = library()
     if name not in shipped:
         fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
-    console.print(Text(shipped[name]), end="", soft_wrap=True)
+    console.print(Text(with_schema_line(shipped[name])), end="", soft_wrap=True)
     if variants := [one.name for one in expanded(parse(shipped[name], f"{name}.yaml"))]:
         console.print(Text(f"# {len(variants)} variants: {', '.join(variants)}"), soft_wrap=True)
 
@@ -195,16 +197,7 @@ def check(scenario: Annotated[str, FILE], option: Annotated[list[str] | None, SE
     )  # fmt: skip
 
 
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of a scenario file, for editors."""
-    import json
-
-    from scenarios.schema import json_schema
-
-    console.print(Text(json.dumps(json_schema(), indent=1, ensure_ascii=False)), soft_wrap=True)
-
-
+app.command()(schema)
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)

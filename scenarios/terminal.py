@@ -28,7 +28,11 @@ problems = _Console(stderr=True)
 
 def fail(error: Exception, folder: Path | None = None) -> NoReturn:
     """Say what is wrong, the error's notes too, and where the folder is that holds what was done."""
-    lines = [f"[bold red]{type(error).__name__}[/]: {escape(str(error))}", *map(escape, _notes(error))]
+    told = [one.sentence() for one in error.each()] if isinstance(error, ScenarioError) else [str(error)]
+    lines = [f"[bold red]{type(error).__name__}[/]: {escape(one)}" for one in told]
+    lines += map(escape, _notes(error))
+    if len(told) > 1:
+        lines.append(f"{len(told)} mistakes")
     if folder is not None and (folder / "report.html").exists():
         lines.append(f"What was done until then: [bold]{escape(str(folder / 'report.html'))}[/]")
     for line in lines:

@@ -111,9 +111,6 @@ class AuditSpec(Model):
         return classifier
 
 
-EXTENDS = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
-
-
 class TranscriptSpec(Model):
     """What is kept of what the eavesdropper hears: of every packet the values of the first of the `replicas`, or of
     all. The `spool` is the file that is written while a run goes on, which a run that is killed leaves behind;
@@ -127,10 +124,12 @@ class Scenario(Model):
     """One experiment: the same problem, network and eavesdropper for each of its algorithms.
 
     `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
-    variant of each combination (of each of the `variants`, where there are some).
+    variant of each combination (of each of the `variants`, where there are some). `group`: under which heading a list
+    of scenarios has it.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    group: str = ""
     title: str = ""
     description: str = ""
     seed: Index = 0
@@ -159,10 +158,19 @@ class Scenario(Model):
     figures: list[FigureSpec] = []
     reproduces: ReproducesSpec | None = None
 
+    def with_options(self, *options: str) -> "Scenario":
+        """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
+
+        You get a `ScenarioError` that tells every mistake.
+        """
+        from scenarios.loader import parse
+        from scenarios.saying import dump
+
+        return parse(dump(self), "", options).scenario
+
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
-    schema = Scenario.model_json_schema()
-    schema["properties"] = {"extends": {"type": "string", "description": EXTENDS}} | schema["properties"]
-    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
-    return schema
+    from scenarios.schema.export import exported, extending
+
+    return extending(exported(Scenario))

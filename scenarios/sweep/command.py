@@ -13,6 +13,7 @@ from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios import sentences
+from scenarios.terminal import fail
 
 SHOWN = ("final_error", "epsilon_claimed", "verdict", "gradient_error")
 MOST = 24
@@ -37,13 +38,13 @@ def sweep(
     70 some points failed (the table says which and why), 130 interrupted.
     """
     from scenarios.bars import Bars
-    from scenarios.loader import load_scenario
+    from scenarios.loader import load_scenario, read_text
     from scenarios.sweep.run import TABLE, run_sweep
     from scenarios.sweep.spec import load_sweep
 
     console, problems = Console(), Console(stderr=True)
     try:
-        spec = load_sweep(_text(file), file)
+        spec = load_sweep(read_text(Path(file)), file)
         base = load_scenario(_beside(file, spec.scenario))
         folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
@@ -51,8 +52,7 @@ def sweep(
         with Bars(console) as bars:
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, command=again, progress=bars)
     except ScenarioError as error:
-        problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(2) from None
+        fail(error)
     _print(console, found, [*spec.grid, *spec.random])
     for index in found["failed"][:MOST]:
         row = next(row for row in found["rows"] if row["point"] == index)
@@ -62,13 +62,6 @@ def sweep(
         problems.print(f"Interrupted. Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(130)
     raise typer.Exit(70 if found["failed"] else 0)
-
-
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError("file", file, f"cannot be read ({error})", "a YAML file") from error
 
 
 def _beside(file: str, scenario: str) -> str:
