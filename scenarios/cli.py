@@ -16,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
+from scenarios.machine import ending
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
-from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, WRONG_INPUT, console, fail, problems
+from scenarios.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems
 from scenarios.trace import trace
 from scenarios.verdicts import print_variants, print_verdicts, print_witnesses
 from scenarios.watching import Watcher
@@ -119,11 +119,7 @@ def run(
         again = f"{_command('netsim run', scenario, settings, variant)} --out {shlex.quote(str(folder))}"
         problems.print(f"Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
-    if results["status"] == "failed":
-        raise typer.Exit(FAILED)
-    entries = [entry for one in results.get("variants", [results]) for entry in one["algorithms"]]
-    broken = any(map(findings.claim_is_broken, entries)) or reproduction.differs(results)
-    raise typer.Exit(REFUTED if broken else DONE)
+    raise typer.Exit(ending(results).status)
 
 
 def _run(
