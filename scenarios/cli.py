@@ -62,11 +62,12 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
     """Print a shipped scenario's file: the start of one of your own. A last comment counts its variants."""
     from scenarios.loader import library, parse
     from scenarios.reproduction.variants import expanded
+    from scenarios.schema.files import with_schema_line
 
     shipped = library()
     if name not in shipped:
         fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
-    console.print(Text(shipped[name]), end="", soft_wrap=True)
+    console.print(Text(with_schema_line(shipped[name])), end="", soft_wrap=True)
     if variants := [one.name for one in expanded(parse(shipped[name], f"{name}.yaml"))]:
         console.print(Text(f"# {len(variants)} variants: {', '.join(variants)}"), soft_wrap=True)
 
