@@ -1,7 +1,6 @@
 """The variants of a scenario: the base file with some fields replaced, each validated as a whole."""
 
 import copy
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -9,8 +8,8 @@ from typing import Any, cast
 
 from netsim.errors import ScenarioError
 from scenarios.loader import Located, validated
+from scenarios.reproduction.labels import label
 from scenarios.schema import Scenario
-from scenarios.schema.reproduction import VARIANT_NAME
 from scenarios.tree import Key, keys_of, put
 
 OWN = ("name", "variants", "grid", "figures", "reproduces")
@@ -85,23 +84,12 @@ def _points(located: Located) -> Iterator[tuple[str, list[Entry], int | None]]:
     axes = [[(path, one, _line_of(tree["grid"], path)) for one in values] for path, values in scenario.grid.items()]
     for name, entries, line in named:
         for point in product(*axes):
-            parts = [name] * bool(name) + [_label(path, value) for path, value, _ in point]
+            parts = [name] * bool(name) + [label(path, value) for path, value, _ in point]
             yield "-".join(parts), [*entries, *point], line
 
 
 def _entries(plain: Mapping[str, Any], written: Any) -> list[Entry]:
     return [(path, value, _line_of(written, path)) for path, value in plain.items()]
-
-
-def _label(path: str, value: Any) -> str:
-    """A value of the grid in a variant's name: the field's last word and the value, or what kind of thing it is."""
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, Any]", value)
-        value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
-    word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
-    named = [key for key in keys_of(path) if isinstance(key, str)]
-    text = re.sub(r"[^a-z0-9.]+|\.(?![0-9])", "-", f"{named[-1]}-{word}".lower()).strip("-.")
-    return text if re.match(VARIANT_NAME, text) else "value"
 
 
 # ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
