@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +28,7 @@ def library() -> dict[str, str]:
 def plain_tree(source: str) -> Tree:
     """What a shipped scenario or a file says, with what it `extends`, as plain mappings and lists.
 
-    You get a `ScenarioError`, an `OSError` or an error of YAML for what cannot be read.
+    You get a `ScenarioError` or an `OSError` for what cannot be read.
     """
     tree, place = _read(source)
     return cast(Tree, inherited(tree, place, _base))
@@ -90,12 +89,10 @@ def shipped() -> list[Shipped]:
 
 
 def _read(source: str) -> tuple[Any, str]:
-    from ruamel.yaml import YAML
+    from scenarios.yamlfile import read_yaml
 
     text = library().get(source)
-    if text is None:
-        text = Path(source).read_text(encoding="utf-8")
-    tree: Any = cast(Any, YAML(typ="safe", pure=True)).load(StringIO(text))
+    tree = read_yaml(Path(source).read_text(encoding="utf-8-sig") if text is None else text, source)
     if not isinstance(tree, dict):
         raise ScenarioError("file", source, "a mapping of fields is needed")
     return cast(Any, tree), source

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import NetsimError, ScenarioError, together
 
 DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -76,7 +76,8 @@ def fail(
     option's name on the command line. With `as_json` the standard output gets a document with the `error`, too.
     """
     if isinstance(error, ScenarioError) and options is not None:
-        error = replace(error, field=options.get(error.field, error.field))
+        named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
+        error = together(named)
     code = status_of(error) if status is None else status
     told = str(error) if said is None else said
     tell(error, said=said)
@@ -96,19 +97,29 @@ def tell(error: Exception, before: str = "", *, said: str | None = None) -> None
     """Say an error with its notes; one that netsim does not raise on purpose, a defect, in full."""
     if not isinstance(error, NetsimError):
         traceback.print_exception(error)
-    words = str(error) if said is None else said
-    line = f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(words)}"
-    for one in [line, *map(escape, _notes(error))]:
-        problems.print(one, highlight=False, soft_wrap=True)
+    words = [str(error) if said is None else said]
+    if said is None and isinstance(error, ScenarioError):
+        words = [one.sentence() for one in error.each()]
+    lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
+    lines += map(escape, _notes(error))
+    if len(words) > 1:
+        lines.append(f"{len(words)} mistakes")
+    for line in lines:
+        problems.print(line, highlight=False, soft_wrap=True)
 
 
 def error_as_plain(error: Exception) -> dict[str, Any]:
-    """An error for machines: `type`, `message`, and of a `ScenarioError` where it is and what is allowed."""
+    """An error for machines: `type`, `message`, and of a `ScenarioError` all `mistakes`, each with where it is and
+    what is allowed."""
     plain: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, ScenarioError):
-        plain |= {"file": error.file, "line": error.line, "field": error.field}
-        plain |= {"value": _value(error.value), "problem": error.problem, "allowed": error.allowed}
+        plain["mistakes"] = [_mistake(one) for one in error.each()]
     return plain
+
+
+def _mistake(error: ScenarioError) -> dict[str, Any]:
+    where: dict[str, Any] = {"file": error.file, "line": error.line, "field": error.field}
+    return where | {"value": _value(error.value), "problem": error.problem, "allowed": error.allowed}
 
 
 def _value(value: object) -> object:

@@ -28,7 +28,9 @@ def scenarios(incomplete: str) -> list[Offer]:
     from scenarios.shipped import library
 
     title = re.compile(r"^title: *(.*)$", re.MULTILINE)
-    named = [(name, found[1].strip("\"'") if (found := title.search(text)) else "") for name, text in library().items()]
+    named = [
+        (name, found[1].strip("\"'") if (found := title.search(text)) else "") for name, text in library().items()
+    ]
     return [one for one in named if one[0].startswith(incomplete)] + files(incomplete, ".yaml", ".yml")
 
 
@@ -107,15 +109,13 @@ def _schema() -> Node:
 
 def _tree(ctx: typer.Context) -> Node:
     """What the scenario on the command line says; nothing where there is none, or one that cannot be read."""
-    from ruamel.yaml.error import YAMLError
-
     from netsim.errors import ScenarioError
     from scenarios.shipped import plain_tree
 
     source = ctx.params.get("scenario")
     try:
         return plain_tree(str(source)) if source else {}
-    except (OSError, ValueError, YAMLError, ScenarioError):
+    except (OSError, ValueError, ScenarioError):
         return {}
 
 
@@ -174,7 +174,9 @@ def _values(tree: Node, path: str) -> list[str]:
     node, said = _at(tree, prefix)
     field: Node = _properties(node, said).get(name, {})
     forms = [_resolved(one) for one in [field, *field.get("anyOf", []), *field.get("oneOf", [])]]
-    words = [word for form in forms for word in [*form.get("enum", []), *([form["const"]] if "const" in form else [])]]
+    words = [
+        word for form in forms for word in [*form.get("enum", []), *([form["const"]] if "const" in form else [])]
+    ]
     if any(form.get("type") == "boolean" for form in forms):
         words += [True, False]
     if not words and field.get("default") is not None:

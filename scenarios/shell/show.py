@@ -22,7 +22,8 @@ WHAT = typer.Argument(
 def show(
     name: Annotated[str, WHAT],
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="A scenario with every default written out, and nothing left to extend.")
+        bool,
+        typer.Option("--resolved", help="A scenario with every default written out, and nothing left to extend."),
     ] = False,
     option: Settings = None,
 ) -> None:
@@ -123,9 +124,7 @@ def _flowing(value: Any, top: bool = True) -> Any:
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     if isinstance(value, Mapping):
-        made: Any = CommentedMap(
-            {key: _flowing(one, False) for key, one in cast("Mapping[str, Any]", value).items()}
-        )
+        made: Any = CommentedMap({key: _flowing(one, False) for key, one in cast("Mapping[str, Any]", value).items()})
     elif isinstance(value, list):
         made = CommentedSeq([_flowing(one, False) for one in cast("list[Any]", value)])
     else:

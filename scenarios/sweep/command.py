@@ -36,12 +36,12 @@ def sweep(
     70 some points failed (the table says which and why), 130 interrupted.
     """
     from scenarios.bars import Bars
-    from scenarios.loader import load_scenario
+    from scenarios.loader import load_scenario, read_text
     from scenarios.sweep.run import TABLE, run_sweep
     from scenarios.sweep.spec import load_sweep
 
     try:
-        spec = load_sweep(_text(file), file)
+        spec = load_sweep(read_text(Path(file)), file)
         base = load_scenario(_beside(file, spec.scenario))
         folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
@@ -59,13 +59,6 @@ def sweep(
         problems.print(f"Interrupted. Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found["failed"] else DONE)
-
-
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError("file", file, f"cannot be read ({error})", "a YAML file") from error
 
 
 def _beside(file: str, scenario: str) -> str:
