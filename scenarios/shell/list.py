@@ -36,7 +36,7 @@ def list_kinds(kind: Annotated[Kind | None, KIND] = None, as_json: AsJson = Fals
     else:
         _table(chosen)
     others = ", ".join(one for one in Kind if one != chosen)
-    console.print(f"\nThere are also: {others}. Say one of them: [bold]netsim list KIND[/].", highlight=False)
+    console.print(f"\n[bold]netsim list KIND[/] also lists: {others}.", highlight=False)
 
 
 def _scenarios() -> None:
@@ -100,5 +100,5 @@ def _cells(kind: str, row: dict[str, Any]) -> tuple[str, ...]:
     if kind == Kind.faults:
         return row["name"], row["lesson"]
     if kind == Kind.ledger:
-        return row["name"], ", ".join(row["algorithms"])
+        return row["name"], "; ".join(row["algorithms"])
     return row["name"], row["what"]

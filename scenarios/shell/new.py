@@ -134,7 +134,7 @@ def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
     parameters = "\n".join(f"    {key}: {_flow(value)}" for key, value in said.items() if key != "kind")
     return f"""\
 {schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; an editor with a YAML language server completes
-# them. `netsim check {name}.yaml` finds mistakes, `netsim run {name}.yaml` runs it, `-o FIELD=VALUE` changes one field.
+# them. `netsim check {name}.yaml` finds mistakes, `netsim run {name}.yaml` runs it, `-o FIELD=VALUE` changes a field.
 name: {name}
 title: {name}
 description: Say in a sentence what this is to show.
