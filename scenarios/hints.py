@@ -28,7 +28,7 @@ def near(written: object, names: Sequence[str], most: int = 1) -> str:
 
 
 def near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
-    """What an unknown field probably is: a near name beside it, a colon without a space, or a field of another part."""
+    """What an unknown field probably is: a near name beside it, a missing space, or a field of another part."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
     if found := near(name, [one for form in forms for one in form]):
@@ -102,13 +102,7 @@ def _meant(value: object, wanted: str) -> str:
             return TRUTHS.get(value.lower(), "")
         return ("false", "true")[value] if isinstance(value, int) and value in (0, 1) else ""
     if wanted in ("a number", "a whole number"):
-        number = _number(value)
-        whole = number is not None and number % 1 == 0
-        return (
-            ""
-            if number is None or (wanted != "a number" and not whole)
-            else repr(int(number) if whole and abs(number) < 1e15 else number)
-        )
+        return _as_number(_number(value), wanted == "a whole number")
     if wanted == "text" and isinstance(value, int | float):
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):
@@ -116,6 +110,12 @@ def _meant(value: object, wanted: str) -> str:
     if wanted == "a mapping of fields" and isinstance(value, list):
         return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
     return ""
+
+
+def _as_number(number: float | None, only_whole: bool) -> str:
+    if number is None or (only_whole and number % 1):
+        return ""
+    return repr(int(number) if number % 1 == 0 and abs(number) < 1e15 else number)
 
 
 def _number(value: object) -> float | None:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -130,13 +130,13 @@ def _by_setting(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
 
 def read_fields(text: str, file: str, form: str) -> Any:
     """What YAML makes of a file that is to be a mapping such as `form`, with places."""
-    tree = read_yaml(text, file)
+    tree: Any = read_yaml(text, file)
     if tree is None:
         raise ScenarioError("file", file, "the file is empty", form, file, 1)
     if not isinstance(tree, Mapping):
         hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
         raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
-    return tree
+    return cast("Any", tree)
 
 
 def validated(tree: Any, file: str) -> Located:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -43,12 +43,14 @@ FEW = 5
 """Forms with a tag that are told one by one; of more the tags are."""
 
 
-def mistakes(error: ValidationError, tree: Any, file: str, root: type[BaseModel]) -> ScenarioError:
+def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
     """One error that tells every mistake of a `tree` that was to be a `root`, in the order of their lines.
 
-    Where a field may take several forms, and nothing says which one is meant, the mistake of the likeliest is told.
+    Without a file they have no places. Where a field may take several forms, and nothing says which one is meant, the
+    mistake of the likeliest is told.
     """
-    return together(_Mistakes(tree, root, file).all(error))
+    found = _Mistakes(tree, root, file or "").all(error)
+    return together(found if file is not None else [replace(one, file=None, line=None) for one in found])
 
 
 @dataclass(frozen=True)
@@ -219,10 +221,10 @@ class _Mistakes:
         return keys
 
     def _is_settled(self, keys: Path) -> bool:
-        node = _at(self.tree, keys[:-1])
-        if isinstance(node, Mapping) and keys[-1] not in node:
+        around: Any = _at(self.tree, keys[:-1])
+        if isinstance(around, Mapping) and keys[-1] not in around:
             return True
-        node = node[keys[-1]]
+        node = _at(around, keys[-1:])
         if isinstance(node, list):
             return any(get_origin(one) is list for field in self._annotations_at(keys) for one in _members(field))
         if not isinstance(node, Mapping):

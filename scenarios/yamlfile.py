@@ -64,7 +64,7 @@ def read_yaml(text: str, file: str) -> Any:
     are written twice, tags, and numbers that are read differently by different versions of YAML.
     """
     try:
-        node: Any = cast(Any, YAML(typ="rt", pure=True)).compose(StringIO(text))
+        node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
     except ReaderError as error:
         line = text.count("\n", 0, int(cast(Any, error).position)) + 1
         raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error
@@ -102,6 +102,11 @@ def _not_yaml(error: MarkedYAMLError, file: str) -> ScenarioError:
     return ScenarioError("file", file, why, allowed, file, line)
 
 
+def _is(node: Any, kind: type[Any]) -> bool:
+    """Whether a node of the composer, which has no types, is of this kind."""
+    return isinstance(node, kind)
+
+
 class _Reader:
     def __init__(self, file: str) -> None:
         self.file, self.mistakes, self.left = file, list[ScenarioError](), MOST
@@ -111,28 +116,28 @@ class _Reader:
         self.left -= 1
         if self.left < 0:
             raise ScenarioError("file", self.file, f"more than {MOST:,} values", "fewer aliases", self.file, 1)
-        if isinstance(node, ScalarNode):
+        if _is(node, ScalarNode):
             return self._scalar(node, path)
         if id(node) in self.around:
             self._wrong(node, path, None, "an alias of what it is in", "an anchor that is closed before its alias")
             return None
         self._refuse_tag(node, path)
         self.around.append(id(node))
-        found = self._mapping(node, path) if isinstance(node, MappingNode) else self._list(node, path)
+        found = self._mapping(node, path) if _is(node, MappingNode) else self._list(node, path)
         self.around.pop()
         return found
 
-    def _list(self, node: SequenceNode, path: str) -> Entries:
+    def _list(self, node: Any, path: str) -> Entries:
         found = Entries()
         for index, child in enumerate(cast("list[Any]", node.value)):
             found.append(self.read(child, f"{path}[{index}]"))
             found.places[index] = self._place(child)
         return found
 
-    def _mapping(self, node: MappingNode, path: str) -> Fields:
+    def _mapping(self, node: Any, path: str) -> Fields:
         found, merged = Fields(), list[Any]()
         for key, child in cast("list[tuple[Any, Any]]", node.value):
-            if isinstance(key, ScalarNode) and key.value == "<<" and key.style is None:
+            if _is(key, ScalarNode) and key.value == "<<" and key.style is None:
                 merged += self._merged(child, path)
                 continue
             name, inner = self._key(key, path)
@@ -150,14 +155,14 @@ class _Reader:
 
     def _key(self, node: Any, path: str) -> tuple[str, str]:
         """A field's name, and its path; numbers and words that are no text are the text that is written."""
-        if not isinstance(node, ScalarNode):
+        if not _is(node, ScalarNode):
             self._wrong(node, path or "file", None, "a field's name is text", "FIELD: VALUE")
             return "?", path
         name = str(node.value)
         return name, f"{path}.{name}".lstrip(".")
 
     def _merged(self, node: Any, path: str) -> Iterator[Fields]:
-        children: list[Any] = node.value if isinstance(node, SequenceNode) else [node]
+        children: list[Any] = node.value if _is(node, SequenceNode) else [node]
         for child in children:
             found = self.read(child, path)
             if isinstance(found, Fields):
@@ -167,7 +172,7 @@ class _Reader:
                     child, f"{path}.<<".lstrip("."), found, "merges what is no mapping", "an alias of a mapping"
                 )
 
-    def _scalar(self, node: ScalarNode, path: str) -> Any:
+    def _scalar(self, node: Any, path: str) -> Any:
         text = str(node.value)
         self._refuse_tag(node, path)
         if node.style is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from netsim.errors import ScenarioError, together
 from scenarios.loader import Located, validated
 from scenarios.reproduction.labels import label
+from scenarios.saying import said
 from scenarios.schema import Scenario
 from scenarios.tree import Place, keys_of, place_of, plain, put
 
@@ -42,7 +43,7 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
     You get a `ScenarioError` for a path that leads nowhere, for a name used twice, and for all variants that do not
     fit the schema; it names the variant, its field, and the line where the value was said.
     """
-    located = source if isinstance(source, Located) else Located(source, "", source.model_dump(exclude_unset=True))
+    located = source if isinstance(source, Located) else Located(source, "", said(source))
     if not has_variants(located.scenario):
         return ()
     found: dict[str, Variant | None] = {}

@@ -161,6 +161,16 @@ class Scenario(Model):
     figures: list[FigureSpec] = []
     reproduces: ReproducesSpec | None = None
 
+    def with_options(self, *options: str) -> "Scenario":
+        """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
+
+        You get a `ScenarioError` that tells every mistake.
+        """
+        from scenarios.loader import parse
+        from scenarios.saying import dump
+
+        return parse(dump(self), "", options).scenario
+
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""

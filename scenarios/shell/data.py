@@ -165,7 +165,9 @@ def print_sets(found: list[dict[str, Any]]) -> None:
             one["licence"], _here(one),
         )  # fmt: skip
     console.print(table, highlight=False)
-    console.print("\nRecords are those of the training part, and of images those of the first two classes.", style="dim")
+    console.print(
+        "\nRecords are those of the training part, and of images those of the first two classes.", style="dim"
+    )
     if any(map(_altered, found)):
         console.print("* in another form than published; results and reports say in which way", style="dim")
 

@@ -1,16 +1,17 @@
 """`netsim show`: a shipped scenario, a file of one's own as it resolves, or an algorithm."""
 
-from collections.abc import Mapping
-from io import StringIO
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from netsim.errors import ScenarioError
+from scenarios.inheritance import EXTENDS
 from scenarios.shell import completing
 from scenarios.shell.asked import Settings
 from scenarios.terminal import fail, write
+from scenarios.tree import Fields, place_of
 
 WHAT = typer.Argument(
     help="A shipped scenario, a YAML file, or the kind of an algorithm.",
@@ -69,69 +70,39 @@ def _with_schema(text: str) -> str:
 
 def _own(name: str) -> str:
     """A file as it is; where it extends another, with all that it takes from there."""
-    from scenarios.inheritance import EXTENDS
     from scenarios.loader import load_scenario
+    from scenarios.saying import dump
+    from scenarios.schema.files import schema_line
 
     located = load_scenario(name)
-    tree = located.tree
-    if EXTENDS not in tree:
-        return Path(name).read_text(encoding="utf-8")
-    base = tree[EXTENDS]
-    said = [key for key in _said(name) if key != EXTENDS]
+    if EXTENDS not in located.tree:
+        return Path(name).read_text(encoding="utf-8-sig")
+    base = located.tree[EXTENDS]
+    changed = ", ".join(_said(located.tree, name)) or "nothing else"
     note = (
-        f"# {name} extends {base}. Here is all that it comes to.\n"
-        f"# The file itself says: {', '.join(said) or 'nothing else'}; the rest is from {base}.\n"
+        f"# {name} extends {base}: all that it comes to, without what is at its default.\n"
+        f"# The file itself says: {changed}. The rest is from {base}.\n"
     )
-    return note + _yaml({key: value for key, value in _plain(tree).items() if key != EXTENDS})
+    return schema_line() + note + dump(located.scenario)
 
 
-def _said(name: str) -> list[str]:
-    """The fields that the file itself says."""
-    from ruamel.yaml import YAML
-
-    return list(cast(Any, YAML(typ="safe", pure=True)).load(Path(name).read_text(encoding="utf-8")))
+def _said(tree: Any, file: str, before: str = "") -> Iterator[str]:
+    """The fields that stand in this file, as dotted paths; of a mapping that is taken in part, those that are in it."""
+    for key, value in tree.items():
+        if isinstance(value, Fields) and any(place.file != file for place in value.places.values()):
+            yield from _said(value, file, f"{before}{key}.")
+        elif key != EXTENDS and (place := place_of(tree, key)) is not None and place.file == file:
+            yield f"{before}{key}"
 
 
 def _resolved(name: str, settings: list[str]) -> str:
     from scenarios.loader import load_scenario
+    from scenarios.saying import dump
     from scenarios.schema.files import schema_line
 
     located = load_scenario(name, settings)
     note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
-    return schema_line() + note + _yaml(located.scenario.model_dump())
-
-
-def _plain(tree: Any) -> dict[str, Any]:
-    from scenarios.mistakes import plain
-
-    return plain(tree)
-
-
-def _yaml(tree: Mapping[str, Any]) -> str:
-    """YAML that says the same when it is read: lists and mappings that are short in a line of their own."""
-    from ruamel.yaml import YAML
-
-    yaml: Any = YAML()
-    yaml.width, yaml.allow_unicode = 110, True
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    out = StringIO()
-    yaml.dump(_flowing(tree), out)
-    return out.getvalue()
-
-
-def _flowing(value: Any, top: bool = True) -> Any:
-    """Ruamel's containers; what fits a line and is nested is written in one."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-
-    if isinstance(value, Mapping):
-        made: Any = CommentedMap({key: _flowing(one, False) for key, one in cast("Mapping[str, Any]", value).items()})
-    elif isinstance(value, list):
-        made = CommentedSeq([_flowing(one, False) for one in cast("list[Any]", value)])
-    else:
-        return value
-    if not top and len(str(value)) < 90:
-        made.fa.set_flow_style()
-    return made
+    return schema_line() + note + dump(located.scenario, full=True)
 
 
 def _algorithm(kind: str) -> str:

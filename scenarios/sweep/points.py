@@ -29,8 +29,8 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
     """All points, the grid's last field slowest to repeat: grid, then draws, then repeats.
 
     What is drawn at a point depends on the seed, its place in the grid and the number of its draw. You get a
-    `ScenarioError` for the points that do not fit the schema (it names the point and the line of the value), and for a
-    scenario with variants.
+    `ScenarioError` for all points that do not fit the schema (it names the point and the line of its value), and for
+    a scenario with variants.
     """
     if has_variants(base.scenario):
         why = "has variants: a sweep is over the fields of one run"

@@ -14,7 +14,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class Uniform(Model):
     """Between `low` and `high`; whole numbers, both ends included, where `whole`."""
 
-    law: Literal["uniform"]
+    law: Literal["uniform"] = "uniform"
     low: Finite
     high: Finite
     whole: bool = False
@@ -34,7 +34,7 @@ class Uniform(Model):
 class LogUniform(Model):
     """Between `low` and `high`, every decade as likely as any other."""
 
-    law: Literal["loguniform"]
+    law: Literal["loguniform"] = "loguniform"
     low: Positive
     high: Positive
 
@@ -51,7 +51,7 @@ class LogUniform(Model):
 class Choice(Model):
     """One of these `values`."""
 
-    law: Literal["choice"]
+    law: Literal["choice"] = "choice"
     values: Annotated[list[Any], Field(min_length=1)]
 
     def draw(self, rng: np.random.Generator) -> Any:
@@ -77,6 +77,11 @@ class Sweep(Model):
     keep: bool = False
     _written: Any = PrivateAttr(default=None)
 
+    def as_in(self, tree: Any) -> "Sweep":
+        """The same, which knows where its file says it."""
+        self._written = tree
+        return self
+
     @property
     def written(self) -> Any:
         """What its file says, with places; None of a sweep that is no file."""
@@ -101,8 +106,7 @@ def load_sweep(text: str, file: str) -> Sweep:
 
     tree = read_fields(text, file, "scenario: …, grid: …")
     found = as_model(Sweep, plain(tree), tree, file)
-    found._written = tree
-    return found
+    return found.as_in(tree)
 
 
 def json_schema() -> dict[str, Any]:
