@@ -1,86 +1,57 @@
-"""The `netsim` command."""
+"""The `netsim` command: which commands there are, in which group of the help, with an example each."""
 
-import shlex
+import inspect
 import sys
-import traceback
-from dataclasses import replace
-from datetime import datetime
-from importlib.metadata import version
+from collections.abc import Callable
 from io import TextIOWrapper
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
-from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings
-from scenarios.bars import Bars
 from scenarios.certifying import certificate
+<<<<<<< HEAD
 from scenarios.exporting import schema
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
+=======
+from scenarios.shell.check import check, schema
+from scenarios.shell.data import data
+from scenarios.shell.ledger import ledger
+from scenarios.shell.list import list_kinds
+from scenarios.shell.new import new
+from scenarios.shell.run import run
+from scenarios.shell.show import show
+>>>>>>> wt-cli
 from scenarios.sweep.command import sweep
-from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, WRONG_INPUT, console, fail, problems
+from scenarios.terminal import FAILED, tell
 from scenarios.trace import trace
-from scenarios.verdicts import print_variants, print_verdicts, print_witnesses
-from scenarios.watching import Watcher
 from scenarios.witness import witness
 
-Results = dict[str, Any]
+FIRST, EXPERIMENTS, RESULTS, MORE = "First steps", "Experiments", "Results", "More"
+"""Groups of the help."""
 
 app = typer.Typer(
     help="A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit.",
+    epilog="Begin with: netsim list; then: netsim run private-descent. Every command's --help has an example.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-@app.command("list")
-def list_scenarios() -> None:
-    """The scenarios that come with netsim."""
-    from scenarios.loader import library, parse
-    from scenarios.reproduction.variants import expanded
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("scenario", no_wrap=True)
-    table.add_column("what it shows")
-    for name, text in library().items():
-        located = parse(text, f"{name}.yaml")
-        several = f" [dim]({count} variants)[/]" if (count := len(expanded(located))) else ""
-        table.add_row(f"[bold]{name}[/]", (located.scenario.description or located.scenario.title) + several)
-    console.print(table)
-    console.print(
-        "\nRun one with [bold]netsim run NAME[/], print it with [bold]netsim show NAME[/].", highlight=False
-    )
+def command(panel: str, function: Callable[..., None], *examples: str, name: str | None = None) -> None:
+    """Register a command: its docstring is the help, in which a line break is one only between paragraphs."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    flowed = "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
+    end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
+    app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(function)
 
 
-@app.command()
-def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> None:
-    """Print a shipped scenario's file: the start of one of your own. A last comment counts its variants."""
-    from scenarios.loader import library, parse
-    from scenarios.reproduction.variants import expanded
-    from scenarios.schema.files import with_schema_line
-
-    shipped = library()
-    if name not in shipped:
-        fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
-    console.print(Text(with_schema_line(shipped[name])), end="", soft_wrap=True)
-    if variants := [one.name for one in expanded(parse(shipped[name], f"{name}.yaml"))]:
-        console.print(Text(f"# {len(variants)} variants: {', '.join(variants)}"), soft_wrap=True)
-
-
-FILE = typer.Argument(help="A YAML file, or the name of a shipped scenario.")
-SETTING = typer.Option(
-    "-o",
-    "--option",
-    metavar="FIELD=VALUE",
-    help="Set a field of the scenario: -o links.loss=0.2 -o algorithms[0].rounds=50; as often as you like.",
-    show_default=False,
+command(FIRST, list_kinds, "netsim list", "netsim list algorithms", name="list")
+command(FIRST, show, "netsim show lossy-tap", "netsim show lossy-tap --resolved", "netsim show dp_recal")
+command(
+    FIRST, run, "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json"
 )
+<<<<<<< HEAD
 
 
 @app.command()
@@ -203,10 +174,23 @@ app.command()(witness)
 app.command()(ledger)
 app.command()(sweep)
 app.command()(certificate)
+=======
+command(FIRST, new, "netsim new first", "netsim new lossier --from lossy-tap", "netsim new my-descent --python")
+command(EXPERIMENTS, check, "netsim check private-descent -o links.loss=0.2")
+command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
+app.add_typer(data, name="data", rich_help_panel=EXPERIMENTS)
+command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
+command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
+command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
+command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")
+command(MORE, schema, "netsim schema > scenario.schema.json")
+>>>>>>> wt-cli
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"netsim {version('netsim-lab')}, Python {sys.version.split()[0]}")
         raise typer.Exit
 
@@ -221,11 +205,18 @@ def options(
 
 
 def main() -> None:
-    """The console command. A terminal that knows no ε shows another sign in its place."""
+    """The console command. A terminal that knows no ε shows another sign in its place.
+
+    A defect is told in full, with exit status 70: it is no finding about a claim.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        app()
+    except Exception as error:
+        tell(error)
+        sys.exit(FAILED)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,19 +12,14 @@ from netsim.errors import ScenarioError, together
 from scenarios.inheritance import EXTENDS, inherited, is_set, overridden
 from scenarios.mistakes import mistakes, where
 from scenarios.schema import Scenario
+from scenarios.shipped import library
 from scenarios.tree import keys_of, plain
 from scenarios.yamlfile import read_yaml
 
+__all__ = ["Located", "library", "load_scenario", "parse", "validated"]
+
 FORM = "name: …, topology: …, algorithms: …"
 M = TypeVar("M", bound=BaseModel)
-
-
-@cache
-def library() -> Mapping[str, str]:
-    """The scenarios that come with netsim: name → YAML text."""
-    folder = resources.files("scenarios") / "library"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".yaml")), key=lambda f: f.name)
-    return {f.name.removesuffix(".yaml"): f.read_text(encoding="utf-8") for f in files}
 
 
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> "Located":

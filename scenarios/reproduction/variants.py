@@ -1,17 +1,16 @@
 """The variants of a scenario: the base file with some fields replaced, each validated as a whole."""
 
 import copy
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from netsim.errors import ScenarioError, together
 from scenarios.loader import Located, validated
+from scenarios.reproduction.labels import label
 from scenarios.saying import said
 from scenarios.schema import Scenario
-from scenarios.schema.reproduction import VARIANT_NAME
 from scenarios.tree import Place, keys_of, place_of, plain, put
 
 OWN = ("name", "variants", "grid", "figures", "reproduces")
@@ -97,7 +96,7 @@ def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]
     axes = [_entries_of(tree["grid"], path) for path in scenario.grid]
     for name, entries, place in named:
         for point in product(*axes):
-            parts = [name] * bool(name) + [_label(path, value) for path, value, _ in point]
+            parts = [name] * bool(name) + [label(path, value) for path, value, _ in point]
             yield "-".join(parts), [*entries, *point], place
 
 
@@ -108,17 +107,6 @@ def _entries(written: Mapping[str, Any]) -> list[Entry]:
 def _entries_of(grid: Mapping[str, Any], path: str) -> list[Entry]:
     values: list[Any] = grid[path]
     return [(path, value, place_of(values, k) or place_of(grid, path)) for k, value in enumerate(values)]
-
-
-def _label(path: str, value: Any) -> str:
-    """A value of the grid in a variant's name: the field's last word and the value, or what kind of thing it is."""
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, Any]", value)
-        value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
-    word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
-    named = [key for key in keys_of(path) if isinstance(key, str)]
-    text = re.sub(r"[^a-z0-9.]+|\.(?![0-9])", "-", f"{named[-1]}-{word}".lower()).strip("-.")
-    return text if re.match(VARIANT_NAME, text) else "value"
 
 
 # ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
