@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
+from scenarios.audit_command import audit
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
@@ -204,6 +205,7 @@ def schema() -> None:
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
+app.command()(audit)
 app.command()(sweep)
 app.command()(certificate)
 

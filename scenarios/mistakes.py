@@ -22,8 +22,7 @@ WANTED = {
     "model_attributes": "a mapping of fields",
 }
 OWN_ALGORITHM = (
-    " (an algorithm of your own is run from Python, by attacks.audit and scenarios.auditing.worlds, not from YAML: "
-    "docs/audit-your-own.md)"
+    " (an algorithm of your own: kind: python, path: FILE.py:CLASS, parameters: {…}; or netsim audit FILE.py:CLASS)"
 )
 
 

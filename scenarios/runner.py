@@ -181,7 +181,7 @@ class _Session:
             self._rebuilt(entry, subject, subject.attacked)
         if self.experiment.pair is not None:
             judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
-            judge.judge(entry, subject, run)
+            judge.judge(entry, subject, run.largest_activations)
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
