@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios.terminal import DONE, INTERRUPTED, REFUTED, console, fail, problems
+from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, console, fail, problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def audit(
     --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told.
 
     Exit status: 0 done, 1 a claim does not hold (or an algorithm that claims nothing is unprotected), 2 wrong input,
-    70 failed, 130 interrupted (the same command, with the folder, goes on).
+    70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder, goes on).
     """
     order = _Order(what, option or [], _claim(epsilon, delta), _settings(trials, confidence, games or []))
     order = replace(order, algorithm=algorithm, variant=variant, out=out, again=again, jobs=jobs, as_json=as_json)
@@ -275,6 +275,9 @@ class _Order:
         bare = [row["name"] for row in told["algorithms"] if _bare(row)]
         if told["exit_status"] == DONE and bare:
             told |= {"exit_status": REFUTED, "exit_reason": f"nothing is protected: {', '.join(bare)}"}
+        refused = [row["name"] for row in told["algorithms"] if row["audit_status"] == "refused"]
+        if told["exit_status"] == DONE and refused:
+            told |= {"exit_status": FAILED, "exit_reason": f"not judged: {', '.join(refused)}"}
         if self.as_json:
             from scenarios.jsonfile import as_json
 
@@ -328,6 +331,9 @@ def _print(results: Results, folder: Path) -> None:
         print_verdicts(results)
         _print_earlier(results)
     print_witnesses(results, folder)
+    for entry in results.get("algorithms", []):
+        if entry["kind"] == "python" and (entry.get("audit") or {}).get("verdict") == "undefined":
+            console.print("Hold it to a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 
 
@@ -343,12 +349,6 @@ def _print_earlier(results: Results) -> None:
             console.print(
                 f"{escape(entry['name'])}, audited before (draw {one['draw']}): {said}, ε audited {proven} with "
                 f"{one['trials'] or 0:,} transcripts at {one['confidence']:g}.",
-                style="dim", highlight=False, soft_wrap=True,
-            )  # fmt: skip
-        if "together" in audit:
-            console.print(
-                f"All {len(audit['earlier']) + 1} audits hold together with probability {audit['together']:.4g} at "
-                "least.",
                 style="dim", highlight=False, soft_wrap=True,
             )  # fmt: skip
 

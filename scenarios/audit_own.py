@@ -23,6 +23,7 @@ PROBLEM = {
 TOPOLOGY = {"kind": "ring", "agents": 5}
 SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "problem.kind", "data": "problem.data"}
 """Names that stand for a field, where the value is no mapping."""
+FIELDS = "or topology, agents, problem, data, links, adversary, audit, seed, …"
 
 
 def scenario_of(place: str, settings: Sequence[str], claim: dict[str, Any] | None = None) -> Scenario:
@@ -87,7 +88,7 @@ def _place(tree: dict[str, Any], name: str, value: Any, known: dict[str, Any], f
         near = difflib.get_close_matches(first, [*known, *Scenario.model_fields, *SHORT], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
-        raise ScenarioError(f"-o {name}", value, why, f"parameters: {parameters.told(found.algorithm)}; fields: …")
+        raise ScenarioError(f"-o {name}", value, why, f"{parameters.told(found.algorithm)}; {FIELDS}")
     if name == "data" and isinstance(value, str):
         tree["problem"]["data"] = {"name": value}
     elif name == "topology" and isinstance(value, str):

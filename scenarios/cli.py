@@ -21,6 +21,7 @@ from scenarios.bars import Bars
 from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
 from scenarios.machine import ending
+from scenarios.report_command import report
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
 from scenarios.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems
@@ -206,6 +207,7 @@ app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
 app.command()(audit)
+app.command()(report)
 app.command()(sweep)
 app.command()(certificate)
 

@@ -75,7 +75,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
     except OSError as error:
         why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
         near = difflib.get_close_matches(file.name, [one.name for one in file.parent.glob("*.py")], n=1)
-        raise ScenarioError(FIELD, place, why, f"did you mean {near[0]}?" if near else FORM) from None
+        raise ScenarioError(FIELD, place, why + (f"; did you mean {near[0]!r}?" if near else ""), FORM) from None
     try:
         ast.parse(text, str(file))
     except (SyntaxError, ValueError) as error:

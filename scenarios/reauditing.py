@@ -93,6 +93,8 @@ class Reaudit:
         judge.judge(draft, subject, int(entry["run"]["largest_activations"]))
         if draft["audit"] is not None:
             draft["audit"] |= _told(entry, spec)
+            if "together" in draft["audit"] and "reason" in draft["audit"]:
+                draft["audit"]["reason"] += _besides(draft["audit"])
             write_json(self.kept.folder / f"audit-{entry['slug']}.json", draft["audit"])
         entry.update(draft)
         self._finish(asked)
@@ -129,6 +131,17 @@ def _told(entry: Results, spec: AuditSpec) -> Results:
         return told
     wrong = sum(1 - float(one["confidence"]) for one in earlier) + 1 - spec.confidence
     return told | {"earlier": earlier, "together": max(0.0, 1 - wrong)}
+
+
+def _besides(audit: Results) -> str:
+    """What is to be read together with what the last of several audits says."""
+    count, sure = len(audit["earlier"]), float(audit["together"])
+    before = "once" if count == 1 else f"{count} times"
+    said = ", ".join(one["verdict"] or "refused" for one in audit["earlier"])
+    return (
+        f" (The claim was audited {before} before, with other noise: {said}. Each audit holds at its own confidence, "
+        f"all at once with probability {sure:.4g} at least.)"
+    )
 
 
 def _summary(audit: Results) -> Results:
