@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
+from scenarios.attack_command import attack
 from scenarios.audit_command import audit
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
@@ -206,6 +207,7 @@ def schema() -> None:
 app.command()(trace)
 app.command()(witness)
 app.command()(ledger)
+app.command()(attack)
 app.command()(audit)
 app.command()(report)
 app.command()(sweep)
