@@ -285,4 +285,3 @@ def chosen(names: Sequence[str]) -> "list[RebuildModel] | None":
             why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
             raise ScenarioError("--attack", name, why, ", ".join(there)) from None
     return found
-

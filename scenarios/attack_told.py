@@ -67,7 +67,7 @@ def _records(found: Results) -> None:
             continue
         hits = one.get("success") or {}
         table.add_row(
-            escape(one["attack"]), one["verdict"] or "not scored", _number(one.get("skill")), _number(one.get("mse")),
+            escape(one["attack"]), one["verdict"] or _seen(one), _number(one.get("skill")), _number(one.get("mse")),
             f"{hits['count']} of {hits['of']}" if hits else "–",
         )  # fmt: skip
     if table.row_count:
@@ -78,6 +78,13 @@ def _records(found: Results) -> None:
         _line(found["sentence"])
     if found["records"]:
         _line(f"Records: {found['records']}")
+
+
+def _seen(one: Results) -> str:
+    """What the attacker says itself, without the truth: of agents and replicas."""
+    counted: dict[str, int] = one.get("seen") or {}
+    said = ", ".join(f"{count} × {word}" for word, count in counted.items())
+    return f"by itself: {said}" if said else "not scored"
 
 
 def _number(value: Any) -> str:

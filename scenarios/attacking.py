@@ -9,6 +9,7 @@ and no scores.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ import numpy as np
 
 from attacks import gradients
 from attacks.gradients import GradientEstimate
+from attacks.reconstruction.verdict import seen
 from attacks.score import score_gradients
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError, ScenarioError, TranscriptError
@@ -39,6 +41,8 @@ from scenarios.reconstructing import Rebuilding
 from scenarios.schema.attacks import RebuildModel
 from scenarios.telling import Progress
 
+BATCH = 32
+"""Records of an agent, at most: unknowns grow with their square."""
 NOT_OF_THIS = "the transcript is not one of this algorithm in this scenario"
 
 
@@ -57,12 +61,16 @@ class Attacked:
     told: Results = field(default_factory=dict[str, Any])
 
     @classmethod
-    def of_all(cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress) -> "Attacked":
+    def of_all(
+        cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress
+    ) -> "Attacked":
         """The run in which all records are shared out."""
         return cls(experiment, subject, subject.simulation, _sharing(experiment), file, score, progress)
 
     @classmethod
-    def of_few(cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress) -> "Attacked":
+    def of_few(
+        cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress
+    ) -> "Attacked":
         """The second run, in which agents hold the records that are to be rebuilt."""
         assert subject.attacked is not None
         assert experiment.holding is not None
@@ -107,7 +115,7 @@ class Attacked:
         seconds = time.monotonic() - begun
         self.progress.advance(1)
         other = first_difference(self.transcript, run.views[0].transcript)
-        why = None if other is None else f"the seed makes another transcript here, from row {other} on: no scores"
+        why = None if other is None else f"the seed makes another transcript here, from row {other} on"
         self.told["truth"] = {"remade": why is None, "seconds": seconds, "why_not": why}
         if why is not None:
             return None
@@ -143,6 +151,8 @@ class Attacked:
         """Rebuild records by these attacks, write them to `path`, and score them where the truth is known."""
         run, entry = self.remade, dict[str, Any]()
         asked = self.experiment.scenario.attacks.model_copy(update={"reconstruct": list(specs)})
+        if (most := max(part.records for part in self.holding.parts)) > BATCH:
+            return self._too_many(specs, most)
         scenario = self.experiment.scenario.model_copy(update={"attacks": asked})
         experiment = replace(self.experiment, scenario=scenario, holding=self.holding)
         heard = self._as_run(run)
@@ -150,9 +160,20 @@ class Attacked:
         rebuilding.rebuild(entry, self.subject, heard)
         found: Results = entry["reconstructions"]
         write_records(path, rebuilding.found)
+        for one in found["attacks"]:
+            own = [found for found in rebuilding.found if found.attack == one["attack"]]
+            one["seen"] = dict(Counter(name for case in own for name in seen(case.case, case.found).names))
         if run is None:
             found.pop("originals", None)
         return found | {"records": str(path) if rebuilding.found else None}
+
+    def _too_many(self, specs: Sequence[RebuildModel], most: int) -> Results:
+        why = (
+            f"agents hold up to {most} records here, and attacks on batches are for {BATCH} at most: a scenario with "
+            "`attacks: {reconstruct: …, holding: …}` has a second run, in which they hold few"
+        )
+        refused = [{"attack": spec.label, "kind": spec.kind, "refused": why} for spec in specs]
+        return {"attacks": refused, "sentence": "", "records": None}
 
     def _as_run(self, run: Run | None) -> Run:
         """The view as a run's only one; without a truth where there is none."""

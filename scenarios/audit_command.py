@@ -296,7 +296,11 @@ class _Order:
             "epsilon": ("--epsilon", "a claim is given by hand to an algorithm of your own", "FILE.py:CLASS"),
             "again": ("--again", "there is no audit yet to make one more of", "a results folder"),
             "out": ("--out", "an audit of a folder stays in it", "no --out"),
-            "option": ("-o", "a folder has its scenario: another one is another run", "--trials, --confidence, --games"),
+            "option": (
+                "-o",
+                "a folder has its scenario: another one is another run",
+                "--trials, --confidence, --games",
+            ),
             "variant": ("--variant", "an algorithm of your own has no variants", "a scenario, or a folder"),
             "algorithm": ("--algorithm", "there is one algorithm", "a scenario, or a folder"),
         }

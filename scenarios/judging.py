@@ -41,7 +41,9 @@ class Judge:
             return
         try:
             pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
-            entry["audit"] = self._audit(entry, subject, activations, Asked(self._scenario, subject, pair, claim)) | search
+            entry["audit"] = (
+                self._audit(entry, subject, activations, Asked(self._scenario, subject, pair, claim)) | search
+            )
         except PrivacyError as error:
             entry["audit"], entry["audit_status"] = {"refused": str(error)}, REFUSED
             return

@@ -158,4 +158,3 @@ def _json(path: Path) -> Results:
     if not isinstance(tree, dict):
         raise ScenarioError("folder", str(path), "no results", "what `netsim run` wrote")
     return cast(Results, tree)
-

@@ -173,9 +173,7 @@ def _check(place: str, found: type[Algorithm]) -> None:
     """A `ScenarioError` for a class that cannot be run: each with the line to write."""
     name = found.__name__
     if missing := sorted(cast("frozenset[str]", getattr(found, "__abstractmethods__", frozenset[str]()))):
-        raise ScenarioError(
-            FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)"
-        )
+        raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
     told: Mapping[str, object] = found.__dict__.get("__annotations__", {})

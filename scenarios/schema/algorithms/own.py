@@ -61,7 +61,9 @@ class PythonSpec(AlgorithmModel):
         except ScenarioError as error:
             raise error if error.field.startswith("algorithm.") else error.under("algorithm.parameters") from None
         except Exception as error:
-            raise ScenarioError("algorithm.parameters", self.parameters, f"{type(error).__name__}: {error}") from error
+            raise ScenarioError(
+                "algorithm.parameters", self.parameters, f"{type(error).__name__}: {error}"
+            ) from error
 
     @property
     def code(self) -> str:

@@ -46,7 +46,9 @@ def checked(of: type, given: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in given]
     if missing:
         more = f" (and {len(missing) - 1} more: {', '.join(missing[1:])})" if len(missing) > 1 else ""
-        raise ScenarioError(f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", told(of))
+        raise ScenarioError(
+            f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", told(of)
+        )
     return {name: _value(name, value, hints.get(name, Any)) for name, value in given.items()}
 
 
@@ -70,7 +72,9 @@ def _value(name: str, value: Any, hint: Any) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
-        raise ScenarioError(field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", _allowed(hint)) from None
+        raise ScenarioError(
+            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", _allowed(hint)
+        ) from None
 
 
 def _plain(value: Any, hint: Any) -> Any:
