@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, console, fail, problems
+from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,14 +107,13 @@ def audit(
     try:
         order.run()
     except ScenarioError as error:
-        fail(order.worded(error))
+        fail(order.worded(error), as_json=as_json)
     except NetsimError as error:
-        fail(error, order.out)
+        fail(error, order.out, as_json=as_json)
     except typer.Exit:
         raise
     except Exception as error:  # a defect, or the algorithm's own: told in full, and no finding about a claim
-        traceback.print_exception(error)
-        fail(error, order.out)
+        fail(error, order.out, as_json=as_json)
 
 
 def _claim(epsilon: float | None, delta: float | None) -> Results | None:
@@ -256,7 +254,7 @@ class _Order:
     @property
     def _said(self) -> Console:
         """Where everything goes but JSON."""
-        return problems if self.as_json else console
+        return apart(self.as_json)
 
     @contextmanager
     def _bars(self) -> "Iterator[Bars]":
@@ -279,9 +277,7 @@ class _Order:
         if told["exit_status"] == DONE and refused:
             told |= {"exit_status": FAILED, "exit_reason": f"not judged: {', '.join(refused)}"}
         if self.as_json:
-            from scenarios.jsonfile import as_json
-
-            typer.echo(as_json(told))
+            write_document((told))
         else:
             _print(results, folder)
         if told["exit_status"] == INTERRUPTED:

@@ -1,7 +1,6 @@
 """The command `netsim attack`."""
 
 import json
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios.terminal import DONE, INTERRUPTED, console, fail, problems
+from scenarios.terminal import DONE, INTERRUPTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment, Subject
@@ -92,12 +91,11 @@ def attack(
         problems.print("[yellow]Interrupted: what was written until then is there.[/]")
         raise typer.Exit(INTERRUPTED) from None
     except NetsimError as error:
-        fail(error, out)
+        fail(error, out, as_json=as_json)
     except typer.Exit:
         raise
     except Exception as error:  # a defect: told in full
-        traceback.print_exception(error)
-        fail(error, out)
+        fail(error, out, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -234,15 +232,13 @@ class _Order:
     # ── what is said ────────────────────────────────────────────────────────────────────────────────────
     @property
     def _said(self) -> Console:
-        return problems if self.as_json else console
+        return apart(self.as_json)
 
     def _tell(self, told: list[Results], folder: Path | None = None) -> None:
         from scenarios.attack_told import print_told
 
         if self.as_json:
-            from scenarios.jsonfile import as_json
-
-            typer.echo(as_json({"folder": None if folder is None else str(folder), "algorithms": told}))
+            write_document(({"folder": None if folder is None else str(folder), "algorithms": told}))
         else:
             print_told(told)
             if folder is not None:
