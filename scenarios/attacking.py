@@ -102,8 +102,8 @@ class Attacked:
     # ── what is true ────────────────────────────────────────────────────────────────────────────────────
     @cached_property
     def remade(self) -> Run | None:
-        """The run again, from the seed, with as many replicas of its truth as the transcript has; None where it is not
-        asked for, or the transcript is not of it. `told` says which, and how long it took."""
+        """The run again, from the seed, with as many replicas of its truth as the transcript has; None where it is
+        not asked for, or the transcript is not of it. `told` says which, and how long it took."""
         if not self.score:
             self.told["truth"] = {"remade": False, "seconds": None, "why_not": "not asked for"}
             return None

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, together
 from scenarios import owncode
 from scenarios.describe import slug
 from scenarios.loader import validated
@@ -59,6 +59,10 @@ def scenario_of(place: str, settings: Sequence[str], claim: dict[str, Any] | Non
 
 def said_short(error: ScenarioError) -> ScenarioError:
     """An error of the scenario in the words of the command line."""
+    return together([_short(one) for one in error.each()])
+
+
+def _short(error: ScenarioError) -> ScenarioError:
     field = error.field
     for inner in ("algorithms[0].parameters.", "algorithm.parameters."):
         if field.startswith(inner):

@@ -30,7 +30,6 @@ from scenarios import describe
 from scenarios.experiment import Subject
 from scenarios.schema import Scenario
 
-
 CHUNKS = 2**20
 """The chunks of an audit are fewer: so many are set apart for each draw."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from attacks.audit.archive import MARK
 
 FILES = (
-    "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet", "second-*.parquet",
-    "estimates-*.parquet", "records-*.parquet",
+    "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
+    "second-*.parquet", "estimates-*.parquet", "records-*.parquet",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A results folder that a run left, opened again: its scenario built anew, and its results with numbers as numbers."""
+"""A results folder that a run left, opened again: its scenario built anew, its results with numbers as numbers."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def is_results(folder: Path) -> bool:
 
 
 def read_results(folder: Path) -> Results:
-    """What results.json holds, with infinities and NaN as numbers. You get a `ScenarioError` where it is not there."""
+    """What results.json holds, infinities and NaN as numbers. You get a `ScenarioError` where it is not there."""
     return cast(Results, as_numbers(_json(folder / RESULTS)))
 
 
@@ -80,7 +80,7 @@ class Kept:
         return cls(folder, manifest, read_results(folder), _placed(scenario, manifest))
 
     def experiment(self, scenario: Scenario | None = None) -> Experiment:
-        """Everything built anew, from the same seed; of the folder's scenario, or of one that differs in what is asked.
+        """Everything built anew, from the same seed; of the folder's scenario, or of one that asks other questions.
 
         You get a `ScenarioError` where the agents hold other data here than when the folder was written.
         """

@@ -1,10 +1,9 @@
 """Somebody's own algorithm: its class, from a file or an importable module. Loading runs that code.
 
-A file is run as `python FILE` would run it, with its folder on the module path, but for `__main__`. It is run once for
-each text it has: a file that was changed is run anew.
+A file is run as `python FILE` would run it, with its folder on the module path, but for `__main__`. It is run once
+for each text it has: a file that was changed is run anew.
 """
 
-import ast
 import difflib
 import hashlib
 import importlib
@@ -77,7 +76,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
         near = difflib.get_close_matches(file.name, [one.name for one in file.parent.glob("*.py")], n=1)
         raise ScenarioError(FIELD, place, why + (f"; did you mean {near[0]!r}?" if near else ""), FORM) from None
     try:
-        ast.parse(text, str(file))
+        compile(text, str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
@@ -176,7 +175,7 @@ def _check(place: str, found: type[Algorithm]) -> None:
         raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
-    told: Mapping[str, object] = found.__dict__.get("__annotations__", {})
+    told: Mapping[str, object] = inspect.get_annotations(found)
     known: Mapping[str, object] = getattr(found, "__dataclass_fields__", {})
     if found.__init__ is Algorithm.__init__ and (bare := [one for one in told if one not in known]):
         why = f"{name} has annotations ({', '.join(bare)}) that are no parameters: it is no dataclass"

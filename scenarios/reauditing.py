@@ -3,8 +3,8 @@
 What may be added. An audit that was stopped has been read by nobody: it goes on with the transcripts that it has, and
 may be given more of them than were asked for, since nothing that was seen decided it. An audit that is done has been
 read, and its intervals are those of a fixed number of transcripts: to add some because of what it said would break
-their confidence. More is then a new audit with noise of its own (`audit.draw`), which takes nothing from those before.
-Each holds with its own confidence; that all of k hold at once has probability 1 − Σ(1 − confidence) at least.
+their confidence. More is then a new audit with noise of its own (`audit.draw`), which takes nothing from those
+before. Each holds with its own confidence; that all of k hold at once has probability 1 − Σ(1 − confidence) at least.
 """
 
 import copy
@@ -32,8 +32,8 @@ ASKED = ("trials", "confidence", "chunk", "stop", "classifier", "views")
 
 @dataclass(frozen=True)
 class Reaudit:
-    """Audits of a folder's algorithms. `settings` are fields of `audit` that are to be others than they were; `again`:
-    one more audit also where nothing else is asked. `say` is told, in sentences, what is done and why."""
+    """Audits of a folder's algorithms. `settings` are fields of `audit` that are to be others than they were;
+    `again`: one more audit also where nothing else is asked. `say` is told, in sentences, what is done and why."""
 
     kept: Kept
     settings: Mapping[str, Any]
@@ -45,8 +45,8 @@ class Reaudit:
     def run(self, algorithm: str | None = None) -> bool:
         """Audit one algorithm of the folder (a slug or a name), or all; returns whether anything was done.
 
-        Results and page are written after each. A Ctrl-C is a `KeyboardInterrupt`: what an audit has seen is kept, and
-        the same call goes on with it. You get a `ScenarioError` for an algorithm that was never run.
+        Results and page are written after each. A Ctrl-C is a `KeyboardInterrupt`: what an audit has seen is kept,
+        and the same call goes on with it. You get a `ScenarioError` for an algorithm that was never run.
         """
         done = False
         for entry in self.kept.entries(algorithm):
@@ -76,8 +76,8 @@ class Reaudit:
             return None
         number = len(entry["audit"].get("earlier", [])) + 1
         self.say(
-            f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise of "
-            f"its own (draw {before.draw + 1}), number {number + 1} of this folder."
+            f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise "
+            f"of its own (draw {before.draw + 1}), number {number + 1} of this folder."
         )
         if (mark := self.kept.folder / f"audit-{entry['slug']}" / MARK).is_file():
             self.say(f"What an audit that was stopped has seen is in {mark.parent.name}.")

@@ -28,8 +28,8 @@ from scenarios.telling import Progress
 @dataclass(frozen=True)
 class Rebuilding:
     """Runs the attacks of a scenario on one algorithm, and writes what comes of them to its entry one by one, so that
-    an interruption keeps what was done. `save` writes results to disk. `found` is what they rebuilt, with their cases.
-    A run without a truth gets no scores."""
+    an interruption keeps what was done. `save` writes results to disk. `found` is what they rebuilt, with their
+    cases. A run without a truth gets no scores."""
 
     experiment: Experiment
     progress: Progress

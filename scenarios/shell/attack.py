@@ -238,7 +238,7 @@ class _Order:
         from scenarios.attack_told import print_told
 
         if self.as_json:
-            write_document(({"folder": None if folder is None else str(folder), "algorithms": told}))
+            write_document({"folder": None if folder is None else str(folder), "algorithms": told})
         else:
             print_told(told)
             if folder is not None:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import NetsimError, ScenarioError, together
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ Results = dict[str, Any]
 Game = StrEnum("Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
 TARGET = typer.Argument(
     metavar="WHAT",
-    help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's YAML file; "
-    "or the name of a shipped scenario.",
+    help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's YAML "
+    "file; or the name of a shipped scenario.",
     show_default=False,
 )
 SETTING = typer.Option(
@@ -42,8 +42,8 @@ SETTING = typer.Option(
 )
 GAMES = typer.Option(
     "--games",
-    help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a game whose "
-    "score is learned; links, nodes, coalitions, or all of these views: from where the claim is refuted.",
+    help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a game "
+    "whose score is learned; links, nodes, coalitions, or all of these views: from where the claim is refuted.",
     show_default=False,
 )
 
@@ -277,7 +277,7 @@ class _Order:
         if told["exit_status"] == DONE and refused:
             told |= {"exit_status": FAILED, "exit_reason": f"not judged: {', '.join(refused)}"}
         if self.as_json:
-            write_document((told))
+            write_document(told)
         else:
             _print(results, folder)
         if told["exit_status"] == INTERRUPTED:
@@ -312,7 +312,7 @@ class _Order:
 
         options = {"folder": "--out" if self.out is not None else "folder", "jobs": "--jobs"}
         options |= {f"{sign}audit.{name}": f"--{name}" for name in self.settings for sign in ("", "-o ")}
-        error = replace(error, field=options.get(error.field, error.field))
+        error = together([replace(one, field=options.get(one.field, one.field)) for one in error.each()])
         return said_short(error) if is_own(self.what) else error
 
 

@@ -35,8 +35,8 @@ def told(of: type) -> str:
 
 
 def checked(of: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the class is called with. You get a `ScenarioError` for a parameter that it does not have, that is missing,
-    or that is of another type."""
+    """What the class is called with. You get a `ScenarioError` for a parameter that it does not have, that is
+    missing, or that is of another type."""
     known, hints = names(of), _hints(of)
     for name, value in given.items():
         if name not in known:
