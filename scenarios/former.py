@@ -7,13 +7,9 @@ from pathlib import Path
 from attacks.audit.archive import MARK
 
 FILES = (
-    "witness-*.json",
-    "audit-*.json",
-    "metrics-*.parquet",
-    "transcript-*.parquet",
-    "algorithms.parquet",
-    "attacks.parquet",
-)
+    "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
+    "second-*.parquet", "estimates-*.parquet", "records-*.parquet", "algorithms.parquet", "attacks.parquet",
+)  # fmt: skip
 
 
 def clear(folder: Path, slugs: Container[str] = ()) -> None:
