@@ -13,7 +13,7 @@ from scenarios.report.formats import items, number, numbers, show
 from scenarios.report.legend import Marks
 from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series
-from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
+from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline, series
 
 WIDTH, HEIGHT = 470, 310
 POINTS = 200  # of a curve; more would not be seen
@@ -50,7 +50,7 @@ def inference(shown: Shown, prefix: str) -> Markup:
             at = _every(_numbered(algorithm["gradients"], len(curve)), _last)
             low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
             _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(middle), **look.marked)
+            plot.plot(at, _positive(middle), **look.marked, **series(look.index))
         errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
         across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
         plot.set_xlabel("estimated gradients, in order of time")
@@ -70,7 +70,7 @@ def budget(shown: Shown, prefix: str) -> Markup:
             if not math.isnan(claimed):
                 colour = INK if len(claims) == 1 else look.colour
                 plot.axhline(scale.at(claimed), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
-            plot.plot(at, [scale.at(v) for v in spent], **look.marked)
+            plot.plot(at, [scale.at(v) for v in spent], **look.marked, **series(look.index))
         if len(claims) == 1:
             style: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             plot.text(0.99, scale.at(*claims), "claimed", transform=plot.get_yaxis_transform(), **style)
@@ -164,13 +164,13 @@ def _growth(audit: Result) -> tuple[list[float], list[float]]:
 
 
 def _band(plot: Any, at: list[float], low: list[float], high: list[float], look: Series) -> None:
-    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
 
 
 def line(plot: Any, at: Sequence[float], values: Sequence[float], look: Series) -> None:
     """A curve with its markers; markers have no place on one that is all holes."""
     whole = any(map(math.isfinite, values))
-    plot.plot(at, values, **(look.marked if whole else look.line))
+    plot.plot(at, values, **(look.marked if whole else look.line), **series(look.index))
 
 
 def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:

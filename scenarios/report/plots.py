@@ -8,7 +8,7 @@ from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
 from scenarios.report.formats import items, number, numbers, part, show
 from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series, looks
-from scenarios.report.svg import INK, canvas, inline
+from scenarios.report.svg import INK, canvas, inline, series
 
 Result = Mapping[str, Any]
 Place = Callable[[float], float]
@@ -107,10 +107,10 @@ def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> 
     at = [place(v) for v in numbers(curve["x"])]
     low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
     if len(low) == len(high) == len(at):
-        plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+        plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
     every = max(1, len(at) // 5)  # about five markers, out of step with other curves
     marked = look.marked | {"markevery": (look.index * every // 5 % every, every)}
-    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **marked)
+    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **marked, **series(look.index))
 
 
 def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
@@ -118,15 +118,15 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) ->
     at, y = [place(v) for v in curve["x"]], numbers(curve["y"])
     low = [shift(v) for v in numbers(curve["low"])]
     tops = [bottom if math.isinf(top) else shift(top) for top, bottom in zip(y, low, strict=True)]
-    plot.plot(at, tops, **look.line, alpha=0.45)
+    plot.plot(at, tops, **look.line, alpha=0.45, **series(look.index))
     marker: Any = {"linestyle": "none", "marker": look.marker, "markersize": 8, "markeredgewidth": 1.8}
     high = [shift(v) for v in numbers(curve["high"])]
     for x, bottom, top in zip(at, low, high, strict=False):  # no band: no whisker
         if math.isfinite(top) and top != bottom:
-            plot.plot([x, x], [bottom, top], color=look.colour, alpha=0.45, linewidth=2)
+            plot.plot([x, x], [bottom, top], color=look.colour, alpha=0.45, linewidth=2, **series(look.index))
     for x, value, top in zip(at, y, tops, strict=True):
         face = "none" if math.isinf(value) else look.colour
-        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
+        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker, **series(look.index))
 
 
 def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
