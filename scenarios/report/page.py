@@ -21,7 +21,7 @@ from scenarios.report.reconstructions import reconstructed
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.views import views
-from scenarios.report.words import headline, meanings, missing, subjects
+from scenarios.report.words import headline, meanings, missing, subjects, terms
 
 Result = Mapping[str, Any]
 _DEFAULTS = dict.fromkeys(
@@ -46,6 +46,7 @@ def page(results: Result) -> str:
             results=_DEFAULTS | dict(results),
             subjects=shown,
             headline=headline(ordered),
+            terms=terms(ordered),
             meanings=meanings(ordered),
             missing=missing(results),
             asked=_asked(results),
@@ -103,9 +104,12 @@ def _judged(ordered: Sequence[Result]) -> list[Result]:
 def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """Every chart there is something for, with the series it shows; None in place of the others."""
     judged = _judged(ordered)
+    known = [s for s in shown if any(map(math.isfinite, numbers(figures.by_query(s[0]).get("median"))))]
     parts = {
         "convergence": (figures.convergence, [s for s in shown if numbers(s[0]["convergence"].get("median"))]),
-        "inference": (figures.inference, [s for s in shown if numbers(s[0]["gradients"].get("curve"))]),
+        "inference": (figures.inference, [s for s in shown if not known and numbers(s[0]["gradients"].get("curve"))]),
+        "leakage": (figures.leakage, known),
+        "identifiable": (figures.identifiable, known if any(map(_partly, known)) else []),
         "budget": (figures.budget, [s for s in shown if s[0]["audit"].get("growth")]),
     }
     charts: dict[str, Any] = {
@@ -116,6 +120,11 @@ def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Re
     charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
     charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
     return charts
+
+
+def _partly(series: tuple[Result, Series]) -> bool:
+    """Whether some gradients of an agent cannot be identified, or some can and others cannot."""
+    return any(share < 1 for share in numbers(figures.by_query(series[0])["identifiable"]))
 
 
 def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
