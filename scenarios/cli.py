@@ -16,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import findings
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
 from scenarios.ledger.command import ledger
+from scenarios.machine import ending
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
-from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, WRONG_INPUT, console, fail, problems
+from scenarios.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems
 from scenarios.trace import trace
 from scenarios.verdicts import print_variants, print_verdicts, print_witnesses
 from scenarios.watching import Watcher
@@ -62,11 +62,12 @@ def show(name: Annotated[str, typer.Argument(help="A shipped scenario.")]) -> No
     """Print a shipped scenario's file: the start of one of your own. A last comment counts its variants."""
     from scenarios.loader import library, parse
     from scenarios.reproduction.variants import expanded
+    from scenarios.schema.files import with_schema_line
 
     shipped = library()
     if name not in shipped:
         fail(ScenarioError("scenario", name, "no shipped scenario", ", ".join(shipped)))
-    console.print(Text(shipped[name]), end="", soft_wrap=True)
+    console.print(Text(with_schema_line(shipped[name])), end="", soft_wrap=True)
     if variants := [one.name for one in expanded(parse(shipped[name], f"{name}.yaml"))]:
         console.print(Text(f"# {len(variants)} variants: {', '.join(variants)}"), soft_wrap=True)
 
@@ -119,11 +120,7 @@ def run(
         again = f"{_command('netsim run', scenario, settings, variant)} --out {shlex.quote(str(folder))}"
         problems.print(f"Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
-    if results["status"] == "failed":
-        raise typer.Exit(FAILED)
-    entries = [entry for one in results.get("variants", [results]) for entry in one["algorithms"]]
-    broken = any(map(findings.claim_is_broken, entries)) or reproduction.differs(results)
-    raise typer.Exit(REFUTED if broken else DONE)
+    raise typer.Exit(ending(results).status)
 
 
 def _run(

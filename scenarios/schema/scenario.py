@@ -127,10 +127,12 @@ class Scenario(Model):
     """One experiment: the same problem, network and eavesdropper for each of its algorithms.
 
     `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
-    variant of each combination (of each of the `variants`, where there are some).
+    variant of each combination (of each of the `variants`, where there are some). `group`: under which heading a list
+    of scenarios has it.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    group: str = ""
     title: str = ""
     description: str = ""
     seed: Index = 0

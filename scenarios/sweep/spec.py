@@ -104,3 +104,8 @@ def load_sweep(text: str, file: str) -> Sweep:
         return Sweep.model_validate(plain(tree))
     except ValidationError as error:
         raise first_error(error, tree, file, Sweep) from error
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a sweep file, for editors."""
+    return Sweep.model_json_schema()
