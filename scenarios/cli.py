@@ -18,6 +18,7 @@ from rich.text import Text
 from netsim.errors import NetsimError, ScenarioError
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
+from scenarios.comparing.command import compare
 from scenarios.ledger.command import ledger
 from scenarios.machine import ending
 from scenarios.reproduction import findings as reproduction
@@ -207,6 +208,7 @@ app.command()(witness)
 app.command()(ledger)
 app.command()(sweep)
 app.command()(certificate)
+app.command()(compare)
 
 
 def _show_version(wanted: bool) -> None:

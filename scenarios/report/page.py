@@ -62,9 +62,9 @@ def page(results: Result) -> str:
             manifest=manifest(part(results, "scenario")),
             notes=items(results, "notes"),
             **reconstructed(ordered),
-            **_progress(ordered, shown),
+            **progress(ordered, shown),
             **plots.reproduction(results),
-            **_charts(results, ordered, shown),
+            **charts(results, ordered, shown),
         )
     )
 
@@ -101,7 +101,7 @@ def _judged(ordered: Sequence[Result]) -> list[Result]:
     return [a for a in ordered if a["audit"].get("verdict")]
 
 
-def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+def charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """Every chart there is something for, with the series it shows; None in place of the others."""
     judged = _judged(ordered)
     known = [s for s in shown if any(map(math.isfinite, numbers(figures.by_query(s[0]).get("median"))))]
@@ -112,14 +112,14 @@ def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Re
         "identifiable": (figures.identifiable, known if any(map(_partly, known)) else []),
         "budget": (figures.budget, [s for s in shown if s[0]["audit"].get("growth")]),
     }
-    charts: dict[str, Any] = {
+    drawn: dict[str, Any] = {
         name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
     }
     net = part(results, "network")
-    charts["network"] = figures.network(net, "network") if net.get("positions") else None
-    charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
-    charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
-    return charts
+    drawn["network"] = figures.network(net, "network") if net.get("positions") else None
+    drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
+    drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
+    return drawn
 
 
 def _partly(series: tuple[Result, Series]) -> bool:
@@ -127,7 +127,7 @@ def _partly(series: tuple[Result, Series]) -> bool:
     return any(share < 1 for share in numbers(figures.by_query(series[0])["identifiable"]))
 
 
-def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+def progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """The small figures with the series they show, and what an accuracy costs."""
     small, measured = small_figures(shown)
     table = {"spent": spent(ordered), "measured_by": measured_by(ordered), "cost_columns": COLUMNS}

@@ -49,7 +49,7 @@ _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
 def subjects(results: Result) -> list[dict[str, Any]]:
     """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
     order = list(_MARKS)
-    entries = [_subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
+    entries = [subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
     return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
 
 
@@ -59,7 +59,8 @@ def word(entry: Result) -> str:
     return verdict(entry) or (status if status in (NO_CLAIM, NOT_REACHED) else NOT_AUDITED)
 
 
-def _subject(algorithm: Result) -> dict[str, Any]:
+def subject(algorithm: Result) -> dict[str, Any]:
+    """One algorithm as the templates show it: every part a mapping, with `word`, `mark` and `sentence`."""
     kind = _MARKS.get(word(algorithm), ("open", ""))[0]
     parts = {name: part(algorithm, name) for name in _PARTS}
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
