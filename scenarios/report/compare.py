@@ -134,7 +134,9 @@ def _told(one: Against) -> dict[str, Any]:
         "other": one.other.label,
         "base": one.base.label,
         "exact": exact_words(one),
-        "cells": [(times(r, one.why.get(name, "")), r is not None and r.told_apart) for name, r in one.ratios.items()],
+        "cells": [
+            (times(r, one.why.get(name, "")), r is not None and r.told_apart) for name, r in one.ratios.items()
+        ],
         "paired": "paired, replica by replica" if any(r.paired for r in ratios) else "not paired" if ratios else "–",
     }
 

@@ -124,9 +124,7 @@ def _panels(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str)
     ]
 
 
-def _shown(
-    figure: Result, look: Mapping[str, Series], prefix: str, everywhere: Sequence[str]
-) -> dict[str, Any]:
+def _shown(figure: Result, look: Mapping[str, Series], prefix: str, everywhere: Sequence[str]) -> dict[str, Any]:
     curves = [curve for curve in items(figure, "curves") if any(map(math.isfinite, _drawn(curve)))]
     shown = [(curve, look[curve["label"]]) for curve in curves]
     notes = [str(line) for line in dict.fromkeys(items(figure, "absent")) if line not in everywhere]
