@@ -42,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Subject:
-    """One algorithm of one run: its `label` is its own in the whole comparison; `entry` is its part of results.json."""
+    """One algorithm of one run: its `label` is its own in the comparison; `entry` is its part of results.json."""
 
     label: str
     run: Run

@@ -60,7 +60,7 @@ def inference(shown: Shown, prefix: str) -> Markup:
 
 
 def leakage(shown: Shown, prefix: str) -> Markup:
-    """Error of the inferred gradients by an agent's query: median and a band, 5 % to 95 %, over agents and replicas."""
+    """Error of the inferred gradients by query: median and a band, 5 % to 95 %, over agents and replicas."""
     with canvas(WIDTH, HEIGHT) as (figure, axes):
         plot: Any = axes
         bands = [(by_query(a), look) for a, look in shown]
@@ -201,7 +201,7 @@ def _disc(plot: Any, disc: Result) -> None:
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def growth(audit: Result) -> tuple[list[float], list[float], list[float]]:
-    """Activations, the ε spent by the end of each, and what of it is proven; ∞ from the first uncovered message on."""
+    """Activations, the ε spent by the end of each, and what of it is proven; ∞ from an uncovered message on."""
     levels = {number(level["activation"]): level for level in items(audit, "growth")}
     first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
     spent, proven = (

@@ -26,7 +26,7 @@ MARKS = {
 ABSENT = "data not present"
 """The status of a variant whose data set is not on this machine."""
 FEW, CROWDED, SMALL = 4, 7, (300, 190)
-"""The bands of more curves than a few are lighter; of more than a crowd there are small figures, of so many pixels."""
+"""Bands of more curves than a few are lighter; a crowd has small figures too, of so many pixels."""
 CHECK_LINES, FIGURE_LINES = 4, 21
 """The height of a check with one answer, and of a figure, in lines of text."""
 
