@@ -68,6 +68,7 @@ def export_figures(
     byname = {one.name: one for one in drawn}
     folder.mkdir(parents=True, exist_ok=True)
     exported: list[Exported] = []
+    left_out = "wide" if inches * POINTS / SMALLEST < EPSILONS_WIDE else "narrow"
     chosen, telling = [one for one in found if one.name != left_out], progress or Silent()
     telling.begin("figures", len(chosen))
     for number, one in enumerate(chosen, start=1):
