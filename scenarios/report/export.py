@@ -18,7 +18,7 @@ from netsim.errors import ScenarioError
 from scenarios.report.drawings import Drawing, drawings
 from scenarios.report.printing import LETTER, LINE, POINTS, SMALLEST, SWATCH, save
 from scenarios.report.svg import Drawn, collected
-from scenarios.telling import Progress
+from scenarios.telling import Progress, Silent
 
 Result = Mapping[str, Any]
 FORMATS = ("svg", "png", "pdf")
