@@ -27,7 +27,7 @@ def cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
             _of(claims, "gradient_change", lambda v: show(v, 4)),
         ),
         _several("accuracy's measure", "what an accuracy costs is of different measures", _measures(subjects)),
-        _several("unit of time", "curves by rounds and by activations share an axis, and no unit", _units(subjects)),
+        _several("unit of time", "curves by rounds and by activations share an axis, and no unit", _units(runs, subjects)),
         _several(
             "number of trials", "what a game can prove at most grows with them",
             [(one.label, show(audit.get("trials"))) for one, audit in judged],
@@ -73,7 +73,11 @@ def _measures(subjects: Sequence[Subject]) -> list[tuple[str, str]]:
     return [(label, str(own["measure"]).replace("_", " ")) for label, own in found if items(own, "to_accuracy")]
 
 
-def _units(subjects: Sequence[Subject]) -> list[tuple[str, str]]:
+def _units(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[tuple[str, str]]:
+    """None where every run has algorithms of the same units: that they are different is no news then."""
+    each = [{part(entry, "convergence").get("unit") for entry in run.entries} for run in runs]
+    if len(each) > 1 and all(units == each[0] for units in each):
+        return []
     found = [(one.label, part(one.entry, "convergence")) for one in subjects]
     return [(label, str(own["unit"])) for label, own in found if own.get("unit")]
 
