@@ -27,7 +27,7 @@ def cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
             _of(claims, "gradient_change", lambda v: show(v, 4)),
         ),
         _several("accuracy's measure", "what an accuracy costs is of different measures", _measures(subjects)),
-        _several("unit of time", "curves by rounds and by activations share an axis, and no unit", _units(runs, subjects)),
+        _several("unit of time", "curves by rounds and by activations share an axis", _units(runs, subjects)),
         _several(
             "number of trials", "what a game can prove at most grows with them",
             [(one.label, show(audit.get("trials"))) for one, audit in judged],
