@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from scenarios.certifying import certificate
+from scenarios.comparing.command import compare
 from scenarios.shell.attack import attack
 from scenarios.shell.audit import audit
 from scenarios.shell.check import check
@@ -63,6 +64,7 @@ command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
 app.add_typer(data, name="data", rich_help_panel=EXPERIMENTS)
 command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
 command(RESULTS, report, "netsim report results/lossy --open")
+command(RESULTS, compare, "netsim compare results/a results/b --out compared.html")
 command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
 command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
 command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")

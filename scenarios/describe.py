@@ -213,6 +213,7 @@ def _convergence(run: Run) -> Results:
             "low": [],
             "high": [],
             "final": None,
+            "finals": [],
             "replicas": 0,
         }
     low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
@@ -224,8 +225,13 @@ def _convergence(run: Run) -> Results:
         "low": low[chosen].tolist(),
         "high": high[chosen].tolist(),
         "final": float(median[-1]),
+        "finals": errors[-1, :FIRST_REPLICAS].tolist(),
         "replicas": errors.shape[1],
     }
+
+
+FIRST_REPLICAS = 1000
+"""Of so many replicas results keep a number each, for comparisons with intervals."""
 
 
 def thinned(length: int) -> list[int]:
@@ -247,6 +253,7 @@ def gradients(score: GradientScore) -> Results:
         "median": score.median if score.errors.size else None,
         "baseline": score.baseline if score.errors.size else None,
         "curve": curve[thinned(len(curve))].tolist() if curve.size else [],
+        "by_replica": np.median(score.errors, axis=0)[:FIRST_REPLICAS].tolist() if score.errors.size else [],
     }
 
 

@@ -34,6 +34,7 @@ def _anatomy(algorithm: Result, prefix: str) -> dict[str, Any]:
         "over_time": over_time(time, f"{prefix}-time") if _drawable(time) else None,
         "notes": _notes(time),
         "bars": bars(broken, f"{prefix}-bars") if _known(items(broken, "activations")) else None,
+        "witness": audit.get("witness"),
         "parts": parts,
         "gammas": any(row["gamma"] != MISSING for row in parts),
         "agent": broken.get("agent"),
@@ -131,12 +132,17 @@ def bars(broken: Result, prefix: str) -> Markup:
             plot.plot([k, k], [a, b], color=INK, linewidth=1.4)
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("price of its releases")
+        plot.yaxis.set_major_formatter(_price_at)
         plot.grid(axis="y")
         dearest = max(zip(mean, at, strict=True))
         return inline(
             figure, prefix,
             f"Price by activation. The dearest is activation {count(dearest[1])}, at {show(dearest[0])} on average.",
         )  # fmt: skip
+
+
+def _price_at(value: float, _: object) -> str:
+    return show(value)
 
 
 def _known(rows: Sequence[Result]) -> list[Result]:

@@ -9,11 +9,11 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.patches import Circle
 
-from scenarios.report.formats import items, number, numbers, show
+from scenarios.report.formats import items, number, numbers, part, show
 from scenarios.report.legend import Marks
 from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series
-from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline
+from scenarios.report.svg import INK, PAPER, VERMILLION, canvas, inline, series
 
 WIDTH, HEIGHT = 470, 310
 POINTS = 200  # of a curve; more would not be seen
@@ -50,7 +50,7 @@ def inference(shown: Shown, prefix: str) -> Markup:
             at = _every(_numbered(algorithm["gradients"], len(curve)), _last)
             low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
             _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(middle), **look.marked)
+            plot.plot(at, _positive(middle), **look.marked, **series(look.index))
         errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
         across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
         plot.set_xlabel("estimated gradients, in order of time")
@@ -59,18 +59,64 @@ def inference(shown: Shown, prefix: str) -> Markup:
         return inline(figure, prefix, f"Error of inferred gradients over time. Medians: {medians}.")
 
 
+def leakage(shown: Shown, prefix: str) -> Markup:
+    """Error of the inferred gradients by query: median and a band, 5 % to 95 %, over agents and replicas."""
+    with canvas(WIDTH, HEIGHT) as (figure, axes):
+        plot: Any = axes
+        bands = [(by_query(a), look) for a, look in shown]
+        for band, look in bands:
+            at, low, middle, high = (_every(numbers(band[key]), _last) for key in ("query", "low", "median", "high"))
+            _band(plot, at, _positive(low), _positive(high), look)
+            line(plot, at, _positive(middle), look)
+        errors(plot, [v for band, _ in bands for v in numbers(band["median"])])
+        across(plot, [numbers(band["query"]) for band, _ in bands])
+        plot.set_xlabel("an agent's gradients, by number")
+        plot.set_ylabel("relative error of the estimate")
+        medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
+        return inline(figure, prefix, f"Error of inferred gradients by the agents' queries. Medians: {medians}.")
+
+
+def identifiable(shown: Shown, prefix: str) -> Markup:
+    """The share of the agents whose query of that number the adversary can estimate."""
+    with canvas(WIDTH, HEIGHT) as (figure, axes):
+        plot: Any = axes
+        bands = [(by_query(a), look) for a, look in shown]
+        for band, look in bands:
+            at, share = (_every(numbers(band[key]), _last) for key in ("query", "identifiable"))
+            line(plot, at, [100 * v for v in share], look)
+        across(plot, [numbers(band["query"]) for band, _ in bands])
+        plot.set_ylim(-4, 104)
+        plot.grid(axis="y")
+        plot.set_xlabel("an agent's gradients, by number")
+        plot.set_ylabel("identifiable, % of the agents")
+        ends = "; ".join(f"{a.get('name')}: {show(100 * number(b['identifiable'][-1]))} %" for (a, _), (b, _) in zip(
+            shown, bands, strict=True))  # fmt: skip
+        return inline(figure, prefix, f"Share of the agents whose gradient is identifiable, by query. Last, {ends}.")
+
+
+def by_query(algorithm: Result) -> dict[str, Any]:
+    """What of an algorithm's leakage is known by query; empty where nothing is."""
+    return part(part(algorithm, "leakage"), "by_query")
+
+
 def budget(shown: Shown, prefix: str) -> Markup:
-    """ε spent up to each activation against what is claimed for the whole run; ∞ from an uncovered message on."""
-    curves = [(_growth(a["audit"]), number(a["audit"].get("epsilon_claimed")), look) for a, look in shown]
-    scale = Scale.over([v for (_, e), claimed, _ in curves for v in [*e, claimed]])
+    """ε spent up to each activation, down to what is proven, against what is claimed for the whole run.
+
+    It is ∞ from an uncovered message on.
+    """
+    curves = [(growth(a["audit"]), number(a["audit"].get("epsilon_claimed")), look) for a, look in shown]
+    scale = Scale.over([v for (_, e, p), claimed, _ in curves for v in [*e, *p, claimed] if v or not e[-1]])
     with canvas(WIDTH, HEIGHT) as (figure, axes):
         plot: Any = axes
         claims = {claimed for _, claimed, _ in curves if not math.isnan(claimed)}
-        for (at, spent), claimed, look in curves:
+        floor = scale.limits[0]
+        for (at, spent, proven), claimed, look in curves:
             if not math.isnan(claimed):
                 colour = INK if len(claims) == 1 else look.colour
                 plot.axhline(scale.at(claimed), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
-            plot.plot(at, [scale.at(v) for v in spent], **look.marked)
+            ends = [[max(floor, scale.at(v)) for v in values] for values in (proven, spent)]
+            plot.fill_between(at, *ends, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
+            plot.plot(at, ends[1], **look.marked, **series(look.index))
         if len(claims) == 1:
             style: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             plot.text(0.99, scale.at(*claims), "claimed", transform=plot.get_yaxis_transform(), **style)
@@ -82,8 +128,8 @@ def budget(shown: Shown, prefix: str) -> Markup:
         plot.grid(axis="y")
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("ε so far")
-        ends = "; ".join(f"{a.get('name')}: {show(_growth(a['audit'])[1][-1])}" for a, _ in shown)
-        return inline(figure, prefix, f"Privacy budget spent by activation. At the end, {ends}.")
+        last = "; ".join(f"{a.get('name')}: {show(growth(a['audit'])[1][-1])}" for a, _ in shown)
+        return inline(figure, prefix, f"Privacy budget spent by activation. At the end, {last}.")
 
 
 def network(net: Result, prefix: str) -> Markup:
@@ -154,23 +200,25 @@ def _disc(plot: Any, disc: Result) -> None:
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def _growth(audit: Result) -> tuple[list[float], list[float]]:
-    """Activations and the ε spent by the end of each; ∞ from the first uncovered message on."""
-    levels = items(audit, "growth")
-    pairs = list({number(level["activation"]): number(level["estimate"]) for level in levels}.items())
+def growth(audit: Result) -> tuple[list[float], list[float], list[float]]:
+    """Activations, the ε spent by the end of each, and what of it is proven; ∞ from an uncovered message on."""
+    levels = {number(level["activation"]): level for level in items(audit, "growth")}
     first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
-    spent = [math.inf if k >= first else e for k, e in pairs]
-    return _every([k for k, _ in pairs], _last), _every(spent, _last)
+    spent, proven = (
+        [math.inf if k >= first else number(level.get(end)) for k, level in levels.items()]
+        for end in ("estimate", "lower")
+    )
+    return _every(list(levels), _last), _every(spent, _last), _every(proven, _last)
 
 
 def _band(plot: Any, at: list[float], low: list[float], high: list[float], look: Series) -> None:
-    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
 
 
 def line(plot: Any, at: Sequence[float], values: Sequence[float], look: Series) -> None:
     """A curve with its markers; markers have no place on one that is all holes."""
     whole = any(map(math.isfinite, values))
-    plot.plot(at, values, **(look.marked if whole else look.line))
+    plot.plot(at, values, **(look.marked if whole else look.line), **series(look.index))
 
 
 def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:

@@ -21,7 +21,7 @@ from scenarios.report.reconstructions import reconstructed
 from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.views import views
-from scenarios.report.words import headline, meanings, missing, subjects
+from scenarios.report.words import headline, meanings, missing, subjects, terms
 
 Result = Mapping[str, Any]
 _DEFAULTS = dict.fromkeys(
@@ -46,6 +46,7 @@ def page(results: Result) -> str:
             results=_DEFAULTS | dict(results),
             subjects=shown,
             headline=headline(ordered),
+            terms=terms(ordered),
             meanings=meanings(ordered),
             missing=missing(results),
             asked=_asked(results),
@@ -61,9 +62,9 @@ def page(results: Result) -> str:
             manifest=manifest(part(results, "scenario")),
             notes=items(results, "notes"),
             **reconstructed(ordered),
-            **_progress(ordered, shown),
+            **progress(ordered, shown),
             **plots.reproduction(results),
-            **_charts(results, ordered, shown),
+            **charts(results, ordered, shown),
         )
     )
 
@@ -100,25 +101,33 @@ def _judged(ordered: Sequence[Result]) -> list[Result]:
     return [a for a in ordered if a["audit"].get("verdict")]
 
 
-def _charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+def charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """Every chart there is something for, with the series it shows; None in place of the others."""
     judged = _judged(ordered)
+    known = [s for s in shown if any(map(math.isfinite, numbers(figures.by_query(s[0]).get("median"))))]
     parts = {
         "convergence": (figures.convergence, [s for s in shown if numbers(s[0]["convergence"].get("median"))]),
-        "inference": (figures.inference, [s for s in shown if numbers(s[0]["gradients"].get("curve"))]),
+        "inference": (figures.inference, [s for s in shown if not known and numbers(s[0]["gradients"].get("curve"))]),
+        "leakage": (figures.leakage, known),
+        "identifiable": (figures.identifiable, known if any(map(_partly, known)) else []),
         "budget": (figures.budget, [s for s in shown if s[0]["audit"].get("growth")]),
     }
-    charts: dict[str, Any] = {
+    drawn: dict[str, Any] = {
         name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
     }
     net = part(results, "network")
-    charts["network"] = figures.network(net, "network") if net.get("positions") else None
-    charts["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
-    charts["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
-    return charts
+    drawn["network"] = figures.network(net, "network") if net.get("positions") else None
+    drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
+    drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
+    return drawn
 
 
-def _progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+def _partly(series: tuple[Result, Series]) -> bool:
+    """Whether some gradients of an agent cannot be identified, or some can and others cannot."""
+    return any(share < 1 for share in numbers(figures.by_query(series[0])["identifiable"]))
+
+
+def progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """The small figures with the series they show, and what an accuracy costs."""
     small, measured = small_figures(shown)
     table = {"spent": spent(ordered), "measured_by": measured_by(ordered), "cost_columns": COLUMNS}

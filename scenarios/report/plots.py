@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from scenarios.report.figures import FLOOR, HEIGHT, WIDTH
 from scenarios.report.formats import items, number, numbers, part, show
 from scenarios.report.scale import HIGHEST, Scale
 from scenarios.report.series import Series, looks
-from scenarios.report.svg import INK, canvas, inline
+from scenarios.report.svg import INK, canvas, inline, series
 
 Result = Mapping[str, Any]
 Place = Callable[[float], float]
@@ -23,20 +23,29 @@ MARKS = {
     "cannot be checked": ("open", "?"),
 }
 """The severity class and the sign of outcomes, and of checks."""
+ABSENT = "data not present"
+"""The status of a variant whose data set is not on this machine."""
+FEW, CROWDED, SMALL = 4, 7, (300, 190)
+"""Bands of more curves than a few are lighter; a crowd has small figures too, of so many pixels."""
 CHECK_LINES, FIGURE_LINES = 4, 21
 """The height of a check with one answer, and of a figure, in lines of text."""
 
 
 def reproduction(results: Result) -> dict[str, Any]:
     """What the templates need: the outcome, or None, and every figure drawn, with its key and its notes."""
+    results = shortened(results)
     asked = items(results, "figures")
     labels = list(dict.fromkeys(curve["label"] for figure in asked for curve in figure["curves"]))
     look = dict(zip(labels, looks(labels), strict=True))  # the same in every figure
-    figures = [_shown(figure, look, f"figure-{k}") for k, figure in enumerate(asked)]
+    everywhere = _everywhere([figure for figure in asked if _drawable(figure)])
+    figures = [_shown(figure, look, f"figure-{k}", everywhere) for k, figure in enumerate(asked) if _drawable(figure)]
     block = results.get("reproduction")
     return {
         "reproduction": block,
         "drawn": figures,
+        "absent": everywhere,
+        "undrawn": [_undrawn(figure) for figure in asked if not _drawable(figure)],
+        "series": len(labels),
         "beside": _beside(part(results, "reproduction")) if block else 0,
         "marks": MARKS,
         "alike": _alike,
@@ -49,18 +58,86 @@ def _beside(block: Result) -> int:
     return max(1, round(lines / FIGURE_LINES))
 
 
-def _shown(figure: Result, look: Mapping[str, Series], prefix: str) -> dict[str, Any]:
+def _drawable(figure: Result) -> bool:
+    return any(map(math.isfinite, (y for curve in items(figure, "curves") for y in _drawn(curve))))
+
+
+def _undrawn(figure: Result) -> str:
+    why = "; ".join(dict.fromkeys(map(str, items(figure, "absent"))))
+    return f"{_title(figure)}{f' ({why})' if why else ''}"
+
+
+def _title(figure: Result) -> str:
+    return str(figure.get("title") or f"{figure['y']} by {figure['x']}")
+
+
+def shortened(results: Result) -> dict[str, Any]:
+    """The same, where the reason why a variant was not run, told in full once on the page, is a word elsewhere."""
+    absent = [v for v in items(results, "variants") if v.get("error") and v.get("status") == ABSENT]
+    long = [f"variant {v['name']} cannot be run, its data set is not present: {v['error']}" for v in absent]
+    named = dict(zip(long, (f"{v['name']}: {ABSENT}" for v in absent), strict=True))
+    found = dict(results)
+    if results.get("figures"):
+        found["figures"] = _said(results["figures"], named)
+    if results.get("reproduction"):  # its answers have the variant's name beside them
+        found["reproduction"] = _said(results["reproduction"], dict.fromkeys(long, ABSENT))
+    return found
+
+
+def _said(value: Any, words: Mapping[str, str]) -> Any:
+    """The same value with other words in every text of it."""
+    if isinstance(value, Mapping):
+        return {key: _said(one, words) for key, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_said(one, words) for one in cast("list[Any]", value)]
+    if isinstance(value, str):
+        for long, short in words.items():
+            value = value.replace(long, short)
+    return value
+
+
+def _everywhere(figures: Sequence[Result]) -> list[str]:
+    """What is absent from two figures or more: it is said once."""
+    said = [str(line) for figure in figures for line in dict.fromkeys(items(figure, "absent"))]
+    return [line for line in dict.fromkeys(said) if said.count(line) > 1]
+
+
+def _banded(figure: Result, curves: Sequence[Result]) -> str:
+    """What the bands are, and which curves have none."""
+    if figure.get("points"):
+        return ""
+    bare = [c for c in curves if len(numbers(c.get("low"))) != len(c["x"])]
+    if len(bare) == len(curves):
+        return ""
+    words = "Line: median over replicas; band: 5 % to 95 %."
+    return words if not bare else f"{words} No band: {', '.join(str(c['label']) for c in bare)}."
+
+
+def _panels(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> list[tuple[str, Any]]:
+    """A small figure of each curve, all on the same axes, where there are too many for one."""
+    if len(shown) <= CROWDED or figure.get("points"):
+        return []
+    axes = [curve for curve, _ in shown]
+    return [
+        (str(curve["label"]), _plot(figure, [(curve, look)], f"{prefix}-{k}", axes, SMALL))
+        for k, (curve, look) in enumerate(shown)
+    ]
+
+
+def _shown(figure: Result, look: Mapping[str, Series], prefix: str, everywhere: Sequence[str]) -> dict[str, Any]:
     curves = [curve for curve in items(figure, "curves") if any(map(math.isfinite, _drawn(curve)))]
     shown = [(curve, look[curve["label"]]) for curve in curves]
-    notes = [str(line) for line in items(figure, "absent")]
+    notes = [str(line) for line in dict.fromkeys(items(figure, "absent")) if line not in everywhere]
     if figure.get("level") is not None:
         notes = [*_vacuous(curves, figure["level"]), *notes]
     if figure.get("points") and any(math.isinf(y) for c in curves for y in numbers(c["y"])):
         notes.append("A hollow marker is a lower bound: the run ended before.")
     return {
-        "title": figure.get("title") or f"{figure['y']} by {figure['x']}",
-        "svg": _plot(figure, shown, prefix) if curves else None,
-        "key": [(one.swatch, curve["label"]) for curve, one in shown],
+        "title": _title(figure),
+        "svg": _plot(figure, shown, prefix),
+        "key": [(one.index, one.swatch, curve["label"]) for curve, one in shown],
+        "band": _banded(figure, curves),
+        "panels": _panels(figure, shown, prefix),
         "notes": notes,
     }
 
@@ -87,13 +164,26 @@ def _vacuous(curves: Sequence[Result], level: float) -> list[str]:
     return [f"Dashed: above {show(level)} a claim promises nothing. {'; '.join(starts) or 'No curve gets there'}."]
 
 
-def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -> Any:
-    with canvas(WIDTH, HEIGHT) as (drawing, axes):
+def _plot(
+    figure: Result,
+    shown: Sequence[tuple[Result, Series]],
+    prefix: str,
+    over: Sequence[Result] = (),
+    size: tuple[int, int] = (WIDTH, HEIGHT),
+) -> Any:
+    """The curves `shown`, on axes that have room for those `over` too."""
+    curves = [*over] or [curve for curve, _ in shown]
+    with canvas(*size) as (drawing, axes):
         plot: Any = axes
-        place = _places(plot, figure, [curve for curve, _ in shown])
-        shift = _log(plot, figure, [curve for curve, _ in shown]) if figure.get("log") else _as_it_is
+        place = _places(plot, figure, curves)
+        shift = _log(plot, figure, curves) if figure.get("log") else _as_it_is
+        if over:
+            _same_axes(plot, figure, curves, place)
         for curve, look in shown:
-            (_points if figure.get("points") else _curve)(plot, curve, look, place, shift)
+            if figure.get("points"):
+                _points(plot, curve, look, place, shift)
+            else:
+                _curve(plot, curve, look, place, shift, 0.2 if len(shown) <= FEW else 0.1)
         if figure.get("level") is not None:
             plot.axhline(number(figure["level"]), color=INK, linewidth=1.3, linestyle=(0, (7, 3)))
         plot.set_xlabel(figure["x"])
@@ -103,14 +193,25 @@ def _plot(figure: Result, shown: Sequence[tuple[Result, Series]], prefix: str) -
         return inline(drawing, prefix, f"{figure['y']} by {figure['x']}. At the end, {ends}.")
 
 
-def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
+def _same_axes(plot: Any, figure: Result, curves: Sequence[Result], place: Any) -> None:
+    """Limits that show every curve."""
+    ends = [place(v) for curve in curves for v in curve["x"]]
+    margin = 0.04 * ((max(ends) - min(ends)) or 1.0)
+    plot.set_xlim(min(ends) - margin, max(ends) + margin)
+    known = [y for curve in curves for y in numbers(curve["y"]) if math.isfinite(y)]
+    if not figure.get("log") and known:
+        margin = 0.05 * ((max(known) - min(known)) or 1.0)
+        plot.set_ylim(min(known) - margin, max(known) + margin)
+
+
+def _curve(plot: Any, curve: Result, look: Series, place: Any, shift: Place, haze: float = 0.2) -> None:
     at = [place(v) for v in numbers(curve["x"])]
     low, high = ([shift(v) for v in numbers(curve.get(key))] for key in ("low", "high"))
     if len(low) == len(high) == len(at):
-        plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+        plot.fill_between(at, low, high, color=look.colour, alpha=haze, linewidth=0, **series(look.index))
     every = max(1, len(at) // 5)  # about five markers, out of step with other curves
     marked = look.marked | {"markevery": (look.index * every // 5 % every, every)}
-    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **marked)
+    plot.plot(at, [shift(v) for v in numbers(curve["y"])], **marked, **series(look.index))
 
 
 def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) -> None:
@@ -118,15 +219,15 @@ def _points(plot: Any, curve: Result, look: Series, place: Any, shift: Place) ->
     at, y = [place(v) for v in curve["x"]], numbers(curve["y"])
     low = [shift(v) for v in numbers(curve["low"])]
     tops = [bottom if math.isinf(top) else shift(top) for top, bottom in zip(y, low, strict=True)]
-    plot.plot(at, tops, **look.line, alpha=0.45)
+    plot.plot(at, tops, **look.line, alpha=0.45, **series(look.index))
     marker: Any = {"linestyle": "none", "marker": look.marker, "markersize": 8, "markeredgewidth": 1.8}
     high = [shift(v) for v in numbers(curve["high"])]
     for x, bottom, top in zip(at, low, high, strict=False):  # no band: no whisker
         if math.isfinite(top) and top != bottom:
-            plot.plot([x, x], [bottom, top], color=look.colour, alpha=0.45, linewidth=2)
+            plot.plot([x, x], [bottom, top], color=look.colour, alpha=0.45, linewidth=2, **series(look.index))
     for x, value, top in zip(at, y, tops, strict=True):
         face = "none" if math.isinf(value) else look.colour
-        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker)
+        plot.plot([x], [top], markeredgecolor=look.colour, markerfacecolor=face, **marker, **series(look.index))
 
 
 def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:

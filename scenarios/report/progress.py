@@ -12,7 +12,7 @@ from scenarios import progress
 from scenarios.report.figures import Result, Shown, across, errors, line
 from scenarios.report.formats import MISSING, count, items, numbers, part, show
 from scenarios.report.series import Series
-from scenarios.report.svg import canvas, inline
+from scenarios.report.svg import canvas, inline, series
 
 WIDTH, HEIGHT = 330, 215
 POINTS, FEWEST = 300, 24  # of all curves in a small figure, and of one
@@ -105,7 +105,7 @@ def _picture(name: str, shown: Shown) -> Markup:
                 low, median, high = np.where(low > 0, low, np.minimum(high, FLOOR)), _above(median), _above(high)
             if (low != high).any():
                 band: Any = {"color": look.colour, "alpha": 0.1 if share else 0.2, "linewidth": 0}
-                plot.fill_between(at, low, high, **band)
+                plot.fill_between(at, low, high, **band, **series(look.index))
             line(plot, at.tolist(), median.tolist(), look)
             ends.append(f"{algorithm.get('name')}: {show(numbers(curve.get('median'))[-1])}")
         medians = [v for a, _ in shown for v in numbers(_curve(a, name).get("median"))]

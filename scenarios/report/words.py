@@ -20,7 +20,7 @@ from scenarios.findings import (
     sentence,
     verdict,
 )
-from scenarios.report.formats import items, number, part
+from scenarios.report.formats import MISSING, items, number, part, show
 
 Result = Mapping[str, Any]
 NOT_AUDITED = "not audited"
@@ -49,7 +49,7 @@ _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
 def subjects(results: Result) -> list[dict[str, Any]]:
     """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
     order = list(_MARKS)
-    entries = [_subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
+    entries = [subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
     return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
 
 
@@ -59,7 +59,8 @@ def word(entry: Result) -> str:
     return verdict(entry) or (status if status in (NO_CLAIM, NOT_REACHED) else NOT_AUDITED)
 
 
-def _subject(algorithm: Result) -> dict[str, Any]:
+def subject(algorithm: Result) -> dict[str, Any]:
+    """One algorithm as the templates show it: every part a mapping, with `word`, `mark` and `sentence`."""
     kind = _MARKS.get(word(algorithm), ("open", ""))[0]
     parts = {name: part(algorithm, name) for name in _PARTS}
     shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
@@ -91,6 +92,22 @@ def headline(ordered: Sequence[Result]) -> str:
     verb = "does" if len(broken) == 1 else "do"
     rest = f" The other{'s' * (len(others) > 1)}: {_tally(others)}." if others else ""
     return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
+
+
+def terms(ordered: Sequence[Result]) -> str:
+    """Under which δ, adjacency and confidence the epsilons are; what differs between algorithms has no word here."""
+    audits = [a["audit"] for a in ordered if a["audit"].get("verdict")]
+    deltas, worlds, levels = (
+        {show(part(audit, "claim").get("delta")) for audit in audits} - {MISSING},
+        {str(part(audit, "claim").get("adjacency") or "") for audit in audits} - {""},
+        {show(100 * number(audit.get("confidence"))) for audit in audits} - {MISSING},
+    )
+    said = [f"δ = {one}" for one in deltas] if len(deltas) == 1 else []
+    said += [f"adjacent: {one}" for one in worlds] if len(worlds) == 1 else []
+    told = f"{'; '.join(said)}." if said else ""
+    if len(levels) == 1:
+        told += f" What is proven of one audit holds at {levels.pop()}\u202f% confidence, all together."
+    return told.strip()
 
 
 def _tally(words: Sequence[str]) -> str:

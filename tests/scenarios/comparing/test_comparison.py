@@ -1,0 +1,202 @@
+"""Runs beside each other: which fields differ, what cannot be compared, and what is told of the difference."""
+
+import copy
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios.cli import app
+from scenarios.comparing import Run, compared, read_runs
+from scenarios.comparing.differences import ABSENT, differences
+from scenarios.report.compare import page
+from tests.scenarios.test_report import Page
+
+
+def changed(run: Run, label: str, **parts) -> Run:
+    """The same run under another name, with other fields at dotted paths."""
+    results = copy.deepcopy(dict(run.results))
+    for path, value in parts.items():
+        *where, last = path.split("__")
+        node = results
+        for key in where:
+            node = node[int(key)] if key.isdigit() else node[key]
+        node[last] = value
+    return Run(run.folder, label, results, run.slugs)
+
+
+def test_a_field_that_differs_is_the_only_one_told(pair):
+    found = differences(read_runs([str(folder) for folder in pair]))
+    assert [(d.field, d.values) for d in found] == [("algorithms[noisy].scale", (0.2, 1.0))]
+
+
+def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
+    shutil.copytree(pair[0], tmp_path / "again")
+    comparison = compared(read_runs([str(pair[0]), str(tmp_path / "again")]))
+    assert comparison.differences == []
+    assert comparison.cautions == []
+    for one in comparison.against:
+        assert all(r is not None and r.estimate == 1 and not r.told_apart for r in one.ratios.values())
+        assert one.exact in (0, None)
+
+
+def test_five_times_the_noise_is_told_apart_by_pairs(pair):
+    comparison = compared(read_runs([str(folder) for folder in pair]))
+    noisy = next(one for one in comparison.against if one.other.slug == "noisy")
+    found = noisy.ratios["final_error"]
+    assert found is not None
+    assert found.paired
+    assert found.told_apart
+    assert 1 < found.low < found.estimate < found.high
+    finals = [json.loads((f / "results.json").read_text())["algorithms"][1]["convergence"]["finals"] for f in pair]
+    quotients = sorted(b / a for a, b in zip(*finals, strict=True))
+    assert quotients[0] <= found.low
+    assert found.estimate == pytest.approx((quotients[5] + quotients[6]) / 2)
+
+
+def test_replicas_of_another_seed_are_no_pairs(pair):
+    runs = read_runs([str(folder) for folder in pair])
+    other = changed(runs[1], "other", seed=6)
+    found = compared([runs[0], other]).against[1].ratios["final_error"]
+    assert found is not None
+    assert not found.paired
+    paired = compared(runs).against[1].ratios["final_error"]
+    assert found.low < paired.low
+    assert paired.high < found.high
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        ("problem__smoothness", 9.0, "Not the same objective"),
+        ("problem__data", "another", "Not the same objective"),
+        ("algorithms__1__audit__claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
+        ("algorithms__1__audit__claim__adjacency", "any", "Not the same adjacency"),
+        ("algorithms__1__audit__claim__norm", "ℓ7", "Not the same norm of the claim"),
+        ("algorithms__1__audit__claim__gradient_change", 77.0, "Not the same change of the gradient"),
+        ("algorithms__1__measures__measure", "mean_error", "Not the same accuracy's measure"),
+        ("algorithms__1__audit__trials", 5, "Not the same number of trials"),
+        ("status", "interrupted", "other is interrupted"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(pair, where, value, said):
+    run = read_runs([str(pair[0])])[0]
+    comparison = compared([run, changed(run, "other", **{where: value})])
+    assert any(line.startswith(said) for line in comparison.cautions), comparison.cautions
+    if "objective" in said:
+        assert all(r is None for one in comparison.against for r in one.ratios.values())
+        assert comparison.against[0].why["final_error"] == "not the same objective"
+
+
+def test_errors_that_are_no_numbers_have_no_ratio(pair):
+    run = read_runs([str(pair[0])])[0]
+    other = changed(run, "other", algorithms__1__convergence__finals=["inf"] * 12)
+    older = changed(run, "older")
+    del older.results["algorithms"][1]["convergence"]["finals"]
+    found = compared([run, other, older]).against
+    assert found[1].why["final_error"] == "an error is 0 or no number"
+    assert found[3].why["final_error"] == "not known by replica"
+
+
+def test_algorithms_of_one_folder_and_one_of_each(pair):
+    alone = read_runs([f"{pair[0]}:plain", f"{pair[1]}:noisy"])
+    comparison = compared(alone)
+    assert [one.label for one in comparison.subjects] == ["plain · calm", "noisy · loud"]
+    fields = {d.field: d.values for d in comparison.differences}
+    assert fields["algorithm.kind"] == ("recal", "private_gradient_descent")
+    assert fields["algorithm.activations"][1] is ABSENT
+    within = compared(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
+    assert len(within.runs) == 1
+    assert [(one.base.slug, one.other.slug) for one in within.against] == [("plain", "noisy")]
+
+
+def test_variants_of_a_study_are_runs(study):
+    comparison = compared(read_runs([str(study)]))
+    assert len(comparison.runs) == 2
+    assert [d.field for d in comparison.differences] == ["topology.agents"]
+    assert any("objective" in line for line in comparison.cautions)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (["nowhere"], "no results.json there"),
+        (["{calm}"], None),
+        (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
+        (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
+        (["{broken}", "{loud}"], "not JSON"),
+        (["{foreign}", "{loud}"], "not the results of a run"),
+    ],
+)
+def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
+    for name, text in (("broken", "{"), ("foreign", "{}")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(text)
+    where = {"calm": pair[0], "loud": pair[1], "broken": tmp_path / "broken", "foreign": tmp_path / "foreign"}
+    asked = [place.format(**where) for place in places]
+    if said is None:
+        assert len(read_runs(asked)) == 1
+        return
+    with pytest.raises(ScenarioError, match=said):
+        read_runs(asked)
+
+
+def test_the_page_is_whole_and_the_same_each_time(pair):
+    comparison = compared(read_runs([str(folder) for folder in pair]))
+    text = page(comparison)
+    assert text == page(compared(read_runs([str(folder) for folder in pair])))
+    read = Page(text)
+    assert len(read.ids) == len(set(read.ids))
+    assert set(read.references) <= set(read.ids)
+    assert read.unlabelled == []
+    assert "script" not in read.tags
+    assert {"verdicts", "epsilons", "differences", "sure", "curves", "repeat"} <= set(read.ids)
+    for words in ("algorithms[noisy].scale", "paired, replica by replica", "netsim run small.yaml"):
+        assert words in read.text
+    assert len(text) < 500_000
+
+
+def test_names_are_escaped(pair):
+    run = read_runs([str(pair[0])])[0]
+    text = page(compared([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")]))
+    assert "<script" not in text
+    assert "<b>x</b>" not in text
+
+
+def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = [str(folder) for folder in pair]
+    told = CliRunner().invoke(app, ["compare", *places])
+    assert told.exit_code == 0, told.output
+    assert "algorithms[noisy].scale" in told.output
+    assert Path("comparison.html").exists()
+    asked = CliRunner().invoke(app, ["compare", *places, "--json"])
+    found = json.loads(asked.stdout)
+    assert set(found) == {"runs", "cautions", "differences", "algorithms", "confidence", "against"}
+    assert found["differences"] == [{"field": "algorithms[noisy].scale", "values": [0.2, 1.0]}]
+    assert [one["slug"] for one in found["algorithms"]] == ["plain", "noisy"] * 2
+    assert found["against"][1]["final_error"]["paired"]
+    Path("comparison.html").unlink()
+    CliRunner().invoke(app, ["compare", *places, "--json"])
+    assert not Path("comparison.html").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nowhere"], ["{calm}", "{loud}", "--out", "x.txt"], ["{calm}", "{loud}", "--out", "no/x.html"]]
+)
+def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    asked = [one.format(calm=pair[0], loud=pair[1]) for one in arguments]
+    assert CliRunner().invoke(app, ["compare", *asked]).exit_code == 2
+
+
+def test_ratios_are_none_or_numbers(pair):
+    for one in compared(read_runs([str(folder) for folder in pair])).as_plain()["against"]:
+        for name in ("final_error", "gradient_error"):
+            found = one[name]
+            assert (found is None) == (name in one["why"])
+            assert found is None or math.isfinite(found["estimate"])

@@ -1,0 +1,5 @@
+"""Fixtures of the tests below."""
+
+from tests.scenarios.pair import pair, study
+
+__all__ = ["pair", "study"]

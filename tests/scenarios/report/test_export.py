@@ -1,0 +1,159 @@
+"""Figures and tables for papers: one file a figure, at the width that is asked for, standing for itself."""
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from netsim.errors import ScenarioError
+from scenarios.report.drawings import drawings
+from scenarios.report.epsilon_table import as_latex, epsilon_rows, export_tables
+from scenarios.report.export import export_figures, light_colours, standalone
+from scenarios.report.page import page
+from tests.scenarios.test_report import sample
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    results = sample()
+    results["algorithms"] = results["algorithms"][:3]
+    return results, folder, export_figures(results, folder, formats=["svg", "png", "pdf"], dpi=100, width="89mm")
+
+
+def test_every_figure_of_the_page_is_there_once_in_every_format(exported):
+    results, folder, found = exported
+    on_page = {one.name for one in drawings(page(results))} - {"wide"}
+    assert len(found) == len(on_page) == 5
+    for one in found:
+        assert one.files == [f"{one.name}.{kind}" for kind in ("svg", "png", "pdf")]
+        assert all((folder / file).stat().st_size > 500 for file in one.files)
+    assert {one.title for one in found} >= {"The three epsilons", "Does it converge?", "How fast is privacy spent?"}
+
+
+def test_a_file_is_as_wide_as_was_asked(exported):
+    _, folder, found = exported
+    for one in found:
+        root = ElementTree.parse(folder / f"{one.name}.svg").getroot()
+        points = float(root.get("width").removesuffix("pt"))
+        assert points == pytest.approx(89 / 25.4 * 72, abs=0.5)
+        png = (folder / f"{one.name}.png").read_bytes()
+        assert png.startswith(b"\x89PNG")
+        assert int.from_bytes(png[16:20]) == pytest.approx(89 / 25.4 * 100, abs=1.5)
+        assert (folder / f"{one.name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_an_svg_stands_for_itself(exported):
+    """It is whole XML, has no colour and no font of the page, asks for nothing, and says what it shows."""
+    _, folder, found = exported
+    for one in found:
+        text = (folder / f"{one.name}.svg").read_text()
+        root = ElementTree.fromstring(text)
+        assert root.find(f"{SVG}title").text == one.words
+        assert "var(" not in text
+        assert not re.search(r'href="(?!#)', text)
+        assert "sans-serif" in text or not list(root.iter(f"{SVG}text"))
+
+
+def test_letters_are_of_eight_points_at_that_width(exported):
+    _, folder, found = exported
+    for one in found:
+        if one.title == "The three epsilons":  # drawn for its own width, and scaled
+            continue
+        text = (folder / f"{one.name}.svg").read_text()
+        sizes = {float(v) for v in re.findall(r"font(?:-size)?: (?:\w+ )*?([0-9.]+)px", text)}
+        assert sizes, one.name
+        assert 6.5 <= min(sizes) <= max(sizes) <= 11
+
+
+def test_the_same_curves_as_on_the_page_and_a_key_of_them(exported):
+    results, folder, found = exported
+    names = [a["name"] for a in results["algorithms"]]
+    curve = next(one for one in found if one.title == "Does it converge?")
+    assert sorted(curve.key) == sorted(names)
+    text = (folder / f"{curve.name}.svg").read_text()
+    for k in range(len(names)):
+        assert f'id="series-{k}"' in text
+    words = "".join(ElementTree.fromstring(text).itertext())
+    for name in names:
+        assert name in words
+
+
+def test_captions_say_where_the_numbers_are_from(exported):
+    _, folder, found = exported
+    told = json.loads((folder / "figures.json").read_text())
+    assert [one["name"] for one in told] == [one.name for one in found]
+    curve = next(one for one in found if one.title == "Does it converge?")
+    assert "median over replicas" in curve.caption
+    assert (folder / f"{curve.name}.txt").read_text().endswith("Numbers: results.json.\n")
+
+
+def test_what_is_exported_twice_is_the_same_and_the_page_is_not_changed(exported, tmp_path):
+    results, folder, found = exported
+    before = page(results)
+    export_figures(results, tmp_path, formats=["svg"], width="89mm")
+    assert (tmp_path / found[0].files[0]).read_bytes() == (folder / found[0].files[0]).read_bytes()
+    assert page(results) == before
+
+
+def test_a_study_has_its_figures_too(study, tmp_path):
+    found = export_figures(json.loads((study / "results.json").read_text()), tmp_path, formats=["svg"])
+    assert [one.title for one in found] == ["Errors"]
+    assert len(found[0].key) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"formats": ["gif"]}, "--format"), ({"width": "3 miles"}, "--width"), ({"width": "0.1in"}, "--width"),
+        ({"width": "1.2.3in"}, "--width"), ({"dpi": 1}, "--dpi"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, options, field):
+    with pytest.raises(ScenarioError) as refused:
+        export_figures(sample(), tmp_path / "figures", **options)
+    assert refused.value.field == field
+    assert not (tmp_path / "figures").exists()
+
+
+def test_a_drawing_of_the_page_by_itself_has_light_colours_written_out():
+    one = next(one for one in drawings(page(sample())) if one.name == "convergence")
+    text = standalone(one.svg, 3.5)
+    root = ElementTree.fromstring(text)
+    assert root.get("width") == "3.5in"
+    assert "var(" not in text
+    assert "currentColor" not in text
+    assert light_colours()["blue"] in text
+
+
+# ── the table ───────────────────────────────────────────────────────────────────────────────────────────
+def test_the_csv_has_the_numbers_in_full(tmp_path):
+    results = sample()
+    assert export_tables({"a": results}, tmp_path) == ["epsilons.csv", "epsilons.tex"]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "epsilons.csv").read_text())))
+    assert [row["algorithm"] for row in rows] == [a["name"] for a in results["algorithms"]]
+    for row, entry in zip(rows, results["algorithms"], strict=True):
+        audit = entry["audit"] or {}
+        if audit.get("epsilon_claimed") is not None:
+            assert float(row["epsilon_claimed"]) == float(audit["epsilon_claimed"])
+            assert float(row["epsilon_exact_lower"]) == float(audit["epsilon_exact"]["lower"])
+        else:
+            assert row["epsilon_claimed"] == ""
+
+
+def test_the_latex_has_a_row_for_each_algorithm_and_escapes_names():
+    results = sample()
+    results["algorithms"][0]["name"] = r"50% _x_ & {\y} ε"
+    text = as_latex(epsilon_rows({"a": results}), "results.json")
+    body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert len(body) == len(results["algorithms"])
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 5 for row in body)
+    assert body[0].startswith(r"50\% \_x\_ \& \{\textbackslash{}y\} $\varepsilon$ &")
+    assert r"$\infty$" in text
+    several = as_latex(epsilon_rows({"a": results, "b": results}), "x")
+    assert r"\begin{tabular}{llrrrrl}" in several

@@ -1,0 +1,119 @@
+"""Report, study and comparison as a browser shows them: clean, on a phone, in the dark, by keyboard."""
+
+import json
+
+import pytest
+
+from scenarios.comparing import compared, read_runs
+from scenarios.report.compare import render_comparison
+from scenarios.report.page import render
+from scenarios.report.study import render_study
+from tests.scenarios.report.test_reading import contrast
+from tests.scenarios.test_report import sample
+
+pytestmark = pytest.mark.browser
+KINDS = ("report", "study", "comparison")
+LUMINOUS = """(() => {
+  const rgb = c => (c.match(/[\\d.]+/g) || []).map(Number);
+  const behind = e => { for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] === 1) return c.slice(0, 3); } return [255, 255, 255]; };
+  const hex = c => '#' + c.slice(0, 3).map(v => Math.round(v).toString(16).padStart(2, '0')).join('');
+  const found = new Set();
+  for (const e of document.querySelectorAll('body *')) {
+    if (e.closest('svg') && e.tagName !== 'text') continue;
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e);
+    found.add(hex(rgb(e.tagName === 'text' ? style.fill : style.color)) + ' ' + hex(behind(e)));
+  }
+  return [...found];
+})()"""
+"""The colours of all text and what is behind it, as computed by the browser, in pairs."""
+OVERFLOWING = """[...document.querySelectorAll('main *')].filter(e =>
+  e.scrollWidth > e.clientWidth + 1 && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+  && !(e.tabIndex >= 0)).map(e => e.tagName + '.' + e.className)"""
+"""What can be scrolled sideways and cannot be reached by keyboard."""
+
+
+@pytest.fixture(scope="module")
+def pages(pair, study, tmp_path_factory):
+    """A file of each kind of page."""
+    folder = tmp_path_factory.mktemp("pages")
+    render(sample(), folder / "report.html")
+    render_study(json.loads((study / "results.json").read_text()), folder / "study.html")
+    render_comparison(compared(read_runs([str(one) for one in pair])), folder / "comparison.html")
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_is_clean_fits_a_phone_and_can_be_read(chromium, pages, kind, dark):
+    with chromium.open(pages / f"{kind}.html", width=390, height=844, dark=dark) as page:
+        assert page.sideways <= 0
+        assert page.evaluate("document.querySelectorAll('main svg path').length") > 5
+        pairs = [pair.split() for pair in page.evaluate(LUMINOUS)]
+        assert len(pairs) >= 3
+        for ink, ground in pairs:
+            assert contrast(ink, ground) >= 4.5, (ink, ground)
+        assert page.evaluate(OVERFLOWING) == []
+        page.assert_clean()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_fits_a_desk(chromium, pages, kind):
+    with chromium.open(pages / f"{kind}.html", width=1200) as page:
+        assert page.sideways <= 0
+        page.assert_clean()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_keyboard_reaches_everything(chromium, pages, kind):
+    """Tab by tab: first the skip link, which is seen then; every link, summary and region that scrolls; a ring is
+    drawn around each."""
+    with chromium.open(pages / f"{kind}.html", width=390) as page:
+        wanted = page.evaluate(
+            "[...document.querySelectorAll('a[href], summary, [tabindex=\"0\"]')]"
+            ".filter(e => e.checkVisibility({contentVisibilityAuto: true})).length"
+        )
+        page.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        assert page.evaluate("document.activeElement.getBoundingClientRect().x") >= 0
+        reached = 1
+        while reached < wanted:
+            page.press("Tab")
+            ring = page.evaluate(
+                "(e => e === document.body ? null : getComputedStyle(e).outlineStyle)(document.activeElement)"
+            )
+            assert ring == "solid", (reached, wanted)
+            reached += 1
+        page.press("Tab")
+        assert page.evaluate("document.activeElement === document.body")
+        page.focus(".skip")
+        page.press("Enter")
+        assert page.evaluate("document.querySelector(location.hash) !== null")
+
+
+def test_pointing_at_a_name_brings_out_its_curve(chromium, pages):
+    with chromium.open(pages / "report.html", width=1200) as page:
+        figure = "#curves figure:first-of-type"
+        faded = f"[...document.querySelectorAll('{figure} .s')].map(e => getComputedStyle(e).opacity < 0.2)"
+        assert not any(page.evaluate(faded))
+        page.focus(f"{figure} .key .k1")
+        page.press("Tab")
+        page.wait_for(f"{faded}.some(Boolean)")
+        kept = f"[...document.querySelectorAll('{figure} .s2')].map(e => getComputedStyle(e).opacity)"
+        assert set(page.evaluate(kept)) == {"1"}
+        page.hover(f"{figure} .key .k0")
+        page.wait_for(f"getComputedStyle(document.querySelector('{figure} .s0')).opacity === '1'")
+
+
+def test_a_table_that_goes_on_shows_it(chromium, pages):
+    """On a phone the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
+    with chromium.open(pages / "report.html", width=390) as page:
+        wide = page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#evidence .scroll'))")
+        assert wide > 50
+        background = page.evaluate(
+            "getComputedStyle(document.querySelector('#evidence .scroll')).backgroundAttachment"
+        )
+        assert background == "local, local, scroll, scroll"

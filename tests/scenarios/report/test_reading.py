@@ -1,0 +1,238 @@
+"""Whether a page can be read: contrast, headings in order, the claim first, bands that are told, and its size."""
+
+import copy
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.loader import load_scenario
+from scenarios.report.page import page
+from scenarios.report.plots import reproduction
+from scenarios.report.study import study as study_page
+from scenarios.report.svg import _path
+from scenarios.runner import run_scenario
+from tests.scenarios.test_report import Page, sample
+
+STYLE = Path("scenarios/report/style.css").read_text(encoding="utf-8")
+SCHEMES = [
+    dict(re.findall(r"--(\w+):\s*(#[0-9a-f]{6})\b", block)) for block in re.findall(r":root \{(.*?)\}", STYLE, re.S)
+]
+LIGHT = SCHEMES[0]
+DARK = LIGHT | SCHEMES[1]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2.1."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_measure_of_contrast_is_right():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_has_a_contrast_of_four_and_a_half(scheme):
+    for ground in ("paper", "panel", "soft"):
+        for ink in ("ink", "muted", "bad", "good", "open", "none"):
+            assert contrast(scheme[ink], scheme[ground]) >= 4.5, (ink, ground)
+    for tone in ("bad", "good", "open", "none"):  # the words of verdicts are in the panel's colour
+        assert contrast(scheme["panel"], scheme[tone]) >= 4.5, tone
+    assert contrast(scheme["blue"], scheme["panel"]) >= 4.5  # ∞ is written in it
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_lines_and_marks_have_a_contrast_of_three(scheme):
+    for colour in ("blue", "orange", "green", "vermillion", "purple", "sky"):
+        assert contrast(scheme[colour], scheme["panel"]) >= 3, colour
+
+
+def headings(source: str) -> list[int]:
+    return [int(level) for level in re.findall(r"<h([1-6])[ >]", source)]
+
+
+def test_headings_skip_no_level():
+    for text in (page(sample()),):
+        levels = headings(text)
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in pairwise(levels))
+
+
+def test_the_claim_and_its_picture_come_before_everything_else():
+    text = page(sample())
+    places = [text.index(part) for part in (
+        'id="verdicts-title"', 'id="epsilons"', '<ol class="verdicts">', 'id="curves"', 'id="images"',
+        'id="evidence"', 'id="repeat"',
+    )]  # fmt: skip
+    assert places == sorted(places)
+    assert "δ = 10⁻⁵; adjacent: one record of one agent replaced." in Page(text).text
+    assert "at 95\u202f% confidence, all together" in text
+
+
+def test_what_differs_between_claims_is_not_told_of_all():
+    results = sample()
+    audits = [a["audit"] for a in results["algorithms"] if (a["audit"] or {}).get("claim")]
+    audits[0]["claim"] = audits[0]["claim"] | {"delta": 0.01}
+    assert "adjacent: one record" in Page(page(results)).text
+    assert "δ = " not in Page(page(results)).text.split("smaller is more private.")[1][:40]
+
+
+def leaking() -> dict:
+    """The sample with what leaks by query; of its last algorithm not every gradient is identifiable."""
+    results = sample()
+    for k, entry in enumerate(results["algorithms"][:3]):
+        errors = [10.0**-k, 2.0 * 10.0**-k, 4.0 * 10.0**-k]
+        entry["leakage"] = {
+            "by_query": {"query": [1, 2, 3], "identifiable": [1.0, 1.0, 1.0 if k else 0.5], "median": errors,
+                         "low": [0.5 * v for v in errors], "high": [2 * v for v in errors]},
+            "by_agent": [],
+        }  # fmt: skip
+    return results
+
+
+def test_every_curve_has_its_interval_and_says_which():
+    text = page(leaking())
+    for title, told in (
+        ("Does it converge?", "median over replicas, band: 5 % to 95 %"),
+        ("learn the gradients?", "band: 5 % to 95 % of them"),
+        ("How fast is privacy spent?", "band: down to what is proven"),
+        ("How many of them?", "a count, and no estimate with an interval"),
+    ):
+        figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if title in f)
+        assert told in figure, title
+        assert "fill-opacity: 0.2" in figure or title == "How many of them?"
+
+
+def test_a_share_below_one_has_a_figure_and_a_whole_one_has_none():
+    results = leaking()
+    assert "How many of them?" in page(results)
+    results["algorithms"][0]["leakage"]["by_query"]["identifiable"] = [1.0] * 3
+    assert "How many of them?" not in page(results)
+
+
+def test_a_curve_can_be_brought_out_by_pointing_and_by_keyboard():
+    text = page(sample())
+    figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if "Does it converge?" in f)
+    for k in re.findall(r'<li class="k k(\d+)" tabindex="0">', figure):
+        assert f'class="s s{k}"' in figure
+        assert f"figure:has(.k{k}:hover, .s{k}:hover) .s:not(.s{k})" in text
+        assert f":has(.k{k}:focus-visible) .s:not(.s{k})" in text
+
+
+# ── what is absent ──────────────────────────────────────────────────────────────────────────────────────
+WHY = "a.yaml:3: problem.data.name = 'mnist': not in the data folder /here; allowed: download: true"
+
+
+def absent() -> dict:
+    reason = f"variant big cannot be run, its data set is not present: {WHY}"
+    curve = {"label": "x, small", "x": [1, 2], "y": [1.0, 0.5], "low": [0.9, 0.4], "high": [1.1, 0.6]}
+    figure = {"title": "One", "x": "rounds", "y": "error", "log": True, "curves": [curve], "absent": [reason]}
+    answers = [
+        {"variant": "big", "result": "cannot be checked", "found": "", "reason": reason},
+        {"variant": "small", "result": "holds", "found": "1", "reason": ""},
+    ]
+    variant = {"fields": {}, "report": None, "problem": None, "algorithms": []}
+    return {
+        "name": "s", "title": "S", "status": "complete", "versions": {}, "seed": 1, "scenario": {},
+        "variants": [
+            variant | {"name": "big", "status": "data not present", "error": WHY},
+            variant | {"name": "small", "status": "complete", "error": None},
+        ],
+        "figures": [figure, figure | {"title": "Two"}, figure | {"title": "Three", "curves": []}],
+        "reproduction": {
+            "paper": "P", "item": "Figure 1", "shows": "it", "outcome": "agrees", "sentence": "", "reasons": [],
+            "checks": [{"says": "a", "asks": "b", "answers": answers}] * 3,
+        },
+    }  # fmt: skip
+
+
+def test_what_is_absent_is_told_in_full_once():
+    results = absent()
+    before = copy.deepcopy(results)
+    text = Page(study_page(results)).text
+    assert results == before
+    assert text.count("not in the data folder") == 2  # above all, and in the table of variants, in its own row
+    assert text.count("cannot be run") == 0
+    assert text.count("big: data not present") == 2  # of two figures in one line, and of the one that is not drawn
+    assert "Nothing to draw: Three (big: data not present)." in text
+
+
+def test_a_figure_with_many_curves_has_small_ones_on_the_same_axes():
+    results = absent()
+    curve = results["figures"][0]["curves"][0]
+    results["figures"] = [results["figures"][0] | {"curves": [curve | {"label": f"c{k}"} for k in range(9)]}]
+    shown = reproduction(results)["drawn"][0]
+    assert [label for label, _ in shown["panels"]] == [f"c{k}" for k in range(9)]
+    ticks = {tuple(re.findall(r"<text[^>]*>([^<]*)</text>", str(svg))) for _, svg in shown["panels"]}
+    assert len(ticks) == 1
+    results["figures"][0]["curves"] = results["figures"][0]["curves"][:3]
+    assert reproduction(results)["drawn"][0]["panels"] == []
+
+
+def test_a_curve_without_a_band_is_named():
+    results = absent()
+    curve = results["figures"][0]["curves"][0]
+    bare = curve | {"label": "bare", "low": [], "high": []}
+    assert reproduction(results | {"figures": [results["figures"][0] | {"curves": [curve, bare]}]})["drawn"][0][
+        "band"
+    ].endswith("No band: bare.")
+
+
+# ── drawings in few letters ─────────────────────────────────────────────────────────────────────────────
+places = st.tuples(st.floats(-2000, 2000), st.floats(-2000, 2000))
+
+
+@given(st.lists(places, min_size=7, max_size=40), st.booleans())
+def test_a_shortened_path_goes_through_the_same_points(points, closed):
+    long = "M " + " \nL ".join(f"{x:.6f} {y:.6f}" for x, y in points) + (" \nz\n" if closed else "")
+    short = _path(long)
+    assert short.endswith("z") == closed
+    assert len(short) < len(long)
+    found, at = [], (0.0, 0.0)
+    for letter, numbers in re.findall(r"([Mlz])([^Mlz]*)", short):
+        values = [float(v) for v in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", numbers)]
+        for x, y in zip(values[::2], values[1::2], strict=True):
+            at = (x, y) if letter == "M" else (at[0] + x, at[1] + y)
+            found.append(at)
+    assert len(found) == len(points)
+    for (x, y), (a, b) in zip(points, found, strict=True):
+        assert abs(x - a) <= 0.051
+        assert abs(y - b) <= 0.051
+
+
+def test_a_curved_or_a_short_path_stays_as_it_is():
+    for drawing in ("M 1.25 2.5 C 1 2 3 4 5 6", "M 0 0 L 3.5 0"):
+        assert _path(drawing) == drawing
+
+
+# ── size ────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("lossy-tap", []),
+        ("radio-corner", []),
+        ("colluding-neighbors", ["audit.trials=200"]),
+        ("man-in-the-middle", ["audit.trials=200"]),
+    ],
+)
+def test_the_page_of_a_shipped_scenario_is_small(name, settings, tmp_path):
+    run_scenario(load_scenario(name, settings), tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len(re.sub(r"data:image/png;base64,[^\"]*", "", text).encode()) < 500_000
+    levels = headings(text)
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    assert json.loads((tmp_path / "results.json").read_text())["algorithms"]
