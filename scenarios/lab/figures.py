@@ -63,7 +63,7 @@ def curves(
     level: tuple[float, str] | None = None,
     at: float | None = None,
 ) -> Html:
-    """Curves with a key below; `level` is a dashed line across with its words, `at` a vertical one (a slider's place)."""
+    """Curves with a key below. `level` is a dashed line across with its words, `at` one upright: a slider's place."""
     with canvas(560, 320) as (figure, axes):
         plot: Any = axes
         for index, line in enumerate(lines):
