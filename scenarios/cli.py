@@ -19,6 +19,7 @@ from netsim.errors import NetsimError, ScenarioError
 from scenarios import findings
 from scenarios.bars import Bars
 from scenarios.certifying import certificate
+from scenarios.lab.command import lab
 from scenarios.ledger.command import ledger
 from scenarios.reproduction import findings as reproduction
 from scenarios.sweep.command import sweep
@@ -210,6 +211,7 @@ app.command()(witness)
 app.command()(ledger)
 app.command()(sweep)
 app.command()(certificate)
+app.command()(lab)
 
 
 def _show_version(wanted: bool) -> None:
