@@ -3,10 +3,11 @@
 marimo is imported when a widget is made: it is an extra, and takes its time to load.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scenarios.lab.questions import Question
+from scenarios.report.formats import show
 
 GO_ON = "### Go on with"
 
@@ -44,6 +45,34 @@ def go_on(*commands: tuple[str, str]) -> Any:
     import marimo as mo
 
     return mo.md("\n\n".join([GO_ON, *(f"{what}\n\n```console\n$ {command}\n```" for command, what in commands)]))
+
+
+def panel(*parts: object) -> Any:
+    """The settings of a lesson, set off from the text."""
+    import marimo as mo
+
+    return mo.callout(mo.hstack(list(parts), justify="start", align="center", wrap=True, gap=1.5), kind="neutral")
+
+
+def facts(numbers: Mapping[str, object]) -> Any:
+    """A few numbers, each with what it counts."""
+    import marimo as mo
+
+    cards = [mo.stat(_said(value), label=name, bordered=True) for name, value in numbers.items()]
+    return mo.vstack(cards, gap=0.5)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return show(value) if isinstance(value, float) else str(value)
+
+
+def stack(*parts: object) -> Any:
+    """Below each other, as one output."""
+    import marimo as mo
+
+    return mo.vstack(list(parts), gap=0.75)
 
 
 def side_by_side(parts: Sequence[object]) -> Any:
