@@ -6,17 +6,17 @@ marimo is imported when a widget is made: it is an extra, and takes its time to 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scenarios.lab.figures import Html, table
 from scenarios.lab.questions import Question
-from scenarios.report.formats import show
 
 GO_ON = "### Go on with"
 
 
 def number(ask: str) -> Any:
-    """A field for a number; its value is None until one is typed in and entered."""
+    """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
     import marimo as mo
 
-    return mo.ui.number(start=-1e12, stop=1e12, value=None, label=ask, full_width=True)
+    return mo.ui.text(label=ask, placeholder="a number, then Enter")
 
 
 def choice(ask: str, *options: str) -> Any:
@@ -54,18 +54,9 @@ def panel(*parts: object) -> Any:
     return mo.callout(mo.hstack(list(parts), justify="start", align="center", wrap=True, gap=1.5), kind="neutral")
 
 
-def facts(numbers: Mapping[str, object]) -> Any:
+def facts(numbers: Mapping[str, object]) -> Html:
     """A few numbers, each with what it counts."""
-    import marimo as mo
-
-    cards = [mo.stat(_said(value), label=name, bordered=True) for name, value in numbers.items()]
-    return mo.vstack(cards, gap=0.5)
-
-
-def _said(value: object) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return show(value) if isinstance(value, float) else str(value)
+    return table(["", ""], [[name, value] for name, value in numbers.items()])
 
 
 def stack(*parts: object) -> Any:
