@@ -101,10 +101,10 @@ def pictures(
     )
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, marked: Sequence[int] = ()) -> Html:
+def table(head: Sequence[object], rows: Sequence[Sequence[object]], *, marked: Sequence[int] = ()) -> Html:
     """A table with numbers as the report shows them; the rows `marked` stand out."""
     cell = "text-align: left; padding: .25rem .9rem .25rem 0; border-top: 1px solid var(--line); vertical-align: top"
-    heads = "".join(f'<th style="{cell}; border: 0">{escape(one)}</th>' for one in head)
+    heads = "".join(f'<th style="{cell}; border: 0">{escape(_text(one))}</th>' for one in head)
     lines = "".join(
         f'<tr style="{"font-weight: 700" if index in marked else ""}">'
         + "".join(f'<td style="{cell}">{escape(_text(one))}</td>' for one in row)

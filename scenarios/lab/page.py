@@ -3,19 +3,20 @@
 marimo is imported when a widget is made: it is an extra, and takes its time to load.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scenarios.lab.figures import Html, table
 from scenarios.lab.questions import Question
 
 GO_ON = "### Go on with"
 
 
 def number(ask: str) -> Any:
-    """A field for a number; its value is None until one is typed in and entered."""
+    """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
     import marimo as mo
 
-    return mo.ui.number(start=-1e12, stop=1e12, value=None, label=ask, full_width=True)
+    return mo.ui.text(label=ask, placeholder="a number, then Enter")
 
 
 def choice(ask: str, *options: str) -> Any:
@@ -44,6 +45,25 @@ def go_on(*commands: tuple[str, str]) -> Any:
     import marimo as mo
 
     return mo.md("\n\n".join([GO_ON, *(f"{what}\n\n```console\n$ {command}\n```" for command, what in commands)]))
+
+
+def panel(*parts: object) -> Any:
+    """The settings of a lesson, set off from the text."""
+    import marimo as mo
+
+    return mo.callout(mo.hstack(list(parts), justify="start", align="center", wrap=True, gap=1.5), kind="neutral")
+
+
+def facts(numbers: Mapping[str, object]) -> Html:
+    """A few numbers, each with what it counts."""
+    return table(["", ""], [[name, value] for name, value in numbers.items()])
+
+
+def stack(*parts: object) -> Any:
+    """Below each other, as one output."""
+    import marimo as mo
+
+    return mo.vstack(list(parts), gap=0.75)
 
 
 def side_by_side(parts: Sequence[object]) -> Any:

@@ -36,6 +36,16 @@ class Question(ABC):
         """Answers that are wrong now, the tempting ones first."""
 
 
+def number_in(text: str) -> float | None:
+    """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞"."""
+    plain = text.strip().replace("−", "-").replace("∞", "inf").replace(",", "").replace(" ", "")
+    try:
+        value = float(plain)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
 def _no_hint(answer: float) -> str:
     del answer
     return ""
@@ -66,6 +76,12 @@ class Number(Question):
         return max(self.absolute, self.tolerance * abs(self.truth), abs(self.truth - float(f"{self.truth:.4g}")))
 
     def check(self, answer: object) -> Reply | None:
+        if isinstance(answer, str):
+            if not answer.strip():
+                return None
+            if (read := number_in(answer)) is None:
+                return Reply(False, f"“{answer.strip()}” is no number.")
+            answer = read
         if not isinstance(answer, int | float):
             return None
         if abs(answer - self.truth) <= self.margin:
