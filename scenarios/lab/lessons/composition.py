@@ -1,7 +1,7 @@
 """Composition and vanishing noise.
 
-An algorithm sends something in every round, and every message costs. How do the costs add up, when is their sum finite
-though the algorithm never stops, and what does noise that dies out buy?
+An algorithm sends something in every round, and every message costs. How do the costs add up, when is their sum
+finite though the algorithm never stops, and what does noise that dies out buy?
 """
 
 import marimo
@@ -26,8 +26,8 @@ def _(mo):
     mo.md(r"""
     # Composition and vanishing noise
 
-    Three agents descend together. In every round agent 1 tells its neighbors $x^k$ under Laplace noise of scale $b_k$.
-    Take two worlds that differ in agent 1's data. Given what was sent before, let its next message differ by
+    Three agents descend together. In every round agent 1 tells its neighbors $x^k$ under Laplace noise of scale
+    $b_k$. Take two worlds that differ in agent 1's data. Given what was sent before, let its next message differ by
     $\Delta_k$ between them. Then a message loses at most $\|\Delta_k\|_1/b_k$ of privacy, and the losses add up:
 
     $$\varepsilon_T \;=\; \sum_{k<T} \frac{\|\Delta_k\|_1}{b_k}.$$
@@ -42,7 +42,9 @@ def _(mo):
 def _(mo):
     ratio = mo.ui.slider(0.5, 1.0, step=0.05, value=0.8, label="Noise falls by q =", show_value=True)
     scale = mo.ui.slider(0.2, 2.0, step=0.1, value=1.0, label="first noise b =", show_value=True)
-    counted = mo.ui.dropdown(["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise")
+    counted = mo.ui.dropdown(
+        ["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise"
+    )
     return counted, ratio, scale
 
 
@@ -160,11 +162,11 @@ def _(falls, figures, mo, page, show, threshold, tracked):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md(r"""
-    **Where the formula is wrong, by how much.** The proof divides what $x^{k+1}$ differs by by the noise of round $k$,
-    but $x^{k+1}$ is sent under that of round $k+1$, which is smaller by $q$. So the sum has $\alpha/(q\,d_x)$ in place
-    of the $\alpha/d_x$ of $\tau$: the claim is broken by up to $1/q$ where $d_x$ is the smaller noise, and hardly at
-    all where $d_x$ is large. (Lesson 6 has a larger reason.) Published sums that start one release too late, or that
-    grow like $q^{-K}$, are in the ledger: `netsim ledger dpp2`.
+    **Where the formula is wrong, and by how much.** The proof divides the difference of $x^{k+1}$ by the noise of
+    round $k$, but $x^{k+1}$ is sent under that of round $k+1$, which is smaller by $q$. So the sum has
+    $\alpha/(q\,d_x)$ in place of the $\alpha/d_x$ of $\tau$: the claim is broken by up to $1/q$ where $d_x$ is the
+    smaller noise, and hardly at all where $d_x$ is large. (Lesson 6 has a larger reason.) Published sums that start
+    one release too late, or that grow like $q^{-K}$, are in the ledger: `netsim ledger dpp2`.
     """)
     return
 
@@ -204,9 +206,9 @@ def _(budget, figures, long, mo, page, scene, show):
         ),
         mo.md(
             f"After {long.value} rounds the median error is {show(paths.steady[0][-1])} with noise that stays and "
-            f"{show(paths.fading[0][-1])} with noise that decays; the bands hold 80 % of the draws. The decaying noise "
-            "does not give the optimum either: DiaDSP ends where $\\sum_i\\nabla f_i(x^\\infty)$ is minus the sum of "
-            "all noise that was ever put on $y$. It stops moving; it does not forget."
+            f"{show(paths.fading[0][-1])} with noise that decays; the bands hold 80 % of the draws. The decaying "
+            "noise does not give the optimum either: DiaDSP ends where $\\sum_i\\nabla f_i(x^\\infty)$ is minus the "
+            "sum of all noise that was ever put on $y$. It stops moving; it does not forget."
         ),
     )
     return (paths,)
@@ -225,9 +227,9 @@ def _(mo, page):
 
     $$\varepsilon \;=\; \varepsilon_0\sqrt{2T\ln(1/\delta)} + T\varepsilon_0\,(e^{\varepsilon_0}-1),$$
 
-    and an accountant computes the law of the summed loss itself: $\delta(\varepsilon) = \mathbb{E}(1-e^{\varepsilon-L})_+$
-    for the sum $L$ of $T$ losses. netsim does that by quadrature; Google's `dp_accounting` by convolution of
-    discretized laws (PLD).
+    and an accountant computes the law of the summed loss itself:
+    $\delta(\varepsilon) = \mathbb{E}(1-e^{\varepsilon-L})_+$ for the sum $L$ of $T$ losses. netsim does that by
+    quadrature; Google's `dp_accounting` by convolution of discretized laws (PLD).
     """),
         page.panel(each, exponent),
     )
@@ -332,7 +334,7 @@ def _(Number, answer_2, page, scene, step, threshold):
 @app.cell(hide_code=True)
 def _(page):
     answer_3 = page.choice(
-        "3. Noise that stays, T releases of ε₀ each, δ as set above. Which of these is smallest for T = 400 releases?",
+        "3. Noise that stays, T releases of ε₀ each, δ as set above. Which of these is smallest at T = 400?",
         "Tε₀",
         "advanced composition",
         "the exact ε",
@@ -360,8 +362,8 @@ def _(Choice, Option, accounts, answer_3, page, scene, show):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md(r"""
-    4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at most, and the exact
-    $\varepsilon$ is at least a third above what it claims.
+    4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at most, and the
+    exact $\varepsilon$ is at least a third above what it claims.
     """)
     return
 
@@ -375,8 +377,8 @@ def _(Until, claim, falls, page, show, tracked):
         if claim is None
         else f"Claimed is {show(claim)}, which is more than 1."
         if claim > 1
-        else f"Claimed is {show(claim)}, exact {show(last_exact)}: {last_exact / claim - 1:.0%} more. Which of the two "
-        "noises does the proof take one round too early, and by which factor is it too large then?",
+        else f"Claimed is {show(claim)}, exact {show(last_exact)}: {last_exact / claim - 1:.0%} more. Which of the "
+        "two noises does the proof take one round too early, and by which factor is it too large then?",
         f"Claimed {'' if claim is None else show(claim)}, exact {show(last_exact)}: where the noise on x costs most, "
         f"the budget is up to 1/q = {show(1 / falls.value)} times the claimed one.",
     )

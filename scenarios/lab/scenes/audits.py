@@ -16,7 +16,7 @@ from attacks.audit.games.anytime import Stopping
 from attacks.audit.games.game import GameResult, ceiling, play
 from attacks.audit.games.power import Plan, power
 from attacks.audit.statistics.intervals import clopper_pearson
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Claim
 from netsim.gallery import L1L2MixUp
 from netsim.mechanisms import Gaussian, Laplace
@@ -112,7 +112,7 @@ def _proven(right: int, guesses: int) -> float:
 
 @dataclass(frozen=True)
 class ByTrials:
-    """ε_audited of games of so many coins: (counts,) each. `above` is the share of all games that exceed the truth."""
+    """ε_audited of games of so many coins: (counts,) each. `above`: the share of all games above the truth."""
 
     trials: Array
     low: Array
@@ -164,7 +164,7 @@ class Told:
 
 
 def three_verdicts(trials: int = 400) -> tuple[Told, ...]:
-    """One mechanism, Laplace noise for a change in ℓ2, audited on two pairs; and one whose claim so few trials cannot test."""
+    """Laplace noise for a change in ℓ2, audited on two pairs; and a claim that so few trials cannot test."""
     algorithm = L1L2MixUp(rounds=ROUNDS, step=STEP, scale=0.8, bound=BOUND)
     said: list[Told] = []
     for name, words in (("coordinate", "the change lies in one coordinate"), ("even", "it is spread over all nine")):
@@ -186,8 +186,8 @@ class Alarms:
     """How often audits of a claim that is *true* (and tight) refute it: shares of `runs` of them.
 
     `coins` are where one looks, (looks,); `peeking` the share that has refuted at one of the looks up to there,
-    `fixed` at that look alone, both (looks,). `anytime`: of the game that may be stopped, at the end, of `anytime_runs`.
-    `refuted` (runs,) is what the last look alone says.
+    `fixed` at that look alone, both (looks,). `anytime`: of the game that may be stopped, in
+    `anytime_runs`. `refuted` (runs,) is what the last look alone says.
     """
 
     epsilon: float
@@ -197,7 +197,7 @@ class Alarms:
     fixed: Array
     anytime: float
     anytime_runs: int
-    refuted: Array
+    refuted: Mask
 
     def any_of(self, tries: int) -> float:
         """The share of groups of so many audits in which at least one refutes."""
@@ -219,7 +219,8 @@ def alarms(epsilon: float, looks: int, *, coins: int = 1000, runs: int = 1000, s
     says = np.where(values >= 1, 1, np.where(values <= 0, 0, -1))
     at = np.unique(np.linspace(0, coins, looks + 1).astype(int)[1:]) - 1
     guesses, right = np.cumsum(says >= 0, axis=1)[:, at], np.cumsum(says == tossed, axis=1)[:, at]
-    refuted = stats.binom.sf(right - 1, guesses, special.expit(epsilon)) <= 1 - CONFIDENCE
+    luck = np.asarray(stats.binom.sf(right - 1, guesses, special.expit(epsilon)))
+    refuted = luck <= 1 - CONFIDENCE
     some = min(runs, 60)
     stopped = [_anytime(values[k], tossed[k], epsilon) for k in range(some)]
     ever = np.maximum.accumulate(refuted, axis=1)

@@ -21,7 +21,6 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.clipping import Clip
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.auditing import worlds
@@ -201,7 +200,9 @@ def _path(
     claim = Claim(1.0, 0.0, "to be measured", adjacency, "ℓ1")
     cost = audited(simulation, other, claim, "the gradient of agent 1 moved by 1", trials=100).epsilon_exact
     priced = replace(simulation, algorithm=algorithm.scaled(cost / epsilon), replicas=replicas, seed=seed)
-    errors = replace(priced, record="nothing").run().metrics.worst_by_round(AGENTS)
+    metrics = replace(priced, record="nothing").run().metrics
+    assert metrics is not None
+    errors = metrics.worst_by_round(AGENTS)
     low, median, high = np.quantile(errors, (0.1, 0.5, 0.9), axis=1)
     return median, low, high
 

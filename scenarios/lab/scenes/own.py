@@ -1,7 +1,7 @@
 """An algorithm of the reader's own: run, probed, replayed, audited; all from its text, in a second or two.
 
-Four agents on a ring, f_i = ½‖x − c_i‖² in four dimensions. The audit sits at agent 1's door and tries two directions of
-the change, for a claim may fail in one of them only.
+Four agents on a ring, f_i = ½‖x − c_i‖² in four dimensions. The audit sits at agent 1's door and tries two directions
+of the change, for a claim may fail in one of them only.
 """
 
 import math
@@ -112,8 +112,8 @@ class Examined:
         return float(self.ran.errors[-1])
 
     def repaired(self, exercise: Planted) -> bool:
-        """Whether this mends the exercise: nothing found against its claim, which is a number that promises something,
-        and an error at most twice that of the sound twin."""
+        """Whether this mends the exercise: nothing was found against its claim, which is a number of at most twice
+        the sound twin's, and so is its error."""
         twin = examine(exercise.sound, exercise.changes)
         assert isinstance(twin, Examined)
         return (

@@ -1,7 +1,7 @@
 """An algorithm out of a text: read, built, and its mistakes told with the line.
 
-The text is Python and is run as it is, with all the rights of who runs the lab: it is for code of one's own. It is run
-by nobody else, for the lab answers this machine only.
+The text is Python and is run as it is, with all the rights of who runs the lab: it is for code of one's own. Nobody
+else can have it run, for the lab answers this machine only.
 """
 
 import ast
@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import isabstract
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from netsim.algorithms import Algorithm
 
@@ -74,7 +74,9 @@ def read(source: str, seconds: float = SECONDS) -> Code:
         tree = ast.parse(source, FILENAME)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
-        raise CodeError(Mistake("read", line, _line(source, line), f"no Python: {getattr(error, 'msg', error)}")) from None
+        raise CodeError(
+            Mistake("read", line, _line(source, line), f"no Python: {getattr(error, 'msg', error)}")
+        ) from None
     module = types.ModuleType(MODULE)
     setattr(module, _TICK, _clock(seconds))
     ticking = ast.fix_missing_locations(_Ticking().visit(tree))
@@ -116,7 +118,10 @@ def _doing(source: str, stage: str, task: Callable[[], T]) -> T:
         return task()
     except CodeError:
         raise
-    except (Exception, SystemExit) as error:  # the text is not ours: whatever it raises is told, and ends nothing else
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # not our text: what it raises is told, and ends nothing
         raise CodeError(_mistake(source, stage, error)) from error
 
 
@@ -134,7 +139,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         return
     yield error
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             yield from _chain(one)
     yield from _chain(error.__cause__ or error.__context__)
 

@@ -45,7 +45,9 @@ class Mine(Algorithm):
 
 _CLIPPED = (
     SOUND.replace("∇f_i(x̃_i), x̃", "clip(∇f_i(x̃_i), C), x̃")
-    .replace("from netsim.claims import Claim\n", "from netsim.claims import Claim\nfrom netsim.clipping import Clip\n")
+    .replace(
+        "from netsim.claims import Claim\n", "from netsim.claims import Claim\nfrom netsim.clipping import Clip\n"
+    )
     .replace("    scale: float = 2.0\n", '    scale: float = 6.0\n    clip: Clip = Clip(3.0, "l1")\n')
     .replace("await node.gradient(told)", "self.clip(await node.gradient(told))")
     .replace('adjacency.in_norm("l1", setting.dimension)', "2 * self.clip.bound")
@@ -64,7 +66,7 @@ _TWICE = (
 
 @dataclass(frozen=True)
 class Planted:
-    """One exercise: what its author says, the text with the fault, its sound twin, what may change, and the lesson."""
+    """One exercise: what its author says, the text with the fault, its sound twin, what may change, and a lesson."""
 
     name: str
     author: str
@@ -124,7 +126,7 @@ PLANTED: tuple[Planted, ...] = (
     _planted(
         "E", "The second average is of noisy values; averaging again cannot hurt.", _TWICE,
         "node.exchange(z=node.privatize(z, Laplace(self.scale)))", "node.exchange(z=z)",
-        "moved", "An average of noisy values plus one exact gradient is that gradient, for who knows the noisy values.",
+        "moved", "Noisy values plus one exact gradient tell that gradient to who knows the noisy values.",
     ),
     _planted(
         "F", "Gradients change by 1 at most, and the noise is scaled to that.", SOUND,
