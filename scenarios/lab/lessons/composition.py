@@ -99,8 +99,8 @@ def _(fading, figures, mo, page, show):
 def _(mo, page):
     step = mo.ui.slider(0.02, 0.3, step=0.01, value=0.05, label="Step α =", show_value=True)
     falls = mo.ui.slider(0.1, 0.95, step=0.01, value=0.9, label="noise falls by q =", show_value=True)
-    noise_x = mo.ui.slider(0.1, 4.0, step=0.1, value=0.5, label="dₓ =", show_value=True)
-    noise_y = mo.ui.slider(0.5, 20.0, step=0.5, value=4.0, label="d_y =", show_value=True)
+    noise_x = mo.ui.slider(0.1, 4.0, step=0.1, value=0.5, label="noise on x: d =", show_value=True)
+    noise_y = mo.ui.slider(0.5, 20.0, step=0.5, value=4.0, label="noise on y: d =", show_value=True)
     page.stack(
         mo.md(r"""
     ## Differences that die out too
@@ -145,7 +145,8 @@ def _(falls, figures, mo, page, show, threshold, tracked):
         [figures.Curve("what each round adds", turns, list(tracked.price))], "round", "‖Δ‖₁/b", log_y=True
     )
     page.stack(
-        page.side_by_side([spent_by_round, by_round]),
+        spent_by_round,
+        by_round,
         mo.md(
             f"Here $z = {threshold:.3f}$ and $q = {falls.value:.2f}$: "
             + ("the sum converges. " if falls.value > threshold else "the sum grows without bound. ")
@@ -217,7 +218,9 @@ def _(budget, figures, long, mo, page, scene, show):
 @app.cell(hide_code=True)
 def _(mo, page):
     each = mo.ui.slider(0.02, 0.5, step=0.02, value=0.1, label="ε₀ of one release", show_value=True)
-    exponent = mo.ui.slider(2, 8, step=1, value=6, label="δ = 10^−", show_value=True)
+    tiny = mo.ui.dropdown(
+        {f"10⁻{k}": 10.0**-n for k, n in zip("²⁴⁶⁸", (2, 4, 6, 8), strict=True)}, value="10⁻⁶", label="δ ="
+    )
     page.stack(
         mo.md(r"""
     ## Three ways to add up
@@ -231,15 +234,15 @@ def _(mo, page):
     $\delta(\varepsilon) = \mathbb{E}(1-e^{\varepsilon-L})_+$ for the sum $L$ of $T$ losses. netsim does that by
     quadrature; Google's `dp_accounting` by convolution of discretized laws (PLD).
     """),
-        page.panel(each, exponent),
+        page.panel(each, tiny),
     )
-    return each, exponent
+    return each, tiny
 
 
 @app.cell(hide_code=True)
-def _(each, exponent, figures, mo, page, scene):
+def _(each, figures, mo, page, scene, tiny):
     counts = [1, 2, 5, 10, 20, 50, 100, 200, 400]
-    accounts = scene.accounts(each.value, 10.0**-exponent.value, counts)
+    accounts = scene.accounts(each.value, tiny.value, counts)
     curves = [
         figures.Curve("basic: Tε₀", counts, list(accounts.basic)),
         figures.Curve("basic or advanced, the smaller", counts, list(accounts.advanced)),

@@ -26,6 +26,8 @@ from netsim.simulation import Simulation
 from scenarios.auditing import worlds
 
 AGENTS, AGENT, CURVATURE = 3, 1, 1.0
+APART = 10.0
+"""So far apart are the points that the agents pull towards, in every coordinate; no budget depends on it."""
 STEEP = 1e6
 """A gradient so large is clipped whatever the point."""
 STEP, BOUND = 0.2, 0.5
@@ -89,7 +91,7 @@ def descent(
     `counted` "as if it stayed" claims 2Cη/b for each release, whatever the noise has become. The pair turns agent 1's
     clipped gradient round, so that each release costs all that it can.
     """
-    part, slope = pulling(1.0, 1), np.array([STEEP])
+    part, slope = pulling(APART * AGENT, 1), np.array([STEEP])
     one, two = Tilted(part, slope), Tilted(part, -slope)
     noise = Geometric(scale, ratio)
     algorithm = PrivateGradientDescent(rounds, Constant(STEP), noise, Clip(BOUND, "l1"))
@@ -106,7 +108,7 @@ def tracking(ratio: float, step: float, scale_x: float, scale_y: float, rounds: 
     exactly where the noise decays slower.
     """
     algorithm = DiaDSP(rounds, step, scale_x, scale_y, ratio)
-    other = Tilted(pulling(1.0, 1), np.array([1.0]))
+    other = Tilted(pulling(APART * AGENT, 1), np.array([1.0]))
     adjacency = Adjacency.within(1.0, "l2", 1, "the gradient of one agent moved by a constant of at most 1")
     own = _claims(algorithm, other.objective, adjacency)
     return _course(_simulation(algorithm, other.objective), other, own, "the gradient of agent 1 moved by 1")
@@ -138,7 +140,7 @@ def first_above(first: float, ratio: float, budget: float, most: int = 10_000) -
 
 
 def _simulation(algorithm: Algorithm, mine: object, agents: int = AGENTS, dimension: int = 1) -> Simulation:
-    parts = [pulling(float(i), dimension) for i in range(agents)]
+    parts = [pulling(APART * i, dimension) for i in range(agents)]
     parts[AGENT] = mine  # pyright: ignore[reportArgumentType, reportCallIssue]  # any objective
     return Simulation(Problem(tuple(parts)), topology.ring(agents), algorithm)
 
@@ -186,7 +188,7 @@ def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 10
 
     The noise of each is scaled by what an audit says that it costs: ε is inverse to the scale.
     """
-    target = Tilted(pulling(1.0, 1), np.array([1.0]))
+    target = Tilted(pulling(APART * AGENT, 1), np.array([1.0]))
     steady = PrivateGradientDescent(rounds, Constant(STEP), Constant(1.0), state="released")
     fading = DiaDSP(rounds, 0.1, 1.0, 1.0, ratio)
     return Paths(epsilon, *(_path(one, target, epsilon, replicas, seed) for one in (steady, fading)))

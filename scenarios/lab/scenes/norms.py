@@ -86,7 +86,7 @@ def _released(
 def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 10) -> Found:
     """DiaDSP with the noise for which CPGT's eq. 23 claims ε, for a change of a gradient of ℓ2 norm 1 at most."""
     change = direction(way, dimension)
-    mine = pulling(1.0, dimension)
+    mine = pulling(10.0, dimension)
     problem = Problem(tuple(mine if i == AGENT else pulling(float(i), dimension) for i in range(AGENTS)))
     adjacency = Adjacency.within(1.0, "l2", dimension, "the gradient of one agent moved by at most 1 in ℓ2")
     plain = Simulation(problem, topology.ring(AGENTS), DiaDSP(rounds, 0.02, 1.0, 1.0, 0.9))

@@ -29,15 +29,13 @@ from netsim.randomness import Streams, coins_of
 from netsim.run import Run
 from netsim.simulation import Simulation
 from scenarios.auditing import worlds
-from scenarios.lab.scenes.composition import pulling
+from scenarios.lab.scenes.composition import APART, pulling
 from scenarios.lab.scenes.own_code import Code, CodeError, Mistake, read
 from scenarios.lab.scenes.own_faults import Changes, Planted
 
 AGENTS, AGENT, DIMENSION, REPLICAS = 4, 1, 4, 50
 STEEP = 1e6
 """A gradient moved by so much is clipped whatever the point."""
-APART = 10.0
-"""So far apart are the points c_i, in every coordinate."""
 SEED = 0
 BROKEN = (Verdict.UNPROTECTED, Verdict.REFUTED)
 WAYS = {"even": "in all coordinates alike", "coordinate": "in one coordinate"}
