@@ -148,8 +148,8 @@ def _(dimension, epsilon, figures, mo, page, remedy, scene):
     noise that is priced in $\ell_2$: the density of $N(0,\sigma^2 I)$ is the same in all directions, and one release
     costs $\mu = \|\Delta\|_2/\sigma$ wherever $\Delta$ points,
 
-    $$\delta(\varepsilon) = \Phi\!\Big(\frac\mu2-\frac\varepsilon\mu\Big)
-      - e^{\varepsilon}\,\Phi\!\Big(-\frac\mu2-\frac\varepsilon\mu\Big) .$$
+    $$\delta(\varepsilon) = \Phi\Big(\frac\mu2-\frac\varepsilon\mu\Big) -
+    e^{\varepsilon}\,\Phi\Big({-\frac\mu2}-\frac\varepsilon\mu\Big) .$$
 
     The price for that is a $\delta > 0$: at $\delta = 0$ Gaussian noise has no finite $\varepsilon$.
     """),
@@ -206,9 +206,9 @@ def _(dimension, figures, mo, page, scene):
                 [
                     one,
                     found.claimed,
-                    found.exact,
-                    found.ratio,
-                    root,
+                    f"{found.exact:.4g}",
+                    f"{found.ratio:.4g}",
+                    f"{root:.4g}",
                     str(found.found.judgement.verdict),
                 ]
                 for one, found in published.items()

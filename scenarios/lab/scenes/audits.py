@@ -56,6 +56,22 @@ def seen(epsilon: float, trials: int, seed: int = 0) -> Seen:
     return Seen(epsilon, zero, one)
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Where the numbers lie: shares of each world's trials in equal parts, by the part's middle."""
+
+    middles: Array
+    zero: Array
+    one: Array
+
+
+def shares(both: Seen, low: float = -3.0, high: float = 4.0, parts: int = 35) -> Shares:
+    """Of what was released in both worlds."""
+    edges = np.linspace(low, high, parts + 1)
+    zero, one = (np.histogram(values, edges)[0] / values.size for values in (both.zero, both.one))
+    return Shares((edges[1:] + edges[:-1]) / 2, zero, one)
+
+
 def losses(values: Array, epsilon: float) -> Array:
     """ln p₁/p₀ = ε(|y| − |y − 1|) of what was released: the best score there is."""
     return epsilon * (np.abs(values) - np.abs(values - 1))
@@ -66,13 +82,17 @@ def losses(values: Array, epsilon: float) -> Array:
 
 @dataclass(frozen=True)
 class Tally:
-    """A game: `right` of `guesses` guesses, in `trials` coins, and what they prove at 95 %."""
+    """A game: `right` of `guesses` guesses, in `trials` coins, and what they prove at 95 %.
+
+    `truth` is what P(right | guessed) really is.
+    """
 
     trials: int
     guesses: int
     right: int
     accuracy: float
     epsilon_audited: float
+    truth: float
 
     @property
     def lower(self) -> float:
@@ -90,8 +110,8 @@ def tally(both: Seen, threshold: float, trials: int, seed: int = 0) -> Tally:
     values = np.where(coins == 1, both.one[:trials], both.zero[:trials])
     says = np.where(values >= 0.5 + threshold, 1, np.where(values <= 0.5 - threshold, 0, -1))
     guesses, right = int((says >= 0).sum()), int((says == coins).sum())
-    proven = _proven(right, guesses)
-    return Tally(trials, guesses, right, right / guesses if guesses else math.nan, proven)
+    proven, odds = _proven(right, guesses), true_accuracy(both.epsilon, threshold)
+    return Tally(trials, guesses, right, right / guesses if guesses else math.nan, proven, odds)
 
 
 def true_accuracy(epsilon: float, threshold: float) -> float:
@@ -145,6 +165,11 @@ def _played(both: Seen, part: slice, rng: np.random.Generator) -> GameResult:
 def fewest_coins(epsilon: float) -> int:
     """The fewest coins that, all guessed right, prove more than ε at 95 %: α^{1/N} > e^ε/(1 + e^ε)."""
     return int(Plan.of(10, epsilon, 0.0, CONFIDENCE).trials_to_reach)
+
+
+def ceiling_of(coins: int) -> float:
+    """What so many coins prove, all guessed right."""
+    return ceiling(coins, 0.0, CONFIDENCE)
 
 
 def chances(claim: float, factor: float, counts: tuple[int, ...], releases: int = 1) -> list[float]:
@@ -239,6 +264,11 @@ def _anytime(values: Array, tossed: Array, epsilon: float) -> bool:
 def any_alarm(tries: int, alpha: float = 1 - CONFIDENCE) -> float:
     """1 − (1 − α)^K: the probability that one of K independent audits errs, if each errs with probability α."""
     return -math.expm1(tries * math.log1p(-alpha))
+
+
+def rate_above(alarms: int, trials: int) -> float:
+    """The largest rate at which so few alarms are no surprise (Clopper and Pearson's upper bound, 95 %)."""
+    return clopper_pearson(alarms, trials, CONFIDENCE, "upper").upper
 
 
 @lru_cache(4)
