@@ -70,7 +70,7 @@ def _(epsilon, scene, threshold, trials):
 
 
 @app.cell(hide_code=True)
-def _(bins, epsilon, figures, game, mo, page, show, threshold):
+def _(bins, epsilon, figures, game, mo, page, scene, show, threshold):
     page.stack(
         figures.curves(
             [
@@ -86,10 +86,11 @@ def _(bins, epsilon, figures, game, mo, page, show, threshold):
             [[game.trials, game.guesses, game.right, game.accuracy, game.lower, game.epsilon_audited, epsilon.value]],
         ),
         mo.md(
-            "Laplace noise shows all of its ε where the number lies beyond both 0 and 1, from $t = ½$ on: there the "
-            f"odds are $e^\\varepsilon$ exactly, {show(100 * game.truth)} % right with this rule. A larger $t$ only "
-            "leaves fewer guesses, and fewer guesses prove less. **Silence in the middle is what makes a game sharp; "
-            "too much of it wastes trials.**"
+            f"This rule is right in {show(100 * game.truth)} % of its guesses in the long run. Laplace noise "
+            "shows all of its ε where the number lies beyond both 0 and 1, from $t = ½$ on: there the odds are "
+            f"$e^\\varepsilon$ to 1, {show(100 * scene.true_accuracy(epsilon.value, 0.5))} %. A larger $t$ only "
+            "leaves fewer guesses, and fewer guesses prove less. **Silence in the middle makes a game "
+            "sharp; too much of it wastes trials.**"
         ),
     )
     return
@@ -141,7 +142,8 @@ def _(mo, page):
     ## Power
 
     A claim is wrong. How likely is it that a game finds that out? It depends on the trials, on how wrong it is, and
-    on where the $\varepsilon$ sits: spread over many small releases it shows only where all of them point the same way.
+    on where the $\varepsilon$ sits: spread over many small releases it shows only where all of them point the same
+    way.
     (netsim's exact loss does not play, and has no such limit; but only the game needs no trust in it.)
     """),
         page.panel(claim, factor),
@@ -201,8 +203,8 @@ def _(figures, mo, page, scene):
 
 @app.cell(hide_code=True)
 def _(mo, page):
-    looks = mo.ui.slider(steps=[1, 2, 5, 10, 20, 50], value=1, label="Looks", show_value=True)
-    tries = mo.ui.slider(1, 40, value=1, label="audits of which the best is told", show_value=True)
+    looks = mo.ui.slider(steps=[1, 2, 5, 10, 20, 50], value=10, label="Looks", show_value=True)
+    tries = mo.ui.slider(1, 40, value=10, label="audits of which the best is told", show_value=True)
     page.stack(
         mo.md(r"""
     ## Two ways to fool oneself
@@ -224,7 +226,7 @@ def _(epsilon, looks, scene):
 
 
 @app.cell(hide_code=True)
-def _(figures, fooled, mo, page, scene, show, tries):
+def _(figures, fooled, mo, page, scene, tries):
     many = list(range(1, 41))
     page.stack(
         figures.table(
@@ -252,7 +254,6 @@ def _(figures, fooled, mo, page, scene, show, tries):
     coin so that its mean never grows under the claim. By Ville it ever reaches $1/\alpha$ with probability $\alpha$
     at most, so that one may look at every coin (`audit: {stop: refuted}`).
     """
-            f"\nHere it accused {show(100 * fooled.anytime)} % of {fooled.anytime_runs}."
         ),
     )
     return (many,)
@@ -280,8 +281,8 @@ def _(mo, repetitions, scene, show):
     accused = row.counts.get("false alarm", 0)
     mo.md(
         f"Of {row.repetitions} audits of a Laplace mechanism **{accused} accused it**. Even with none the true rate "
-        f"may be up to {show(100 * scene.rate_above(accused, row.repetitions))} % (Clopper–Pearson, 95 %): an absence of "
-        "alarms is as sure as its number of trials. In the median the game proved "
+        f"may be up to {show(100 * scene.rate_above(accused, row.repetitions))} % (Clopper–Pearson, 95 %): an "
+        "absence of alarms is as sure as its number of trials. In the median the game proved "
         f"{show(100 * row.medians['proven by the game, of the truth'])} % of the true ε with 400 transcripts of each "
         "world."
     )
@@ -316,7 +317,7 @@ def _(Number, answer_1, page, scene, show):
         absolute=1.0,
         tolerance=0.0,
         traps=(
-            (20.0, "20 right guesses are possible by luck with p^20; under ε = 3, p is 0.953, and that is 38 %."),
+            (20.0, "20 right guesses are possible by luck in a row, too; under ε = 3, p is 0.953, and that is 38 %."),
         ),
         hint=lambda _: (
             "Under ε = 3 a guess is right with p = e³/(1 + e³). How many right ones in a row have less than 5 %?"

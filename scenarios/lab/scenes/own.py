@@ -32,6 +32,7 @@ from scenarios.auditing import worlds
 from scenarios.lab.scenes.composition import APART, pulling
 from scenarios.lab.scenes.own_code import Code, CodeError, Mistake, read
 from scenarios.lab.scenes.own_faults import Changes, Planted
+from scenarios.report.formats import show
 
 AGENTS, AGENT, DIMENSION, REPLICAS = 4, 1, 4, 50
 STEEP = 1e6
@@ -87,6 +88,7 @@ class Examined:
     `witness` is the transcript that breaks the claim, message by message; empty where none does.
     """
 
+    changes: Changes
     algorithm: Algorithm
     claim: Claim
     ran: Ran
@@ -109,17 +111,49 @@ class Examined:
         """After the last round."""
         return float(self.ran.errors[-1])
 
-    def repaired(self, exercise: Planted) -> bool:
-        """Whether this mends the exercise: nothing was found against its claim, which is a number of at most twice
-        the sound twin's, and so is its error."""
-        twin = examine(exercise.sound, exercise.changes)
-        assert isinstance(twin, Examined)
-        return (
-            self.verdict is Verdict.CONSISTENT
-            and self.claim.epsilon is not None
-            and self.claim.epsilon <= 2 * (twin.claim.epsilon or 0.0)
-            and self.error <= 2 * twin.error
+    @property
+    def rounds(self) -> list[int]:
+        """1, 2, …"""
+        return list(range(1, len(self.ran.errors) + 1))
+
+    def readers(self) -> list[list[str]]:
+        """What each reader found, a row each."""
+        sent = ", ".join(f"{name!r} {count} times" for name, count in self.ran.fields.items())
+        probe, same = self.probe, "under the true data every message came again, to the last bit"
+        told = (
+            f"refuses: {probe.refused}"
+            if probe.refused
+            else f"of agent 1's {probe.asked} gradients a tap of all links knows {probe.exact} exactly; the median "
+            f"relative error is {show(probe.error)}"
         )
+        rows = [
+            ["run", f"after {self.rounds[-1]} rounds the error is {show(self.error)}; agent 1 sent {sent}"],
+            ["probe", told],
+            ["replay", same if self.identical else "messages did not come again: not all came through the node"],
+        ]
+        for way, one in self.audits:
+            numbers = f"ε claimed {show(one.claim.epsilon)}, exact {show(one.epsilon_exact)}"
+            game = f"audited ≥ {show(one.epsilon_audited)}"
+            rows.append([f"audit, {WAYS[way]}", f"{one.judgement.verdict}: {numbers}, {game}"])
+        return rows
+
+    def missing(self, exercise: Planted) -> str:
+        """What keeps this from being a repair of the exercise; nothing if it is one.
+
+        A repair: nothing is found against its claim, for the changes that the exercise is about, and claim and error
+        are at most twice those of the sound twin.
+        """
+        twin = examined(exercise.sound, exercise.changes)
+        claimed, bound = self.claim.epsilon, 2 * (twin.claim.epsilon or 0.0)
+        if self.changes != exercise.changes:
+            return "It is judged for another change of the data than its author speaks of: set that back."
+        if self.verdict is not Verdict.CONSISTENT or claimed is None:
+            return f"It is {self.verdict}: {self.worst.judgement.reason}"
+        if not 0 < claimed <= bound:
+            return f"It claims ε = {show(claimed)}; more than 0 and at most {show(bound)} is asked for."
+        if not self.error <= 2 * twin.error:
+            return f"Its error is {show(self.error)}; at most {show(2 * twin.error)} is asked for."
+        return ""
 
 
 @lru_cache(32)
@@ -135,6 +169,29 @@ def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: 
         return error.mistake
 
 
+def examined(source: str, changes: Changes = "moved") -> Examined:
+    """The same of a text that has no mistake. You get a `CodeError` if it has."""
+    found = examine(source, changes)
+    if isinstance(found, Mistake):
+        raise CodeError(found)
+    return found
+
+
+def compared(exercise: Planted) -> str:
+    """The exercise and its sound twin, audited, in a sentence."""
+    fault, twin = (examined(source, exercise.changes) for source in (exercise.source, exercise.sound))
+    return (
+        f"As written it is {fault.verdict}: ε claimed {show(fault.claim.epsilon)}, exact "
+        f"{show(fault.worst.epsilon_exact)}. The sound twin is {twin.verdict}: {show(twin.claim.epsilon)} and "
+        f"{show(twin.worst.epsilon_exact)}."
+    )
+
+
+def pointed(exercise: Planted) -> str:
+    """Where the audit of the exercise points."""
+    return f"The audit says: {examined(exercise.source, exercise.changes).worst.judgement.reason}"
+
+
 def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examined:
     simulation = code.doing("build", lambda: _simulation(code.algorithm))
     run = code.doing("run", replace(simulation, replicas=REPLICAS).run)
@@ -147,7 +204,7 @@ def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examine
     bench, worst = min(zip(benches, audits, strict=True), key=lambda both: _rank(both[1]))
     witness = code.doing("audit", lambda: bench.witness(worst))
     told = tuple((bench.way, found) for bench, found in zip(benches, audits, strict=True))
-    return Examined(code.algorithm, claim, ran, probe, identical, told, witness)
+    return Examined(changes, code.algorithm, claim, ran, probe, identical, told, witness)
 
 
 def _rank(found: Audit) -> tuple[int, float]:

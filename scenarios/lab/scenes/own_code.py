@@ -20,6 +20,15 @@ MODULE = "your_algorithm"
 SECONDS = 60.0
 """So long a loop of the text may go on, in all, before it is stopped."""
 _TICK = "_netsim_lab_tick"
+_DONE = {
+    "read": "read",
+    "build": "built",
+    "run": "run",
+    "claim": "asked for its claim",
+    "probe": "probed",
+    "replay": "replayed",
+    "audit": "audited",
+}
 T = TypeVar("T")
 
 
@@ -34,6 +43,11 @@ class Mistake:
     line: int | None
     excerpt: str
     says: str
+
+    @property
+    def doing(self) -> str:
+        """What could not be done, as in "it could not be …"."""
+        return _DONE[self.stage]
 
     def __str__(self) -> str:
         where = "" if self.line is None else f"line {self.line}: "

@@ -76,6 +76,13 @@ class Planted:
     lesson: str
 
     @property
+    def body(self) -> list[tuple[str, int]]:
+        """The lines of the class after its docstring, with their numbers before them, and the numbers."""
+        lines = self.source.splitlines()
+        start = next(k for k, line in enumerate(lines) if '"""' in line) + 1
+        return [(f"{k}: {lines[k - 1].strip()}", k) for k in range(start + 1, len(lines) + 1) if lines[k - 1].strip()]
+
+    @property
     def lines(self) -> tuple[int, ...]:
         """The lines of `source`, from 1, that are not as in the sound twin; where a line is missing, those beside."""
         told, twin = self.source.splitlines(), self.sound.splitlines()
