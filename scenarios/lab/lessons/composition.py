@@ -155,6 +155,12 @@ def _(falls, figures, mo, page, show, threshold, tracked):
                 if claim is None
                 else f"The audit says **{tracked.found.judgement.verdict}**: {tracked.found.judgement.reason}"
             )
+            + (
+                ""
+                if tracked.judged == tracked.rounds
+                else f" After round {tracked.judged} nothing is judged: the noise there is below the rounding of the "
+                "numbers that it is on."
+            )
         ),
     )
     return (claim,)
@@ -320,9 +326,9 @@ def _(Number, answer_2, page, scene, step, threshold):
     endless = scene.tracking(max(threshold - 0.05, 0.02), step.value, 1.0, 1.0, 12)
     question_2 = Number(
         threshold,
-        f"z = {threshold:.3f}. Two runs, just above and just below: in the first round 12 adds "
-        f"{finite.price[-1] / finite.price[2]:.2g} times what round 3 adds, in the second "
-        f"{endless.price[-1] / endless.price[2]:.2g} times.",
+        f"z = {threshold:.3f}. Two runs, just above and just below: in the first, round 12 adds "
+        f"{finite.price[-1] / finite.price[2]:.2g} times what round 3 adds; in the second, round {endless.judged} adds "
+        f"{endless.price[endless.judged - 1] / endless.price[2]:.2g} times as much.",
         tolerance=0.03,
         traps=(
             (step.value, "That is αL alone: y differs by what two successive x do, so differences shrink slower."),
@@ -373,7 +379,7 @@ def _(mo):
 
 @app.cell(hide_code=True)
 def _(Until, claim, falls, page, show, tracked):
-    last_exact = float(tracked.exact[-1])
+    last_exact = tracked.final
     question_4 = Until(
         claim is not None and claim <= 1 and last_exact >= 4 / 3 * claim,
         "The formula's conditions fail, so that nothing is claimed."

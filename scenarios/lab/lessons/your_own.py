@@ -31,7 +31,7 @@ def _(mo):
     gradients, noise, messages. So the same unchanged code can be read in four ways.
 
     | reader | `gradient` | `privatize` | gives |
-    |---|---|---|---|
+    |:--|:--|:--|:--|
     | **run** | asks the private data | adds fresh noise | the messages, the error |
     | **probe** | answers unit impulses | returns what was seen | gradients, from what was sent |
     | **replay** | asks the true data again | returns what was seen | every message again, to the last bit |
@@ -47,8 +47,8 @@ def _(mo):
 @app.cell(hide_code=True)
 def _(PLANTED, mo):
     start = mo.ui.dropdown(
-        [f"{one.name}: somebody's algorithm" for one in PLANTED] + ["one of my own"],
-        value=f"{PLANTED[0].name}: somebody's algorithm",
+        [*(f"algorithm {one.name}" for one in PLANTED), "a sound one, to make my own of"],
+        value=f"algorithm {PLANTED[0].name}",
         label="Begin with",
     )
     return (start,)
@@ -56,7 +56,7 @@ def _(PLANTED, mo):
 
 @app.cell(hide_code=True)
 def _(PLANTED, SOUND, start):
-    exercise = next((one for one in PLANTED if start.value.startswith(f"{one.name}:")), None)
+    exercise = next((one for one in PLANTED if start.value == f"algorithm {one.name}"), None)
     text = SOUND if exercise is None else exercise.source
     return exercise, text
 

@@ -63,6 +63,8 @@ def audited(
 class Course:
     """ε of all that agent 1 has sent by the end of each round k = 1, 2, …, arrays of shape (rounds,).
 
+    From the round on in which noise drowns in the rounding of what it covers, nothing is judged: NaN.
+
     `claimed` is what is claimed by then, NaN where the formula's conditions fail; `exact` the exact ε of this pair;
     `price` what round k alone adds, ‖Δ‖₁/b. `found` is the audit of the whole run.
     """
@@ -75,6 +77,16 @@ class Course:
     @property
     def rounds(self) -> int:
         return len(self.exact)
+
+    @property
+    def judged(self) -> int:
+        """So many rounds are judged."""
+        return int(np.isfinite(self.exact).sum())
+
+    @property
+    def final(self) -> float:
+        """The exact ε of all rounds that are judged."""
+        return float(self.exact[self.judged - 1])
 
     @property
     def broken_in(self) -> int | None:
@@ -164,6 +176,9 @@ def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str)
     spent = found.anatomy.breakdown.activations
     price = np.array([spent[k].spent.most for k in range(1, len(own) + 1)])
     exact = np.maximum.accumulate([by_round[k] for k in range(1, len(own) + 1)])
+    drowned = min((e.unreliable_from for e in found.exact if e.unreliable_from is not None), default=None)
+    if drowned is not None:
+        price[drowned - 1 :], exact[drowned - 1 :] = math.nan, math.nan
     claimed = np.array([math.nan if claim.epsilon is None else claim.epsilon for claim in own])
     return Course(claimed, np.asarray(exact, dtype=np.float64), price, found)
 
