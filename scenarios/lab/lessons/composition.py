@@ -327,8 +327,8 @@ def _(Number, answer_2, page, scene, step, threshold):
     question_2 = Number(
         threshold,
         f"z = {threshold:.3f}. Two runs, just above and just below: in the first, round 12 adds "
-        f"{finite.price[-1] / finite.price[2]:.2g} times what round 3 adds; in the second, round {endless.judged} adds "
-        f"{endless.price[endless.judged - 1] / endless.price[2]:.2g} times as much.",
+        f"{finite.price[-1] / finite.price[2]:.2g} times what round 3 adds; in the second, round {endless.judged} "
+        f"adds {endless.price[endless.judged - 1] / endless.price[2]:.2g} times as much.",
         tolerance=0.03,
         traps=(
             (step.value, "That is αL alone: y differs by what two successive x do, so differences shrink slower."),

@@ -193,7 +193,7 @@ def pointed(exercise: Planted) -> str:
 
 
 def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examined:
-    simulation = code.doing("build", lambda: _simulation(code.algorithm))
+    simulation = code.doing("build", lambda: simulation_of(code.algorithm))
     run = code.doing("run", replace(simulation, replicas=REPLICAS).run)
     ran = code.doing("run", lambda: _ran(run))
     claim = code.doing("claim", lambda: _claim(simulation, changes, len(ran.errors), wish))
@@ -211,7 +211,8 @@ def _rank(found: Audit) -> tuple[int, float]:
     return _ORDER.index(found.judgement.verdict), -found.epsilon_exact
 
 
-def _simulation(algorithm: Algorithm) -> Simulation:
+def simulation_of(algorithm: Algorithm) -> Simulation:
+    """The algorithm in the lesson's world, with a tap on all links and at agent 1's door."""
     parts = tuple(pulling(APART * i, DIMENSION) for i in range(AGENTS))
     ears = Adversary("ears", "all", nodes=(AGENT,))
     return Simulation(Problem(parts), topology.ring(AGENTS), algorithm, adversaries=(ears,), seed=SEED)
