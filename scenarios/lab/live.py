@@ -54,6 +54,12 @@ class Played:
             return None
 
     @cached_property
+    def second(self) -> "Played":
+        """The run whose records are rebuilt: every agent holds as many as the scenario's `attacks` say."""
+        assert self.subject.attacked is not None
+        return Played(self.experiment, self.subject, self.subject.attacked.run())
+
+    @cached_property
     def errors(self) -> Array:
         """Relative error ‖x − x*‖/‖x*‖ by round (of the farthest agent) or activation: (count, replicas)."""
         assert self.run.metrics is not None
@@ -75,10 +81,8 @@ class Played:
         """A second run in which every agent holds one image, and what is rebuilt of each; the scenario asks for it
         with `attacks: {images: true}`. Empty where no gradient can be inferred."""
         assert self.experiment.holding is not None
-        assert self.subject.attacked is not None
-        run, prior = self.subject.attacked.run(), self.experiment.holding.prior
-        assert run.truth is not None
-        view, truth = run.views[0], run.truth
+        view, truth, prior = self.second.view, self.second.run.truth, self.experiment.holding.prior
+        assert truth is not None
         try:
             told = gradients.infer(view)
         except AttackError:
