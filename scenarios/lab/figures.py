@@ -72,8 +72,8 @@ def curves(
             _line(plot, line, index)
         if level is not None:
             plot.axhline(level[0], color=INK, linewidth=1.2, linestyle=(0, (7, 3)))
-            words: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
-            plot.text(0.99, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
+            words: Any = {"ha": "left", "va": "bottom", "fontsize": 10.5}
+            plot.text(0.01, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
         if at is not None:
             plot.axvline(at, color=INK, alpha=0.5, linewidth=1.2, linestyle=(0, (2, 2)))
         plot.set_xlabel(x)

@@ -19,8 +19,10 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.run import Run
 from scenarios.experiment import Experiment, Subject
+from scenarios.reconstructing import Rebuilding
 from scenarios.runner import run_scenario
 from scenarios.schema import Scenario
+from scenarios.telling import Silent
 
 Words = Mapping[str, Any]
 """A scenario as a file says it: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""
@@ -58,6 +60,13 @@ class Played:
         """The run whose records are rebuilt: every agent holds as many as the scenario's `attacks` say."""
         assert self.subject.attacked is not None
         return Played(self.experiment, self.subject, self.subject.attacked.run())
+
+    @cached_property
+    def reconstructions(self) -> dict[str, Any]:
+        """What the scenario's attacks make of that second run: `reconstructions` of results.json."""
+        entry: dict[str, Any] = {}
+        Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
+        return entry["reconstructions"]
 
     @cached_property
     def errors(self) -> Array:
@@ -110,6 +119,10 @@ def play(words: Words, algorithm: int = 0) -> Played:
 def results(words: Words) -> dict[str, Any]:
     """All that `netsim run` finds (results.json), audit and verdicts too; the folder it writes is temporary."""
     return json.loads(_results(_key(words)))
+
+
+def _saved() -> None:
+    """What an attack found is kept in memory."""
 
 
 def _key(words: Words) -> str:

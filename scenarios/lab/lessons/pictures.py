@@ -72,7 +72,8 @@ def _(attacked, mo, page):
 
     Everything about agent $i$ is public but its data: its code, its weights, its step, and what it was told. So we
     run its code ourselves, on the messages that it received, and put an unknown $g^k$ wherever it asks for the
-    gradient $\nabla f_i(x^k)$. For most algorithms every message that it sends is then an affine function of the unknowns,
+    gradient $\nabla f_i(x^k)$. For most algorithms every message that it sends is then an affine function of
+    the unknowns,
 
     $$m \;=\; A\,(g^0, g^1, g^2, \dots) + c,$$
 

@@ -11,7 +11,7 @@ from attacks import gradients
 from attacks.gradients import GradientEstimate
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from scenarios.lab.live import Played, Words, play, results
+from scenarios.lab.live import Played, Words, play
 
 AGENTS, ROUNDS = 6, 12
 SECRET = 3
@@ -51,6 +51,7 @@ class Attacked:
 
     played: Played
     found: dict[str, Any]
+    """`reconstructions` of results.json."""
 
     @cached_property
     def estimates(self) -> list[GradientEstimate]:
@@ -83,7 +84,7 @@ class Attacked:
     @property
     def attack(self) -> dict[str, Any]:
         """What the attack on the images found, as in results.json."""
-        return self.found["reconstructions"]["attacks"][0]
+        return self.found["attacks"][0]
 
     @property
     def rebuilt(self) -> int:
@@ -93,22 +94,22 @@ class Attacked:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of an image, in pixels."""
-        return tuple(self.found["reconstructions"]["shape"])
+        return tuple(self.found["shape"])
 
     @property
     def value_range(self) -> tuple[float, float]:
         """Of a pixel."""
-        low, high = self.found["reconstructions"]["range"]
+        low, high = self.found["range"]
         return low, high
 
     @property
     def originals(self) -> list[list[float]]:
         """All images, agent after agent."""
-        return [image for own in self.found["reconstructions"]["originals"] for image in own["records"]]
+        return [image for own in self.found["originals"] for image in own["records"]]
 
     def pictured(self, what: str) -> list[list[float] | None]:
         """ "rebuilt" or "guess", in the places of the originals; None where nothing could be."""
-        images = int(self.found["reconstructions"]["holding"])
+        images = int(self.found["holding"])
         known = {own["agent"]: own for own in self.attack.get("agents", []) if what in own}
         return [known[i][what][k] if i in known else None for i in range(AGENTS) for k in range(images)]
 
@@ -165,5 +166,5 @@ class Attacked:
 
 def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> Attacked:
     """Run it, infer the gradients, rebuild the images."""
-    said = words(algorithm, images, miss)
-    return Attacked(play(said).second, results(said)["algorithms"][0])
+    played = play(words(algorithm, images, miss))
+    return Attacked(played.second, played.reconstructions)
