@@ -22,6 +22,8 @@ _VARIABLES = {
     "vermillion": ("#d55e00", "#ff8033"), "purple": ("#b8618f", "#e09bc0"), "sky": ("#3a9fd8", "#8fd0f5"),
 }  # fmt: skip
 _LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
+SIDES = ((6, 84), (12, 52), (18, 38))
+"""How many images in a row are drawn how large, in pixels of the page."""
 _names = count()
 
 
@@ -70,16 +72,16 @@ def curves(
             _line(plot, line, index)
         if level is not None:
             plot.axhline(level[0], color=INK, linewidth=1.2, linestyle=(0, (7, 3)))
-            words: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
-            plot.text(0.99, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
+            words: Any = {"ha": "left", "va": "bottom", "fontsize": 10.5}
+            plot.text(0.01, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
         if at is not None:
             plot.axvline(at, color=INK, alpha=0.5, linewidth=1.2, linestyle=(0, (2, 2)))
         plot.set_xlabel(x)
         plot.set_ylabel(y)
         if log_x:
-            plot.set_xscale("log")
+            _decades(plot, [value for line in lines for value in line.x])
         if log_y:
-            plot.set_yscale("log")
+            drawn.errors(plot, [value for line in lines for value in line.y])
         plot.grid(axis="y")
         ends = "; ".join(f"{line.label}: {show(line.y[-1])}" for line in lines if line.y)
         svg = inline(figure, _name(), f"{y} by {x}. At the end, {ends}.")
@@ -95,7 +97,8 @@ def pictures(
 ) -> Html:
     """Rows of images, by name; an image is its pixels (pixels,), None where there is none. A caption below each."""
     said = captions or {}
-    body = "".join(_row(name, images, shape, value_range, said.get(name, ())) for name, images in rows.items())
+    side = next((side for most, side in SIDES if all(len(row) <= most for row in rows.values())), SIDES[-1][1])
+    body = "".join(_row(name, images, shape, value_range, said.get(name, ()), side) for name, images in rows.items())
     return Html(
         f'<div style="{_LOOK}; overflow-x: auto"><table style="border-spacing: .5rem .3rem">{body}</table></div>'
     )
@@ -136,6 +139,17 @@ def _line(plot: Any, line: Curve, index: int) -> None:
     plot.plot(line.x, [value if math.isfinite(value) else math.nan for value in line.y], **style)
 
 
+def _decades(plot: Any, values: Sequence[float]) -> None:
+    """A logarithmic axis across, with a tick at every decade, or at 1, 2 and 5 of each where there are few."""
+    plot.set_xscale("log")
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high < 200 * low else (1,)
+    ticks = [one for power in powers for step in steps if low <= (one := step * 10.0**power) <= high]
+    plot.set_xticks(ticks, [show(one) for one in ticks])
+    plot.set_xticks([], minor=True)
+
+
 def _key(entries: Sequence[tuple[str, int, bool]]) -> str:
     marks = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼"}
     shown = [
@@ -166,22 +180,28 @@ def _below(shown: Sequence[str]) -> str:
 
 
 def _row(
-    name: str, images: Sequence[Any], shape: Sequence[int], value_range: Sequence[float], captions: Sequence[str]
+    name: str,
+    images: Sequence[Any],
+    shape: Sequence[int],
+    value_range: Sequence[float],
+    captions: Sequence[str],
+    side: int,
 ) -> str:
     cells = "".join(
         f'<td style="text-align: center; font-size: .8rem; color: var(--muted)">'
-        f"{_image(image, f'{name} {index}', shape, value_range)}"
+        f"{_image(image, f'{name} {index}', shape, value_range, side)}"
         f"<br>{escape(captions[index]) if index < len(captions) else ''}</td>"
         for index, image in enumerate(images)
     )
     return f'<tr><th style="text-align: left; font-size: .9rem; padding-right: .8rem">{escape(name)}</th>{cells}</tr>'
 
 
-def _image(image: Any, label: str, shape: Sequence[int], value_range: Sequence[float]) -> str:
-    if image is None:
+def _image(image: Any, label: str, shape: Sequence[int], value_range: Sequence[float], side: int) -> str:
+    if image is None or not len(image):
         return '<span style="font-size: 1.4rem">—</span>'
-    look = "width: 72px; height: 72px; image-rendering: pixelated; border: 1px solid var(--line); display: inline"
-    return f'<img src="{picture(image, shape, value_range)}" alt="{escape(label)}" style="{look}">'
+    look = f"width: {side}px; height: {side}px; max-width: none; image-rendering: pixelated; margin: 0"
+    look += "; border: 1px solid var(--line); display: inline"
+    return f'<img src="{picture(list(image), shape, value_range)}" alt="{escape(label)}" style="{look}">'
 
 
 def _text(value: object) -> str:

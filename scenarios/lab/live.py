@@ -19,8 +19,10 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.run import Run
 from scenarios.experiment import Experiment, Subject
+from scenarios.reconstructing import Rebuilding
 from scenarios.runner import run_scenario
 from scenarios.schema import Scenario
+from scenarios.telling import Silent
 
 Words = Mapping[str, Any]
 """A scenario as a file says it: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""
@@ -54,6 +56,19 @@ class Played:
             return None
 
     @cached_property
+    def second(self) -> "Played":
+        """The run whose records are rebuilt: every agent holds as many as the scenario's `attacks` say."""
+        assert self.subject.attacked is not None
+        return Played(self.experiment, self.subject, self.subject.attacked.run())
+
+    @cached_property
+    def reconstructions(self) -> dict[str, Any]:
+        """What the scenario's attacks make of that second run: `reconstructions` of results.json."""
+        entry: dict[str, Any] = {}
+        Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
+        return entry["reconstructions"]
+
+    @cached_property
     def errors(self) -> Array:
         """Relative error ‖x − x*‖/‖x*‖ by round (of the farthest agent) or activation: (count, replicas)."""
         assert self.run.metrics is not None
@@ -75,10 +90,8 @@ class Played:
         """A second run in which every agent holds one image, and what is rebuilt of each; the scenario asks for it
         with `attacks: {images: true}`. Empty where no gradient can be inferred."""
         assert self.experiment.holding is not None
-        assert self.subject.attacked is not None
-        run, prior = self.subject.attacked.run(), self.experiment.holding.prior
-        assert run.truth is not None
-        view, truth = run.views[0], run.truth
+        view, truth, prior = self.second.view, self.second.run.truth, self.experiment.holding.prior
+        assert truth is not None
         try:
             told = gradients.infer(view)
         except AttackError:
@@ -106,6 +119,10 @@ def play(words: Words, algorithm: int = 0) -> Played:
 def results(words: Words) -> dict[str, Any]:
     """All that `netsim run` finds (results.json), audit and verdicts too; the folder it writes is temporary."""
     return json.loads(_results(_key(words)))
+
+
+def _saved() -> None:
+    """What an attack found is kept in memory."""
 
 
 def _key(words: Words) -> str:
