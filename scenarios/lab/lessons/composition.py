@@ -247,7 +247,7 @@ def _(mo, page):
 
 @app.cell(hide_code=True)
 def _(each, figures, mo, page, scene, tiny):
-    counts = [1, 2, 5, 10, 20, 50, 100, 200, 400]
+    counts = (1, 2, 5, 10, 20, 50, 100, 200, 400)
     accounts = scene.accounts(each.value, tiny.value, counts)
     curves = [
         figures.Curve("basic: Tε₀", counts, list(accounts.basic)),

@@ -64,7 +64,7 @@ def _(figures, mixed, mo, page):
     ## What an audit says
 
     Two agents run, agent 1 with one gradient or the other; its release is replayed under both hypotheses and the
-    distinguishing game is played with 2,000 transcripts of each world.
+    distinguishing game is played with 1,000 transcripts of each world.
     """),
         figures.table(
             ["‖Δ‖₂", "‖Δ‖₁", "ε claimed", "ε exact", "ε audited, by the game", "verdict"],

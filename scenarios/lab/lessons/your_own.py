@@ -11,6 +11,8 @@ app = marimo.App(app_title="Write your own algorithm", width="medium")
 
 @app.cell(hide_code=True)
 def _():
+    from html import escape
+
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -19,7 +21,7 @@ def _():
     from scenarios.lab.scenes.own_faults import PLANTED, SOUND
     from scenarios.report.formats import show
 
-    return Choice, Option, PLANTED, SOUND, Until, figures, mo, page, scene, show
+    return Choice, Option, PLANTED, SOUND, Until, escape, figures, mo, page, scene, show
 
 
 @app.cell(hide_code=True)
@@ -89,11 +91,11 @@ def _(changes, code, scene):
 
 
 @app.cell(hide_code=True)
-def _(found, mistaken, mo, scene):
+def _(escape, found, mistaken, mo, scene):
     broken = not mistaken and found.verdict in scene.BROKEN
     if mistaken:
-        where = "" if found.line is None else f"**Line {found.line}**: `{found.excerpt}`\n\n"
-        told = mo.callout(mo.md(f"{where}It could not be {found.doing}. {found.says}"), kind="danger")
+        line = "" if found.line is None else f"<p><b>Line {found.line}</b>: <code>{escape(found.excerpt)}</code></p>"
+        told = mo.callout(mo.Html(f"{line}<p>It could not be {found.doing}. {escape(found.says)}</p>"), kind="danger")
     else:
         kind = "danger" if broken else "success" if found.verdict == "consistent" else "warn"
         told = mo.callout(mo.md(f"**{found.verdict}**: {found.worst.judgement.reason}"), kind=kind)

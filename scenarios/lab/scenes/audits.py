@@ -142,6 +142,7 @@ class ByTrials:
     above: float
 
 
+@lru_cache(8)
 def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100, seed: int = 0) -> ByTrials:
     """Many games of each size, netsim's own (`attacks.audit.games.game.play`), their thresholds from other trials."""
     both = seen(epsilon, games * max(counts), seed)
@@ -172,6 +173,7 @@ def ceiling_of(coins: int) -> float:
     return ceiling(coins, 0.0, CONFIDENCE)
 
 
+@lru_cache(64)
 def chances(claim: float, factor: float, counts: tuple[int, ...], releases: int = 1) -> list[float]:
     """The power: P(refuted) of a claim whose truth is `factor` times as much, spent in so many Laplace releases."""
     return [power(count, factor * claim, claim, releases=releases, confidence=CONFIDENCE) for count in counts]
@@ -188,6 +190,7 @@ class Told:
     found: Audit
 
 
+@lru_cache(1)
 def three_verdicts(trials: int = 400) -> tuple[Told, ...]:
     """Laplace noise for a change in ℓ2, audited on two pairs; and a claim that so few trials cannot test."""
     algorithm = L1L2MixUp(rounds=ROUNDS, step=STEP, scale=0.8, bound=BOUND)

@@ -7,6 +7,7 @@ formula, unless its name says so.
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,8 @@ from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.auditing import worlds
 
+REMEMBERED = 32
+"""Results that are kept: a slider that is moved back costs nothing."""
 AGENTS, AGENT, CURVATURE = 3, 1, 1.0
 APART = 10.0
 """So far apart are the points that the agents pull towards, in every coordinate; no budget depends on it."""
@@ -95,6 +98,7 @@ class Course:
         return int(over[0]) + 1 if over.size else None
 
 
+@lru_cache(REMEMBERED)
 def descent(
     ratio: float, scale: float, rounds: int, *, counted: Literal["by release", "as if it stayed"] = "by release"
 ) -> Course:
@@ -113,6 +117,7 @@ def descent(
     return _course(simulation, two, own, "the clipped gradient of agent 1 turned round")
 
 
+@lru_cache(REMEMBERED)
 def tracking(ratio: float, step: float, scale_x: float, scale_y: float, rounds: int) -> Course:
     """DiaDSP: Laplace noise of scales d_x q^k and d_y q^k, claimed by CPGT's eq. 23; agent 1's gradient moves by 1.
 
@@ -198,6 +203,7 @@ class Paths:
     fading: tuple[Array, Array, Array]
 
 
+@lru_cache(REMEMBERED)
 def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 100, seed: int = 0) -> Paths:
     """Gradient descent under noise that stays, and DiaDSP under noise that decays, at the same exact ε.
 
@@ -244,7 +250,8 @@ class Accounts:
     pld: Array | None
 
 
-def accounts(each: float, delta: float, releases: list[int]) -> Accounts:
+@lru_cache(REMEMBERED)
+def accounts(each: float, delta: float, releases: tuple[int, ...]) -> Accounts:
     """The same releases, added up in each of the ways."""
     counts = np.array(releases)
     basic = counts * each
@@ -278,7 +285,7 @@ def advanced_wins_from(each: float, delta: float, most: int = 100_000) -> int | 
     return next((t for t in range(1, most) if advanced(each, t, delta) < t * each), None)
 
 
-def pld_epsilons(each: float, delta: float, releases: list[int]) -> list[float] | None:
+def pld_epsilons(each: float, delta: float, releases: tuple[int, ...]) -> list[float] | None:
     """The same by Google's `dp_accounting` (an upper bound within its discretization); None without the package."""
     try:
         from dp_accounting.pld import privacy_loss_distribution as distributions

@@ -6,6 +6,7 @@ audits of that, or of the published algorithm in which the mix-up was made.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from attacks.audit.audit import Audit
@@ -23,7 +24,7 @@ from netsim.simulation import Simulation
 from scenarios.certificate.laws import gaussian_mu
 from scenarios.certificate.one_release import OneRelease
 from scenarios.certificate.worlds import World, turned
-from scenarios.lab.scenes.composition import AGENT, AGENTS, audited, pulling
+from scenarios.lab.scenes.composition import AGENT, AGENTS, REMEMBERED, audited, pulling
 
 Way = Literal["even", "coordinate", "random"]
 """Where the change points: all coordinates alike, one alone, or anywhere."""
@@ -51,8 +52,9 @@ class Found:
         return self.exact / self.claimed
 
 
+@lru_cache(REMEMBERED)
 def laplace(
-    dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 2000, seed: int = 0
+    dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 1000, seed: int = 0
 ) -> Found:
     """Laplace noise for a claim of ε, its scale from the largest change in ℓ2 (1: wrong) or in ℓ1 (√d: right).
 
@@ -62,7 +64,8 @@ def laplace(
     return _released(Laplace(sensitivity / epsilon), dimension, epsilon, 0.0, way, trials, seed)
 
 
-def gaussian(dimension: int, epsilon: float, way: Way, *, trials: int = 2000, seed: int = 0) -> Found:
+@lru_cache(REMEMBERED)
+def gaussian(dimension: int, epsilon: float, way: Way, *, trials: int = 1000, seed: int = 0) -> Found:
     """Gaussian noise for a claim of (ε, `DELTA`), its deviation from the change in ℓ2: right in every direction."""
     return _released(Gaussian(deviation(epsilon, DELTA)), dimension, epsilon, DELTA, way, trials, seed)
 
@@ -83,6 +86,7 @@ def _released(
     return Found(dimension, float(length(change, "l1")), float(length(change, "l2")), epsilon, found)
 
 
+@lru_cache(REMEMBERED)
 def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 10) -> Found:
     """DiaDSP with the noise for which CPGT's eq. 23 claims ε, for a change of a gradient of ℓ2 norm 1 at most."""
     change = direction(way, dimension)

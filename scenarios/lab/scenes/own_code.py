@@ -143,7 +143,7 @@ def _mistake(source: str, stage: str, error: BaseException) -> Mistake:
     line = next((found for one in _chain(error) if (found := _line_of(one)) is not None), None)
     kind = "" if isinstance(error, Stopped) else f"{type(error).__name__}: "
     hint = " (`await` is missing)" if "'coroutine'" in str(error) else ""
-    notes = "".join(f" {note}" for note in getattr(error, "__notes__", ()) if not note.startswith("besides"))
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if not note.startswith("besides"))
     return Mistake(stage, line, _line(source, line), f"{kind}{error}{hint}{notes}")
 
 

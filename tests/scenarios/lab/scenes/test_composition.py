@@ -86,8 +86,8 @@ def test_how_many_releases_a_budget_lasts() -> None:
 
 def test_both_paths_cost_the_same_and_noise_that_stays_grows_with_the_rounds() -> None:
     short, long = (scene.same_budget(1.0, 0.9, rounds, replicas=20) for rounds in (10, 40))
-    assert np.median(long.steady[0][-5:]) > 2 * np.median(short.steady[0][-5:])
-    assert np.median(long.fading[0][-5:]) < 2 * np.median(short.fading[0][-5:])
+    assert np.median(long.steady[0][-5:]) > 1.5 * np.median(short.steady[0][-5:])
+    assert np.median(long.fading[0][-5:]) < np.median(short.fading[0][-5:])
     for median, low, high in (short.steady, short.fading):
         assert np.all(low <= median)
         assert np.all(median <= high)
@@ -97,7 +97,7 @@ def test_both_paths_cost_the_same_and_noise_that_stays_grows_with_the_rounds() -
 
 
 def test_accounts_are_in_order_and_agree_with_dp_accounting() -> None:
-    found = scene.accounts(0.1, 1e-6, [1, 10, 100, 300])
+    found = scene.accounts(0.1, 1e-6, (1, 10, 100, 300))
     np.testing.assert_allclose(found.basic, [0.1, 1.0, 10.0, 30.0])
     assert np.all(found.exact <= found.advanced + 1e-12)
     assert np.all(found.advanced <= found.basic)
@@ -113,5 +113,7 @@ def test_accounts_are_in_order_and_agree_with_dp_accounting() -> None:
 
 
 def test_without_dp_accounting_its_curve_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.accounts.cache_clear()
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
-    assert scene.accounts(0.1, 1e-6, [1, 10]).pld is None
+    assert scene.accounts(0.1, 1e-6, (1, 10)).pld is None
+    scene.accounts.cache_clear()
