@@ -70,7 +70,7 @@ def _found(name: str | None) -> "tuple[list[Lesson], Lesson | None]":
     if name is None:
         return list(catalogue.shipped()), None
     place = Path(name)
-    if place.is_dir():
+    if name and place.is_dir():
         if not (own := catalogue.lessons(place)):
             raise ScenarioError("lesson", name, "a folder without a lesson", "a folder with marimo notebooks (.py)")
         return list(own), None

@@ -52,10 +52,15 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene, topology):
+def _(scene, topology):
     links = scene.links(topology.value)
+    return (links,)
+
+
+@app.cell(hide_code=True)
+def _(links, mo):
     taps = mo.ui.multiselect(links, value=links[:1] + [one for one in links if one in ("1–2", "2–3")], label="Tapped")
-    return links, taps
+    return (taps,)
 
 
 @app.cell(hide_code=True)

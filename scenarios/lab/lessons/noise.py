@@ -190,7 +190,8 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
 
     The noise that hides the gradient from the eavesdropper hides it from the neighbors too. After {scene.ROUNDS}
     rounds the farthest agent is at a relative distance $\|x - x^\star\|/\|x^\star\|$ of
-    **{show(noisy.final_error)}** from the optimum $x^\star$. Without noise it would be {show(plain.final_error)}; it began at 1, with x = 0.
+    **{show(noisy.final_error)}** from the optimum $x^\star$. Without noise it would be {show(plain.final_error)};
+    it began at 1, with x = 0.
 
     Here is the whole trade, one marker for each scale of the slider: to the left is privacy, below is accuracy.
     """),

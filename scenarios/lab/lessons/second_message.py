@@ -36,9 +36,9 @@ def _(mo):
     \lambda_i^+ &= \lambda_i + \beta(x^+ - y_i^+), \qquad u^+ = u + \lambda_i^+ - \lambda_i .
     \end{aligned}$$
 
-    The gradient enters $u^+$. So DP-RECAL sends it with Gaussian noise, $\tilde u^+ = u^+ + \mathcal N(0, \sigma^2 I)$,
-    and proves that this one release is private. Then it sends $x^+$ along, as it is. The gradient does not enter
-    $x^+$; why protect it?
+    The gradient enters $u^+$. So DP-RECAL sends it with Gaussian noise,
+    $\tilde u^+ = u^+ + \mathcal N(0, \sigma^2 I)$, and its Theorem 4 prices these releases. Then it sends $x^+$
+    along, as it is. The gradient does not enter $x^+$; why protect it?
     """)
     return
 
@@ -77,8 +77,8 @@ def _(mo, scene, show, told):
     ## One release
 
     From $\tilde u^+ - \tilde u$ an attacker who does RECAL's algebra, as the paper lets it, gets each gradient with
-    the noise divided by $\alpha\beta$. Its median relative error is **{show(told.error_by_noisy_message)}**: the noise
-    does what it was made for.
+    the noise divided by $\alpha\beta$. Its median relative error is **{show(told.error_by_noisy_message)}**: the
+    noise does what it was made for.
     """)
     return
 
@@ -94,12 +94,13 @@ def _(mo, show, told):
     $$y_i \;=\; x - \frac{{x - \tilde u - x^+}}{{\beta}},$$
 
     with no noise in it: $\tilde u$ was *sent* with its noise, and is known as it was sent. That is where the agent
-    stands before its step. At its next visit the same line gives $y_i^+$, where it stands afterwards. And the way from
-    one to the other is its gradient:
+    stands before its step. At its next visit the same line gives $y_i^+$, where it stands afterwards. And the way
+    from one to the other is its gradient:
 
     $$\nabla f_i(y_i) \;=\; \lambda_i + \beta(x - y_i) - \frac{{y_i^+ - y_i}}{{\alpha}} .$$
 
-    With both messages, of {told.asked} gradients {told.inferred} are estimated in the setting above, with a median
+    That is so in the published reading; what the repairs change in it comes below. With both messages, of
+    {told.asked} gradients {told.inferred} are estimated in the setting above, with a median
     relative error of **{show(told.best_error)}**.
     """)
     return
@@ -132,12 +133,11 @@ def _(claimed, figures, mo, page, reading, scene):
 @app.cell(hide_code=True)
 def _(figures, mo, page, scene, show, told):
     page.stack(
-        mo.md(
-            "With one image an agent, and the attack on images of the last lesson, each row from its own gradients:"
-        ),
+        mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
         figures.pictures(told.pictures(), told.shape, told.value_range),
         mo.md(
-            f"Skill from ũ alone: **{show(told.skill('through ũ'))}**; from both: **{show(told.skill('strongest'))}** "
+            f"Skill from ũ alone: **{show(told.skill('through ũ'))}**; from both: "
+            f"**{show(told.skill('strongest'))}** "
             f"(above {scene.BEATEN} it is better than a guess)."
         ),
     )
@@ -156,7 +156,7 @@ def _(figures, mo, page, scene, show, told):
     observer learns. Where a value that was sent is *not* covered by noise, and differs between the worlds, no draw
     explains it: ε = ∞.
 
-    Agent {scene.AUDITED}, {told.audit["pair"]}:
+    The pair: {told.audit["pair"]}.
     """),
         figures.table(
             ["activations", *(k for k, _ in told.by_activation)],
@@ -186,9 +186,9 @@ def _(claimed, figures, mo, page, scene, told):
     $$\lambda_i \leftarrow \lambda_i + (\tilde u^+ - \tilde u), \qquad
     y_i \leftarrow x^+ - (\tilde u^+ - \tilde u)/\beta .$$
 
-    Now $y_i$, $\lambda_i$ and with them the next $x^+$ are functions of what is on the wire already. Who sees it learns
-    nothing that ũ did not say, each release depends on one gradient, and the theorem holds. The price is noise of
-    σ/β on $y_i$.
+    Now $y_i$, $\lambda_i$ and with them the next $x^+$ are functions of what is on the wire already. Who sees it
+    learns nothing that ũ did not say, each release depends on one gradient, and the theorem holds. The price is
+    noise of σ/β on $y_i$.
     """),
         figures.table(
             [
@@ -215,7 +215,8 @@ def _(claimed, figures, mo, page, scene, told):
             marked=[index for index, one in enumerate(readings.values()) if one.reading == told.reading],
         ),
         mo.md(
-            "The last column is ‖x − x°‖/‖x°‖ after this short run, x° the optimum; at x = 0, where it began, it is 1."
+            r"The last column is $\|x - x^\star\|/\|x^\star\|$ after this short run, with $x^\star$ the optimum; at "
+            "x = 0, where it began, it is 1."
         ),
     )
     return

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 pytest.importorskip("marimo")
 
@@ -20,7 +21,8 @@ CPU_SECONDS = 10.0
 @pytest.fixture(scope="module", params=NAMES)
 def lesson(request: Any) -> tuple[str, dict[str, Any], float]:
     begun = time.process_time()
-    defined = run(request.param)
+    with threadpool_limits(1):
+        defined = run(request.param)
     return request.param, defined, time.process_time() - begun
 
 
