@@ -1,0 +1,212 @@
+"""What lessons draw: the report's network and curves, rows of pictures and tables, as HTML for any notebook."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import count
+from typing import Any
+
+from scenarios.experiment import Experiment
+from scenarios.report import figures as drawn
+from scenarios.report.formats import show
+from scenarios.report.pictures import picture
+from scenarios.report.svg import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, canvas, inline
+from scenarios.surroundings import network as surroundings
+
+COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
+MARKERS = ("o", "s", "^", "D", "v")
+_VARIABLES = {
+    "panel": ("#fffefc", "#1a1d22"), "line": ("#e0dcd4", "#32363d"), "muted": ("#5b5f66", "#a4a7ae"),
+    "blue": ("#0072b2", "#4fb0ea"), "orange": ("#d98f00", "#f0b13c"), "green": ("#009e73", "#2fc79b"),
+    "vermillion": ("#d55e00", "#ff8033"), "purple": ("#b8618f", "#e09bc0"), "sky": ("#3a9fd8", "#8fd0f5"),
+}  # fmt: skip
+_LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
+SIDES = ((6, 84), (12, 52), (18, 38))
+"""How many images in a row are drawn how large, in pixels of the page."""
+_names = count()
+
+
+@dataclass(frozen=True)
+class Html:
+    """A piece of a page; notebooks show it as it is."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure, with a band from `low` to `high` where both are given."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    dashed: bool = False
+
+
+def network(experiment: Experiment) -> Html:
+    """The agents, their links and who listens where, as in the report."""
+    svg = drawn.network(surroundings(experiment), _name())
+    return _framed(svg, 470, _key_of_network(experiment))
+
+
+def curves(
+    lines: Sequence[Curve],
+    x: str,
+    y: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    level: tuple[float, str] | None = None,
+    at: float | None = None,
+) -> Html:
+    """Curves with a key below. `level` is a dashed line across with its words, `at` one upright: a slider's place."""
+    with canvas(560, 320) as (figure, axes):
+        plot: Any = axes
+        for index, line in enumerate(lines):
+            _line(plot, line, index)
+        if level is not None:
+            plot.axhline(level[0], color=INK, linewidth=1.2, linestyle=(0, (7, 3)))
+            words: Any = {"ha": "left", "va": "bottom", "fontsize": 10.5}
+            plot.text(0.01, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
+        if at is not None:
+            plot.axvline(at, color=INK, alpha=0.5, linewidth=1.2, linestyle=(0, (2, 2)))
+        plot.set_xlabel(x)
+        plot.set_ylabel(y)
+        if log_x:
+            _decades(plot, [value for line in lines for value in line.x])
+        if log_y:
+            drawn.errors(plot, [value for line in lines for value in line.y])
+        plot.grid(axis="y")
+        ends = "; ".join(f"{line.label}: {show(line.y[-1])}" for line in lines if line.y)
+        svg = inline(figure, _name(), f"{y} by {x}. At the end, {ends}.")
+    return _framed(svg, 620, _key([(line.label, index, line.dashed) for index, line in enumerate(lines)]))
+
+
+def pictures(
+    rows: Mapping[str, Sequence[Any]],
+    shape: Sequence[int],
+    value_range: Sequence[float],
+    *,
+    captions: Mapping[str, Sequence[str]] | None = None,
+) -> Html:
+    """Rows of images, by name; an image is its pixels (pixels,), None where there is none. A caption below each."""
+    said = captions or {}
+    side = next((side for most, side in SIDES if all(len(row) <= most for row in rows.values())), SIDES[-1][1])
+    body = "".join(_row(name, images, shape, value_range, said.get(name, ()), side) for name, images in rows.items())
+    return Html(
+        f'<div style="{_LOOK}; overflow-x: auto"><table style="border-spacing: .5rem .3rem">{body}</table></div>'
+    )
+
+
+def table(head: Sequence[object], rows: Sequence[Sequence[object]], *, marked: Sequence[int] = ()) -> Html:
+    """A table with numbers as the report shows them; the rows `marked` stand out."""
+    cell = "text-align: left; padding: .25rem .9rem .25rem 0; border-top: 1px solid var(--line); vertical-align: top"
+    heads = "".join(f'<th style="{cell}; border: 0">{escape(_text(one))}</th>' for one in head)
+    lines = "".join(
+        f'<tr style="{"font-weight: 700" if index in marked else ""}">'
+        + "".join(f'<td style="{cell}">{escape(_text(one))}</td>' for one in row)
+        + "</tr>"
+        for index, row in enumerate(rows)
+    )
+    whole = '<table style="border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums">'
+    return Html(f'<div style="{_LOOK}; overflow-x: auto">{whole}<thead><tr>{heads}</tr></thead>{lines}</table></div>')
+
+
+# ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
+def _name() -> str:
+    """What ids inside an SVG begin with: a page may show many."""
+    return f"lab{next(_names)}"
+
+
+def _framed(svg: str, width: int, below: str = "") -> Html:
+    return Html(f'<figure style="{_LOOK}; max-width: {width}px; margin: .5rem 0">{svg}{below}</figure>')
+
+
+def _line(plot: Any, line: Curve, index: int) -> None:
+    colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+    if line.low and line.high:
+        plot.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+    style: Any = {"color": colour, "linestyle": (0, (5, 2)) if line.dashed else "-"}
+    if not line.dashed:
+        every = max(1, len(line.x) // 6)
+        style |= {"marker": marker, "markersize": 5.5, "markevery": (index * every // 3 % every, every)}
+    plot.plot(line.x, [value if math.isfinite(value) else math.nan for value in line.y], **style)
+
+
+def _decades(plot: Any, values: Sequence[float]) -> None:
+    """A logarithmic axis across, with a tick at every decade, or at 1, 2 and 5 of each where there are few."""
+    plot.set_xscale("log")
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high < 200 * low else (1,)
+    ticks = [one for power in powers for step in steps if low <= (one := step * 10.0**power) <= high]
+    plot.set_xticks(ticks, [show(one) for one in ticks])
+    plot.set_xticks([], minor=True)
+
+
+def _key(entries: Sequence[tuple[str, int, bool]]) -> str:
+    marks = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼"}
+    shown = [
+        f'<span style="white-space: nowrap"><span style="color: var(--{_css(index)})">'
+        f"{'╌╌' if dashed else marks[MARKERS[index % len(MARKERS)]]}</span> {escape(label)}</span>"
+        for label, index, dashed in entries
+    ]
+    return _below(shown)
+
+
+def _css(index: int) -> str:
+    names = {BLUE: "blue", VERMILLION: "vermillion", GREEN: "green", ORANGE: "orange", PURPLE: "purple"}
+    return names[COLOURS[index % len(COLOURS)]]
+
+
+def _key_of_network(experiment: Experiment) -> str:
+    hears = experiment.scenario.adversary
+    shown = ['<span><span style="color: var(--vermillion)">▼━</span> tapped</span>', "<span>╌╌ not tapped</span>"]
+    if experiment.scenario.links.encrypted or any(one.law.encrypted for one in experiment.scenario.link_overrides):
+        shown.insert(1, '<span><span style="color: var(--vermillion)">▽━</span> tapped, encrypted</span>')
+    if hears.insiders:
+        shown.append('<span><span style="color: var(--vermillion)">■</span> honest but curious</span>')
+    return _below(shown)
+
+
+def _below(shown: Sequence[str]) -> str:
+    return f'<figcaption style="font-size: .88rem">{"&emsp;".join(shown)}</figcaption>'
+
+
+def _row(
+    name: str,
+    images: Sequence[Any],
+    shape: Sequence[int],
+    value_range: Sequence[float],
+    captions: Sequence[str],
+    side: int,
+) -> str:
+    cells = "".join(
+        f'<td style="text-align: center; font-size: .8rem; color: var(--muted)">'
+        f"{_image(image, f'{name} {index}', shape, value_range, side)}"
+        f"<br>{escape(captions[index]) if index < len(captions) else ''}</td>"
+        for index, image in enumerate(images)
+    )
+    return f'<tr><th style="text-align: left; font-size: .9rem; padding-right: .8rem">{escape(name)}</th>{cells}</tr>'
+
+
+def _image(image: Any, label: str, shape: Sequence[int], value_range: Sequence[float], side: int) -> str:
+    if image is None or not len(image):
+        return '<span style="font-size: 1.4rem">—</span>'
+    look = f"width: {side}px; height: {side}px; max-width: none; image-rendering: pixelated; margin: 0"
+    look += "; border: 1px solid var(--line); display: inline"
+    return f'<img src="{picture(list(image), shape, value_range)}" alt="{escape(label)}" style="{look}">'
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return show(value) if isinstance(value, float) else str(value)

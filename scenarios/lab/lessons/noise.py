@@ -1,0 +1,354 @@
+"""What noise buys.
+
+One number, the scale of the noise, moves four others: how well gradients are inferred, how well images are rebuilt,
+the ε that is claimed, and how near to the optimum the agents get. Who rebuilds with a prior needs far less.
+"""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(app_title="What noise buys", width="medium")
+
+
+@app.cell(hide_code=True)
+def _():
+    import math
+
+    import marimo as mo
+
+    from scenarios.lab import figures, page
+    from scenarios.lab.questions import Choice, Number, Option, Until
+    from scenarios.lab.scenes import noise as scene
+    from scenarios.report.formats import show
+
+    return Choice, Number, Option, Until, figures, math, mo, page, scene, show
+
+
+@app.cell(hide_code=True)
+def _(mo, scene):
+    mo.md(rf"""
+    # What noise buys
+
+    In the last lesson a gradient was as good as sent, and an image as good as its gradient. The remedy is noise:
+    every agent adds to what it sends, coordinate by coordinate, a draw of the Laplace distribution with scale $b$,
+    and goes on from what it sent:
+
+    $$\tilde x_i^{{k+1}} \;=\; \sum_j w_{{ij}}\,\tilde x_j^k \;-\; \eta\,\nabla f_i(\tilde x_i^k) \;+\; n_i^k,
+    \qquad n \sim \mathrm{{Lap}}(b).$$
+
+    {scene.AGENTS} agents, {scene.ROUNDS} rounds, $\eta = {scene.STEP}$; every link is tapped. There is one slider in
+    this lesson.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo, scene):
+    scale = mo.ui.slider(steps=list(scene.SCALES), value=0.01, label="Scale of the noise, b", show_value=True)
+    return (scale,)
+
+
+@app.cell(hide_code=True)
+def _(page, scale):
+    page.panel(scale)
+    return
+
+
+@app.cell(hide_code=True)
+def _(scale, scene):
+    noisy = scene.noisy(scale.value)
+    return (noisy,)
+
+
+@app.cell(hide_code=True)
+def _(scene):
+    all_scales = [scene.noisy(one) for one in scene.SCALES if one > 0]
+    return (all_scales,)
+
+
+@app.cell(hide_code=True)
+def _(all_scales, figures, mo, noisy, page, scale, show):
+    page.stack(
+        mo.md(rf"""
+    ## The gradients
+
+    The eavesdropper solves the same equation as before, and gets $\hat g = \nabla f_i - n/\eta$: the gradient, with
+    the noise of one message divided by the step. The median relative error of such an estimate is now
+    **{show(noisy.gradient_error)}**.
+
+    Is that much? Compare with somebody who infers nothing and just says the public part of the gradient, $\rho x$: an
+    error of **{show(noisy.baseline)}**. {
+            "The eavesdropper's estimate is better."
+            if noisy.gradient_error < noisy.baseline
+            else "Taken one by one, the eavesdropper's estimates are worse than that."
+        }
+    """),
+        figures.curves(
+            [
+                figures.Curve(
+                    "inferred from the recording",
+                    [one.scale for one in all_scales],
+                    [one.gradient_error for one in all_scales],
+                ),
+                figures.Curve(
+                    "ρx, nothing inferred",
+                    [one.scale for one in all_scales],
+                    [one.baseline for one in all_scales],
+                    dashed=True,
+                ),
+            ],
+            "scale b",
+            "relative error of a gradient",
+            log_x=True,
+            log_y=True,
+            at=scale.value or None,
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(figures, mo, noisy, page, scale, show):
+    page.stack(
+        mo.md(rf"""
+    ## The images
+
+    A single bad estimate is not the end of it. The agent asked for {noisy.played.run.queries[0]} gradients, all of
+    the same image: errors average out, the image does not. And an attacker knows what digits look like. Two ways
+    to use the same estimates:
+
+    - **naive**: take the estimates at their word and solve for the image;
+    - **MAP**, the most likely image: it weighs each estimate by the law of its noise, and what it would have to
+      explain away by what it knows of digits beforehand,
+
+    $$\hat a \;=\; \arg\max_{{a}} \;\;
+    \sum_k \log p_{{\mathrm{{Lap}}(b/\eta)}}\big(\hat g^k - \nabla \ell(x^k; a)\big) \;+\; \log \pi(a).$$
+
+    Each agent holds one image here. At b = {show(scale.value)} the skill (1 is the image itself, 0 a guess without
+    any recording) is **{show(noisy.skill("naive"))}** for the naive attack and **{show(noisy.skill("MAP"))}** for
+    the likeliest image.
+    """),
+        figures.pictures(noisy.pictures(), noisy.shape, noisy.value_range),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(all_scales, figures, mo, page, scale):
+    page.stack(
+        figures.curves(
+            [
+                figures.Curve(
+                    name,
+                    [one.scale for one in all_scales],
+                    [max(-1.0, one.skill(attack)) for one in all_scales],
+                )
+                for attack, name in (("MAP", "MAP"), ("naive", "naive (below −1: drawn at −1)"))
+            ],
+            "scale b",
+            "skill",
+            log_x=True,
+            level=(0.0, "guess"),
+            at=scale.value or None,
+        ),
+        mo.md(
+            "Whoever measures a defence with the naive attack alone calls it safe where the other one still sees the "
+            "image. A defence is as good as the best attack on it, and the attack's own prior is part of the attack."
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo, noisy, scale, scene, show):
+    mo.md(rf"""
+    ## The claim
+
+    Differential privacy does not ask how clever the attacker is. Replace one record of an agent by another: its
+    gradient changes by at most $B$ in the ℓ1 norm, and what it sends by $\eta B$. Laplace noise of scale $b$ makes
+    that cost $\eta B/b$, and {scene.ROUNDS - 1} of the messages hold a gradient:
+
+    $$\varepsilon \;=\; (K-1)\,\frac{{\eta B}}{{b}}, \qquad B = \sqrt{{d}}\,\frac{{2R}}{{m}},$$
+
+    with images of norm at most $R = {scene.NORM:g}$, $d = {noisy.played.experiment.problem.dimension}$ pixels and
+    $m$ records per agent. With the {scene.records(noisy)} records of the agent that has fewest,
+    $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon)}**. With a single image, as
+    in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone)}.
+
+    A claim of ε = 1 says: whatever the attacker sees, its odds on which of two records an agent holds change by at
+    most a factor of e. A claim of ε = 100 says nothing that could matter.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(all_scales, figures, mo, noisy, page, scene, show):
+    plain = scene.noisy(0.0)
+    page.stack(
+        mo.md(rf"""
+    ## The price
+
+    The noise that hides the gradient from the eavesdropper hides it from the neighbors too. After {scene.ROUNDS}
+    rounds the farthest agent is at a relative distance $\|x - x^\star\|/\|x^\star\|$ of
+    **{show(noisy.final_error)}** from the optimum $x^\star$. Without noise it would be {show(plain.final_error)};
+    it began at 1, with x = 0.
+
+    Here is the whole trade, one marker for each scale of the slider: to the left is privacy, below is accuracy.
+    """),
+        figures.curves(
+            [
+                figures.Curve(
+                    "one scale each",
+                    [one.epsilon for one in all_scales],
+                    [one.final_error for one in all_scales],
+                )
+            ],
+            "ε claimed, for one record",
+            "relative error at the end",
+            log_x=True,
+            log_y=True,
+            level=(1.0, "x = 0: never begun"),
+            at=noisy.epsilon if noisy.scale else None,
+        ),
+        figures.table(
+            ["b", "ε claimed", "error at the end", "gradient error", "skill, naive", "skill, MAP"],
+            [
+                [
+                    one.scale,
+                    one.epsilon,
+                    one.final_error,
+                    one.gradient_error,
+                    one.skill("naive"),
+                    one.skill("MAP"),
+                ]
+                for one in all_scales
+            ],
+            marked=[index for index, one in enumerate(all_scales) if one.scale == noisy.scale],
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Questions
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(page, scene, show):
+    reference = scene.noisy(0.03)
+    answer_1 = page.number(
+        f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
+        "square of ‖ĝ − g‖₂, the length of the error of a gradient?"
+    )
+    answer_1
+    return answer_1, reference
+
+
+@app.cell(hide_code=True)
+def _(Number, answer_1, math, page, reference, scene, show):
+    pixels = reference.played.experiment.problem.dimension
+    right = math.sqrt(2 * pixels) * reference.scale / scene.STEP
+    question_1 = Number(
+        reference.distance,
+        f"√(2d)·b/η = {show(right)}. Over the {reference.distances.size} estimates of this run it was "
+        f"{show(reference.distance)}.",
+        tolerance=0.05,
+        traps=(
+            (math.sqrt(2) * reference.scale / scene.STEP, f"That is one coordinate; there are {pixels} of them."),
+            (
+                math.sqrt(pixels) * reference.scale / scene.STEP,
+                "That takes b for the deviation; it is √2·b.",
+            ),
+            (math.sqrt(2 * pixels) * reference.scale, "That is the noise on the message; the gradient is it over η."),
+            (2 * pixels * reference.scale / scene.STEP, "Squares add up over the coordinates, lengths do not."),
+        ),
+        hint=lambda _: f"The error is n/η with {pixels} independent coordinates, η = {scene.STEP}.",
+    )
+    page.reply(question_1, answer_1.value)
+    return (question_1,)
+
+
+@app.cell(hide_code=True)
+def _(page, show):
+    yes, no, both = (
+        "Yes: no attack does better than a guess",
+        "No: the likeliest image is far better than a guess",
+        "No: even the naive attack is better than a guess",
+    )
+    answer_2 = page.choice(
+        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
+        "safe?",
+        yes,
+        no,
+        both,
+    )
+    answer_2
+    return answer_2, both, no, yes
+
+
+@app.cell(hide_code=True)
+def _(Choice, Option, answer_2, both, no, page, reference, scene, show, yes):
+    naive, likeliest = reference.skill("naive"), reference.skill("MAP")
+    measured = (
+        f"Gradient error {show(reference.gradient_error)} against {show(reference.baseline)}; skill "
+        f"{show(likeliest)} of the likeliest image, {show(naive)} of the naive one."
+    )
+    question_2 = Choice(
+        {
+            yes: Option(
+                max(naive, likeliest) <= scene.BEATEN,
+                f"The error of one gradient is not the error of what many gradients tell. {measured}",
+            ),
+            no: Option(
+                likeliest > scene.BEATEN >= naive,
+                f"Many weak estimates, weighed rightly and with a prior, make a picture. {measured}",
+            ),
+            both: Option(naive > scene.BEATEN, f"Not that one: it takes the noise for the image. {measured}"),
+        }
+    )
+    page.reply(question_2, answer_2.value)
+    return (question_2,)
+
+
+@app.cell(hide_code=True)
+def _(mo, scene):
+    mo.md(f"""
+    3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the error at the end
+    say there?
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(Until, noisy, page, scene, show):
+    skills = {name: noisy.skill(name) for name in ("naive", "MAP")}
+    question_3 = Until(
+        max(skills.values()) <= scene.BEATEN,
+        "Still better than a guess: "
+        + ", ".join(f"{name} with a skill of {show(skill)}" for name, skill in skills.items() if skill > scene.BEATEN)
+        + ".",
+        f"The images are hidden, at a claimed ε of {show(noisy.epsilon_alone)} for an agent with a single one. And "
+        f"the agents end at an error of {show(noisy.final_error)}, where never to have begun has 1. Six agents with "
+        "so few images cannot have both.",
+    )
+    page.reply(question_3)
+    return (question_3,)
+
+
+@app.cell(hide_code=True)
+def _(page):
+    further = (
+        ("netsim run private-descent", "The same kind of descent with its claim audited."),
+        ("netsim run private-descent-noise-floor", "How near it gets to the optimum, by the noise."),
+        ("netsim run leakage", "Errors of gradients and skills on images, by the noise and by what is tapped."),
+    )
+    page.go_on(*further)
+    return (further,)
+
+
+if __name__ == "__main__":
+    app.run()

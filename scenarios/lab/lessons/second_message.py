@@ -1,0 +1,353 @@
+"""Why the second message kills it.
+
+DP-RECAL sends two vectors with every hop and puts noise on one of them. A theorem says that the other one needs no
+protection. Here is what the other one says, what an audit makes of the claim, and what repairs it.
+"""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(app_title="Why the second message kills it", width="medium")
+
+
+@app.cell(hide_code=True)
+def _():
+    import marimo as mo
+
+    from scenarios.lab import figures, page
+    from scenarios.lab.questions import Choice, Number, Option, Until
+    from scenarios.lab.scenes import second_message as scene
+    from scenarios.report.formats import show
+
+    return Choice, Number, Option, Until, figures, mo, page, scene, show
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md(r"""
+    # Why the second message kills it
+
+    In RECAL a baton $(u, x)$ walks the graph, and only its holder computes. Holder $i$ keeps a copy $y_i$ and a dual
+    $\lambda_i$, and with $\beta = 1/(2(n+1))$ and a step $\alpha$
+
+    $$\begin{aligned}
+    \lambda^{1/2} &= \lambda_i + \beta(x - y_i), & x^+ &= x - (u + \lambda^{1/2} - \lambda_i), \\
+    y_i^+ &= y_i - \alpha\big(\nabla f_i(y_i) - \lambda^{1/2}\big), &
+    \lambda_i^+ &= \lambda_i + \beta(x^+ - y_i^+), \qquad u^+ = u + \lambda_i^+ - \lambda_i .
+    \end{aligned}$$
+
+    The gradient enters $u^+$. So DP-RECAL sends it with Gaussian noise,
+    $\tilde u^+ = u^+ + \mathcal N(0, \sigma^2 I)$, and its Theorem 4 prices these releases. Then it sends $x^+$
+    along, as it is. The gradient does not enter $x^+$; why protect it?
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo, scene):
+    reading = mo.ui.dropdown(list(scene.READINGS), value=next(iter(scene.READINGS)), label="What is sent")
+    return (reading,)
+
+
+@app.cell(hide_code=True)
+def _(mo, scene):
+    claimed = mo.ui.slider(steps=list(scene.EPSILONS), value=1.0, label="ε claimed", show_value=True)
+    return (claimed,)
+
+
+@app.cell(hide_code=True)
+def _(claimed, page, reading):
+    page.panel(reading, claimed)
+    return
+
+
+@app.cell(hide_code=True)
+def _(claimed, reading, scene):
+    told = scene.told(reading.value, claimed.value)
+    return (told,)
+
+
+@app.cell(hide_code=True)
+def _(mo, scene, show, told):
+    mo.md(rf"""
+    {scene.AGENTS} agents on a ring, every link tapped, until one agent has been active {scene.PER_AGENT} times. For
+    the claim of ε = {show(told.epsilon)} at δ = {show(scene.DELTA)} the theorem asks for σ = {show(told.stddev)} at
+    the first activation.
+
+    ## One release
+
+    From $\tilde u^+ - \tilde u$ an attacker who does RECAL's algebra, as the paper lets it, gets each gradient with
+    the noise divided by $\alpha\beta$. Its median relative error is **{show(told.error_by_noisy_message)}**: the
+    noise does what it was made for.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo, show, told):
+    mo.md(rf"""
+    ## The second message
+
+    Now look at $x^+$. In the first line everything but $y_i$ is on the wire: $x$ and $\tilde u$ came in, $x^+$ went
+    out. So
+
+    $$y_i \;=\; x - \frac{{x - \tilde u - x^+}}{{\beta}},$$
+
+    with no noise in it: $\tilde u$ was *sent* with its noise, and is known as it was sent. That is where the agent
+    stands before its step. At its next visit the same line gives $y_i^+$, where it stands afterwards. And the way
+    from one to the other is its gradient:
+
+    $$\nabla f_i(y_i) \;=\; \lambda_i + \beta(x - y_i) - \frac{{y_i^+ - y_i}}{{\alpha}} .$$
+
+    That is so in the published reading; what the repairs change in it comes below. With both messages, of
+    {told.asked} gradients {told.inferred} are estimated in the setting above, with a median
+    relative error of **{show(told.best_error)}**.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(claimed, figures, mo, page, reading, scene):
+    sweep = [scene.told(reading.value, one) for one in scene.EPSILONS]
+    page.stack(
+        mo.md("By the noise, which grows to the left:"),
+        figures.curves(
+            [
+                figures.Curve(
+                    "from ũ alone", [one.epsilon for one in sweep], [one.error_by_noisy_message for one in sweep]
+                ),
+                figures.Curve(
+                    "from both messages", [one.epsilon for one in sweep], [one.best_error for one in sweep]
+                ),
+            ],
+            "ε claimed",
+            "relative error of a gradient",
+            log_x=True,
+            log_y=True,
+            at=claimed.value,
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(figures, mo, page, scene, show, told):
+    page.stack(
+        mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
+        figures.pictures(told.pictures(), told.shape, told.value_range),
+        mo.md(
+            f"Skill from ũ alone: **{show(told.skill('through ũ'))}**; from both: "
+            f"**{show(told.skill('strongest'))}** "
+            f"(above {scene.BEATEN} it is better than a guess)."
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(figures, mo, page, scene, show, told):
+    page.stack(
+        mo.md(rf"""
+    ## The audit needs no attack
+
+    Nobody has to be clever to find this. Take what passed agent {scene.AUDITED}'s door, and run the agent's own code
+    on it twice: once with its data, once with one record replaced. Wherever the code calls for noise, the value
+    that was sent tells which draw would explain it, in either world, and the ratio of the two densities is what an
+    observer learns. Where a value that was sent is *not* covered by noise, and differs between the worlds, no draw
+    explains it: ε = ∞.
+
+    The pair: {told.audit["pair"]}.
+    """),
+        figures.table(
+            ["activations", *(k for k, _ in told.by_activation)],
+            [["ε of this pair so far, estimated", *(spent for _, spent in told.by_activation)]],
+        ),
+        mo.md(f"""
+    Claimed: {show(told.epsilon)}. Verdict: **{told.audit["verdict"]}**. {told.audit["reason"]}
+    """),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(claimed, figures, mo, page, scene, told):
+    readings = {name: scene.told(name, claimed.value) for name in scene.READINGS}
+    page.stack(
+        mo.md(r"""
+    ## Two repairs
+
+    *Fresh noise* goes where the leak is: the argument of $x^+$ gets noise of the same σ, and $x^+$ is a release too.
+    But $y_i$ and $\lambda_i$ have integrated all gradients so far, so every release depends on all of them, and the
+    theorem's sum counts each gradient once.
+
+    *Told state* removes the secret instead of covering it. After sending $\tilde u^+$ the agent forgets what it
+    knows better and goes on from what it told:
+
+    $$\lambda_i \leftarrow \lambda_i + (\tilde u^+ - \tilde u), \qquad
+    y_i \leftarrow x^+ - (\tilde u^+ - \tilde u)/\beta .$$
+
+    Now $y_i$, $\lambda_i$ and with them the next $x^+$ are functions of what is on the wire already. Who sees it
+    learns nothing that ũ did not say, each release depends on one gradient, and the theorem holds. The price is
+    noise of σ/β on $y_i$.
+    """),
+        figures.table(
+            [
+                "what is sent",
+                "gradient error",
+                "skill on images",
+                "ε claimed",
+                "ε, one pair",
+                "verdict",
+                "error at the end",
+            ],
+            [
+                [
+                    name,
+                    one.best_error,
+                    one.skill("strongest"),
+                    one.epsilon,
+                    one.exact,
+                    one.audit["verdict"],
+                    one.final_error,
+                ]
+                for name, one in readings.items()
+            ],
+            marked=[index for index, one in enumerate(readings.values()) if one.reading == told.reading],
+        ),
+        mo.md(
+            r"The last column is $\|x - x^\star\|/\|x^\star\|$ after this short run, with $x^\star$ the optimum; at "
+            "x = 0, where it began, it is 1."
+        ),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Questions
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(claimed, mo, scene):
+    published = scene.told(next(iter(scene.READINGS)), claimed.value)
+    mo.md(f"""
+    1. In the published reading the agents asked for {published.asked} gradients. How many of them does nobody get,
+    who hears every link?
+    """)
+    return (published,)
+
+
+@app.cell(hide_code=True)
+def _(page):
+    answer_1 = page.number("")
+    answer_1
+    return (answer_1,)
+
+
+@app.cell(hide_code=True)
+def _(Number, answer_1, page, published, scene):
+    question_1 = Number(
+        published.asked - published.inferred,
+        f"The last one of each of the {scene.AGENTS} agents: no further visit tells where it went from there.",
+        tolerance=0.0,
+        traps=(
+            (0, "A gradient is told by where the agent stands at its next visit. Not every visit has a next one."),
+            (1, "Each agent has a visit that is its last."),
+            (published.inferred, "That is how many are inferred."),
+        ),
+        hint=lambda _: "How many visits have no next visit of the same agent?",
+    )
+    page.reply(question_1, answer_1.value)
+    return (question_1,)
+
+
+@app.cell(hide_code=True)
+def _(page):
+    grows, stays, refuses = (
+        "It grows with σ",
+        "It stays at rounding",
+        "None can be inferred any more",
+    )
+    answer_2 = page.choice(
+        "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
+        "What happens to the error of the gradients that both messages give?",
+        grows,
+        stays,
+        refuses,
+    )
+    answer_2
+    return answer_2, grows, refuses, stays
+
+
+@app.cell(hide_code=True)
+def _(Choice, Option, answer_2, grows, page, refuses, scene, show, stays):
+    weak, strong = (scene.told(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
+    measured = (
+        f"From σ = {show(weak.stddev)} to {show(strong.stddev)} the largest error went from {show(weak.worst_error)} "
+        f"to {show(strong.worst_error)}."
+    )
+    question_2 = Choice(
+        {
+            grows: Option(
+                strong.worst_error > 1e-6, f"That is so of what ũ alone tells: y has none of the noise. {measured}"
+            ),
+            stays: Option(
+                strong.inferred > 0 and strong.worst_error <= 1e-6,
+                f"The noise is on the wire too, and is subtracted as it was sent. {measured}",
+            ),
+            refuses: Option(strong.inferred == 0, f"{strong.inferred} of {strong.asked} are inferred. {measured}"),
+        }
+    )
+    page.reply(question_2, answer_2.value)
+    return (question_2,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing against a
+    claim that means something.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(Until, page, scene, show, told):
+    skill, verdict = told.skill("strongest"), told.audit["verdict"]
+    question_3 = Until(
+        skill <= scene.BEATEN and verdict == "consistent",
+        f"The skill is {show(skill)}, and the verdict: {verdict}. "
+        + (
+            "No amount of noise on ũ helps against what x⁺ tells: change what is sent."
+            if verdict == "unprotected"
+            else "Such a claim allows too much: it needs more noise."
+        ),
+        f"The skill is {show(skill)} and the verdict consistent: {show(told.exact)} of the claimed "
+        f"{show(told.epsilon)} was found on this pair.",
+    )
+    page.reply(question_3)
+    return (question_3,)
+
+
+@app.cell(hide_code=True)
+def _(page):
+    further = (
+        (
+            "netsim run eavesdropper-on-dp-recal",
+            "The same at full size: 8,000 transcripts of each world, all readings.",
+        ),
+        (
+            "netsim run dp-recal-fig-4",
+            "The paper's own experiment: its attacker, and one who reads the second message.",
+        ),
+        ("netsim ledger", "Which other algorithms' claims do not survive an audit."),
+    )
+    page.go_on(*further)
+    return (further,)
+
+
+if __name__ == "__main__":
+    app.run()

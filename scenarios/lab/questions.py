@@ -1,0 +1,155 @@
+"""Questions of a lesson. An answer is checked against what the lesson has just computed, never against a stored one.
+
+A wrong answer gets a hint that says from the numbers why it is wrong. Every question can name right and wrong answers
+of its own, computed from the same numbers: the tests give them to it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scenarios.report.formats import show
+
+
+class Reply(NamedTuple):
+    """Whether an answer is right, and a sentence on why."""
+
+    right: bool
+    says: str
+
+
+class Question(ABC):
+    """Something to answer; `check` never raises for an answer of its kind."""
+
+    @abstractmethod
+    def check(self, answer: object) -> Reply | None:
+        """What to say to this answer; None where there is none yet."""
+
+    @abstractmethod
+    def right_answers(self) -> Sequence[object]:
+        """Answers that are right now."""
+
+    @abstractmethod
+    def wrong_answers(self) -> Sequence[object]:
+        """Answers that are wrong now, the tempting ones first."""
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞"."""
+    plain = text.strip().replace("−", "-").replace("∞", "inf").replace(",", "").replace(" ", "")
+    try:
+        value = float(plain)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
+def _no_hint(answer: float) -> str:
+    del answer
+    return ""
+
+
+@dataclass(frozen=True)
+class Number(Question):
+    """A number: right within `tolerance`, a share of the truth, or within `absolute`.
+
+    `why` is said to who is right. `traps` are tempting wrong numbers and what is wrong with each; `hint` is said of
+    any other wrong number, after whether it is too large or too small.
+    """
+
+    truth: float
+    why: str
+    tolerance: float = 0.05
+    absolute: float = 0.0
+    traps: Sequence[tuple[float, str]] = ()
+    hint: Callable[[float], str] = field(default=_no_hint)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.truth):
+            raise ValueError(f"a question about a number needs one, and the run gave {self.truth}")
+
+    @property
+    def margin(self) -> float:
+        """How far an answer may be off; rounding to what is shown is always allowed."""
+        return max(self.absolute, self.tolerance * abs(self.truth), abs(self.truth - float(f"{self.truth:.4g}")))
+
+    def check(self, answer: object) -> Reply | None:
+        if isinstance(answer, str):
+            if not answer.strip():
+                return None
+            if (read := number_in(answer)) is None:
+                return Reply(False, f"“{answer.strip()}” is no number.")
+            answer = read
+        if not isinstance(answer, int | float):
+            return None
+        if abs(answer - self.truth) <= self.margin:
+            exactly = "" if answer == self.truth else f" Here it is {show(self.truth)}."
+            return Reply(True, f"{self.why}{exactly}")
+        for trap, what in self.traps:
+            if abs(answer - trap) <= max(self.absolute, 0.02 * abs(trap)):
+                return Reply(False, what)
+        side = "too large" if answer > self.truth else "too small"
+        return Reply(False, f"{show(float(answer))} is {side}. {self.hint(float(answer))}".strip())
+
+    def right_answers(self) -> Sequence[float]:
+        return self.truth, self.truth + 0.5 * self.margin
+
+    def wrong_answers(self) -> Sequence[float]:
+        far = 2 * self.margin + 1.0
+        tempting = [trap for trap, _ in self.traps if abs(trap - self.truth) > self.margin]
+        return *tempting, self.truth + far, self.truth - far
+
+
+class Option(NamedTuple):
+    """Whether what an option says holds, and why (not)."""
+
+    holds: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Choice(Question):
+    """One of several statements; those that hold are right. You get a `ValueError` where none holds, or all do."""
+
+    options: Mapping[str, Option]
+
+    def __post_init__(self) -> None:
+        holding = sum(option.holds for option in self.options.values())
+        if holding in (0, len(self.options)):
+            raise ValueError(f"{holding} of {len(self.options)} options hold: {', '.join(self.options)}")
+
+    def check(self, answer: object) -> Reply | None:
+        if not isinstance(answer, str):
+            return None
+        option = self.options[answer]
+        return Reply(option.holds, option.why)
+
+    def right_answers(self) -> Sequence[str]:
+        return [text for text, option in self.options.items() if option.holds]
+
+    def wrong_answers(self) -> Sequence[str]:
+        return [text for text, option in self.options.items() if not option.holds]
+
+
+@dataclass(frozen=True)
+class Until(Question):
+    """Change the settings until something holds: whether it does now (`reached`), and what is so now.
+
+    The settings themselves are the answer. `now` is said until then, `why` afterwards.
+    """
+
+    reached: bool
+    now: str
+    why: str
+
+    def check(self, answer: object = None) -> Reply:
+        del answer
+        return Reply(self.reached, self.why if self.reached else self.now)
+
+    def right_answers(self) -> Sequence[object]:
+        return [None] if self.reached else []
+
+    def wrong_answers(self) -> Sequence[object]:
+        return [] if self.reached else [None]

@@ -1,0 +1,1 @@
+"""What each lesson computes: typed, and tested apart from its notebook."""

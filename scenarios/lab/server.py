@@ -1,0 +1,150 @@
+"""The lab's local page: an index of lessons, and every lesson as a marimo app in run mode, for this machine alone."""
+
+import contextlib
+import json
+import socket
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from netsim.errors import ScenarioError
+from scenarios.lab.catalogue import Lesson
+
+HOST = "127.0.0.1"
+PORT = 2719
+"""Where the lab is found if nothing else sits there; the next free one of `TRIED` otherwise."""
+TRIED = 20
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def index_page(lessons: Sequence[Lesson]) -> str:
+    """The page that lists the lessons."""
+    environment = Environment(
+        loader=PackageLoader("scenarios.lab", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("index.html.j2").render(lessons=lessons)
+
+
+def application(lessons: Sequence[Lesson], port: int) -> App:
+    """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages."""
+    import marimo
+
+    builder: Any = marimo.create_asgi_app(quiet=True, include_code=True, html_head=_head(lessons))
+    for lesson in lessons:
+        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
+    notebooks: App = builder.build()
+    index = index_page(lessons).encode()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and not _local(scope, port):
+            await _refuse(scope, send)
+        elif scope["type"] == "http" and scope["path"] == "/":
+            await _answer(send, 200, index, b"text/html; charset=utf-8")
+        else:
+            await notebooks(scope, receive, send)
+
+    return app
+
+
+def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -> None:
+    """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application(lessons, port), host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    if browser is not None:
+        threading.Thread(target=_open, args=(server, browser), daemon=True).start()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+
+
+def address(port: int, lesson: Lesson | None = None) -> str:
+    """Where the index is, or a lesson."""
+    return f"http://{HOST}:{port}/" + ("" if lesson is None else f"{lesson.name}/")
+
+
+def free_port(wanted: int | None = None) -> int:
+    """A port of this machine that nobody listens on. You get a `ScenarioError` where the one wanted is taken."""
+    for port in [wanted] if wanted is not None else range(PORT, PORT + TRIED):
+        if _is_free(port):
+            return port
+    value = wanted if wanted is not None else f"{PORT} … {PORT + TRIED - 1}"
+    raise ScenarioError("--port", value, "something else listens there", "another port, 1024 … 65535")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True
+
+
+def _open(server: Any, page: str) -> None:
+    waiting = threading.Event()
+    while not server.started and not server.should_exit:
+        waiting.wait(0.05)
+    if server.started:
+        webbrowser.open(page)
+
+
+# ── who is answered ─────────────────────────────────────────────────────────────────────────────────────
+def _local(scope: Scope, port: int) -> bool:
+    """Whether a request names this server and comes from no other site's page (a rebound name, a foreign script)."""
+    here = {f"{HOST}:{port}", f"localhost:{port}"}
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    origin = headers.get(b"origin")
+    return headers.get(b"host") in here and (origin is None or origin.partition("://")[2] in here)
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    else:
+        await _answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
+
+
+async def _answer(send: Send, status: int, body: bytes, kind: bytes) -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+# ── the way between lessons ─────────────────────────────────────────────────────────────────────────────
+def _head(lessons: Sequence[Lesson]) -> str:
+    """Links to the index, the lesson before and the one after, at the top of every lesson that this server shows."""
+    known = json.dumps([[one.name, one.title] for one in lessons]).replace("<", "\\u003c")
+    return _WAYS.replace("LESSONS", known)
+
+
+_WAYS = """
+<style>
+#netsim-ways { position: absolute; top: 0; left: 0; z-index: 10; padding: .55rem 1rem; display: flex; gap: 1.1rem;
+  font: 14px system-ui, sans-serif; }
+#netsim-ways a { color: #5b5f66; text-decoration: none; } #netsim-ways a:hover { text-decoration: underline; }
+@media print { #netsim-ways { display: none; } }
+</style>
+<script>
+addEventListener("DOMContentLoaded", () => {
+  const lessons = LESSONS, names = lessons.map(one => one[0]);
+  const here = names.indexOf(location.pathname.split("/")[1]), ways = document.createElement("nav");
+  const way = (href, text, title) => { const a = document.createElement("a");
+    a.href = href; a.textContent = text; a.title = title; ways.append(a); };
+  ways.id = "netsim-ways"; ways.setAttribute("aria-label", "Lessons");
+  way("/", "All lessons", "All lessons");
+  if (here > 0) way(`/${names[here - 1]}/`, "← before", lessons[here - 1][1]);
+  if (here >= 0 && here + 1 < names.length) way(`/${names[here + 1]}/`, "next →", lessons[here + 1][1]);
+  document.body.prepend(ways);
+});
+</script>
+"""

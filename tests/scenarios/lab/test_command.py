@@ -1,0 +1,167 @@
+"""`netsim lab`: what it lists, copies and refuses; the index; who is answered."""
+
+import asyncio
+import importlib.util
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios.cli import app
+from scenarios.lab import catalogue, server
+
+LESSON = '''"""My own.
+
+Of my own making.
+"""
+
+import marimo
+
+app = marimo.App()
+'''
+
+
+def lab(*words: str) -> Any:
+    return CliRunner().invoke(app, ["lab", *words], env={"COLUMNS": "200"})
+
+
+def test_it_lists_the_lessons() -> None:
+    told = lab("--list")
+    assert told.exit_code == 0
+    for one in catalogue.shipped():
+        assert one.name in told.output
+        assert one.title in told.output
+
+
+def test_copies_are_lessons_and_are_not_written_over(tmp_path: Path) -> None:
+    assert lab("--copy", str(tmp_path / "course")).exit_code == 0
+    assert [one.name for one in catalogue.lessons(tmp_path / "course")] == [one.name for one in catalogue.shipped()]
+    mine = tmp_path / "course" / "noise.py"
+    mine.write_text(LESSON)
+    again = lab("noise", "--copy", str(tmp_path / "course"))
+    assert again.exit_code == 0
+    assert "was kept" in again.output
+    assert mine.read_text() == LESSON
+
+
+def test_own_lessons_come_after_those_of_the_course(tmp_path: Path) -> None:
+    for name in ("about_us", "noise", "eavesdropper"):
+        (tmp_path / f"{name}.py").write_text(LESSON)
+    (tmp_path / "helper.py").write_text("x = 1\n")
+    found = catalogue.lessons(tmp_path)
+    assert [one.name for one in found] == ["eavesdropper", "noise", "about-us"]
+    assert found[0].title == "My own"
+    assert found[0].sentence == "Of my own making."
+    assert "My own" in lab(str(tmp_path), "--list").output
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"), [("1", "eavesdropper"), ("second", "second-message"), ("noise", "noise")]
+)
+def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) -> None:
+    assert catalogue.chosen(name, catalogue.shipped()).name == chosen
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch"], "no such lesson"),
+        (["99"], "no such lesson"),
+        ([""], "no such lesson"),
+        (["no.py"], "no such file"),
+        ([str(server.__file__)], "no marimo notebook"),
+        ([str(Path(__file__).parent / "..")], "a folder without a lesson"),
+        (["--edit"], "--edit opens one lesson"),
+    ],
+)
+def test_wrong_words_are_told(words: list[str], said: str) -> None:
+    told = lab(*words)
+    assert told.exit_code == 2
+    assert said in told.output
+
+
+def test_a_broken_notebook_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("import marimo\napp = marimo.App(\n)\ndef\n")
+    told = lab(str(tmp_path / "bad.py"))
+    assert told.exit_code == 2
+    assert "line 4" in told.output
+
+
+@pytest.mark.parametrize("words", [[], ["noise"], ["noise", "--edit"]])
+def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "marimo" else found(name))
+    monkeypatch.chdir(tmp_path)
+    told = lab(*words)
+    assert told.exit_code == 2
+    assert 'pip install "netsim-lab[lab]"' in told.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind((server.HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ScenarioError, match="listens there"):
+            server.free_port(port)
+    assert server.free_port() in range(server.PORT, server.PORT + server.TRIED)
+
+
+def test_the_index_links_every_lesson() -> None:
+    page = server.index_page(catalogue.shipped())
+    for one in catalogue.shipped():
+        assert f'href="/{one.name}/"' in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "127.0.0.1:2719"}, 200),
+        ({"host": "localhost:2719"}, 200),
+        ({"host": "127.0.0.1:2719", "origin": "http://127.0.0.1:2719"}, 200),
+        ({"host": "lab.example.org"}, 403),
+        ({"host": "lab.example.org:2719"}, 403),
+        ({"host": "127.0.0.1:2719", "origin": "https://example.org"}, 403),
+        ({"host": "127.0.0.1:2719", "origin": "null"}, 403),
+        ({}, 403),
+    ],
+)
+def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
+    pytest.importorskip("marimo")
+    asked = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    asyncio.run(server.application(catalogue.shipped()[:1], 2719)(asked, receive, send))
+    assert sent[0]["status"] == status
+    assert (b"netsim lab" in sent[1]["body"]) == (status == 200)
+
+
+def test_a_socket_from_elsewhere_is_closed() -> None:
+    pytest.importorskip("marimo")
+    asked = {"type": "websocket", "path": "/eavesdropper/ws", "headers": [(b"host", b"example.org")]}
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    asyncio.run(server.application(catalogue.shipped()[:1], 2719)(asked, receive, send))
+    assert sent == [{"type": "websocket.close", "code": 1008}]

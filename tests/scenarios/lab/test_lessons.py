@@ -1,0 +1,94 @@
+"""Every shipped lesson runs as a program, in seconds, and its questions know right from wrong."""
+
+import shlex
+import time
+from typing import Any
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+pytest.importorskip("marimo")
+
+from scenarios.lab import catalogue
+from scenarios.lab.questions import Choice, Number, Until
+from scenarios.loader import load_scenario
+from scenarios.study import planned
+from tests.scenarios.lab.lessons import NAMES, questions, run
+
+CPU_SECONDS = 10.0
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def lesson(request: Any) -> tuple[str, dict[str, Any], float]:
+    begun = time.process_time()
+    with threadpool_limits(1):
+        defined = run(request.param)
+    return request.param, defined, time.process_time() - begun
+
+
+def test_it_runs_in_seconds(lesson: Any) -> None:
+    _, _, seconds = lesson
+    assert seconds < CPU_SECONDS
+
+
+def test_it_asks_something_to_compute_and_something_to_set(lesson: Any) -> None:
+    _, defined, _ = lesson
+    asked = questions(defined)
+    assert len(asked) >= 2
+    assert any(isinstance(one, Number | Choice) for one in asked.values())
+
+
+def test_right_answers_are_right_and_wrong_ones_are_told_why(lesson: Any) -> None:
+    _, defined, _ = lesson
+    for name, question in questions(defined).items():
+        for answer in question.right_answers():
+            said = question.check(answer)
+            assert said is not None, name
+            assert said.right, (name, answer)
+            assert said.says, name
+        for answer in question.wrong_answers():
+            said = question.check(answer)
+            assert said is not None, name
+            assert not said.right, (name, answer)
+            assert len(said.says) > 20, (name, said.says)
+        if not isinstance(question, Until):
+            assert question.check(None) is None
+            assert question.right_answers()
+            assert question.wrong_answers()
+
+
+def test_choices_offer_what_is_checked(lesson: Any) -> None:
+    _, defined, _ = lesson
+    for name, question in questions(defined).items():
+        if isinstance(question, Choice):
+            widget = defined[name.replace("question_", "answer_")]
+            assert set(widget.options) == set(question.options)
+
+
+def test_a_setting_that_is_asked_for_is_not_there_already(lesson: Any) -> None:
+    _, defined, _ = lesson
+    for question in questions(defined).values():
+        if isinstance(question, Until):
+            assert not question.reached
+
+
+def test_its_further_commands_can_be_run(lesson: Any) -> None:
+    from scenarios.cli import app
+
+    _, defined, _ = lesson
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert defined["further"]
+    for line, what in defined["further"]:
+        assert what
+        program, verb, *rest = shlex.split(line)
+        assert program == "netsim"
+        assert verb in commands
+        if verb == "run":
+            settings = [rest[k + 1] for k, word in enumerate(rest) if word == "-o"]
+            assert planned(load_scenario(rest[0], settings)).first is not None
+
+
+def test_each_lesson_says_what_it_is_about() -> None:
+    shipped = catalogue.shipped()
+    assert [one.name for one in shipped] == [name for name in catalogue.ORDER if name in NAMES]
+    assert all(one.title and len(one.sentence) > 30 for one in shipped)

@@ -1,0 +1,73 @@
+"""Every lesson in a browser: it opens, draws, answers, and asks nobody else for anything."""
+
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from scenarios.lab.server import HOST, free_port
+from tests.scenarios.browser import Chromium
+from tests.scenarios.lab.lessons import NAMES
+
+pytest.importorskip("marimo")
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+PATIENCE = 90.0
+ENDED = "document.body.innerText.includes('Go on with')"
+FORMULAS = "[...document.querySelectorAll('marimo-tex')].map(f => f.shadowRoot)"
+IDLE = '!document.querySelector(\'[data-testid="loading-indicator"], [data-status="running"], .running\')'
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[str]:
+    """The address of a lab that runs."""
+    port = free_port()
+    address = f"http://{HOST}:{port}/"
+    served = subprocess.Popen([sys.executable, "-m", "scenarios.cli", "lab", "--headless", "--port", str(port)])
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            urllib.request.urlopen(address).close()
+            break
+        except urllib.error.URLError:
+            assert time.monotonic() < until
+            assert served.poll() is None
+            time.sleep(0.1)
+    yield address
+    served.terminate()
+    assert served.wait(PATIENCE) in (0, -15)
+
+
+def test_the_index_leads_to_the_lessons(chromium: Chromium, lab: str, tmp_path) -> None:
+    (tmp_path / "blank.html").write_text("<title>blank</title>")
+    with chromium.open(tmp_path / "blank.html", width=390) as page:
+        page.go(lab)
+        assert page.evaluate("[...document.querySelectorAll('li a')].map(a => a.getAttribute('href'))") == [
+            f"/{name}/" for name in NAMES
+        ]
+        assert page.sideways == 0
+        assert not page.errors
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lesson_opens_without_an_error(chromium: Chromium, lab: str, tmp_path, name: str) -> None:
+    (tmp_path / "blank.html").write_text("<title>blank</title>")
+    with chromium.open(tmp_path / "blank.html", width=1200, height=6000) as page:
+        page.go(f"{lab}{name}/")
+        page.wait_for(ENDED, PATIENCE)
+        page.wait_for(IDLE, PATIENCE)
+        page.wait(1)
+        text = page.evaluate("document.body.innerText")
+        assert "error occurred" not in text
+        assert "Traceback" not in text
+        assert page.evaluate("document.querySelectorAll('figure svg').length") >= 1
+        assert page.evaluate(f"{FORMULAS}.length") >= 1
+        assert page.evaluate(f"{FORMULAS}.filter(f => !f.querySelector('.katex')).length") == 0
+        assert page.evaluate(f"{FORMULAS}.filter(f => f.querySelector('.katex-error')).length") == 0
+        assert page.evaluate("document.querySelector('#netsim-ways a').textContent") == "All lessons"
+        assert [url for url in page.elsewhere if not url.startswith(lab)] == []
+        assert [error for error in page.errors if "preload" not in error] == []
+        assert page.sideways == 0
