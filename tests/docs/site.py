@@ -32,7 +32,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     root = page.file.src_uri in ROOT_PAGES.values()
     depth = 0 if root else page.file.src_uri.count("/") + 1
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if part.startswith("```") else LINK.sub(lambda m: turned(m, depth), part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else LINK.sub(lambda m: turned(m, depth), inside(part)) for part in parts
+    )
+
+
+def inside(text: str) -> str:
+    """What belongs to an entry of a list, as Python-Markdown wants it: indented by four, where GitHub takes two."""
+    return re.sub(r"^ {2,3}(?=\S)", "    ", text, flags=re.MULTILINE)
 
 
 def turned(link: re.Match[str], depth: int) -> str:

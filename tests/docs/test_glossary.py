@@ -22,7 +22,13 @@ NO_AUTHORS = {"Channel", "Channels", "Convergence", "Gradients"}
 
 
 def sources():
-    for folder, ending in (("netsim", "py"), ("attacks", "py"), ("scenarios", "py"), ("scenarios", "yaml"), ("docs", "md")):
+    for folder, ending in (
+        ("netsim", "py"),
+        ("attacks", "py"),
+        ("scenarios", "py"),
+        ("scenarios", "yaml"),
+        ("docs", "md"),
+    ):
         yield from sorted((ROOT / folder).rglob(f"*.{ending}"))
 
 
@@ -47,7 +53,9 @@ def test_every_preprint_that_is_cited_is_in_the_bibliography():
 
 def test_every_author_and_year_that_is_cited_is_in_the_bibliography():
     entries = re.split(r"^- ", " ".join(BIBLIOGRAPHY.split(" ")), flags=re.MULTILINE)
-    told = {(name, year) for one in entries for name in re.findall(r"[\w’-]+", one) for year in re.findall(r"\d{4}", one)}
+    told = {
+        (name, year) for one in entries for name in re.findall(r"[\w’-]+", one) for year in re.findall(r"\d{4}", one)
+    }
     cited = {found for path in sources() for found in CITED.findall(" ".join(path.read_text().split()))}
     assert len(cited) > 50
     assert {(name, year) for name, year in cited - told if name not in NO_AUTHORS} == set()
