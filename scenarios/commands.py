@@ -8,8 +8,8 @@ from typing import Any, cast
 HEAD = """\
 # Commands
 
-All that `netsim` can do, as `netsim COMMAND --help` says it. Where a scenario is asked for, a YAML file or the name of
-a shipped scenario will do. This page is written by `python -m scenarios.commands`.
+All that `netsim` can do, as `netsim COMMAND --help` says it. Where a scenario is asked for, a YAML file or the name
+of a shipped scenario will do. This page is written by `python -m scenarios.commands`.
 
 | exit status | meaning |
 |---|---|
