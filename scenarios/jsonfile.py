@@ -1,4 +1,4 @@
-"""JSON files with numbers that JSON has no words for."""
+"""JSON with numbers that JSON has no words for: infinities and NaN are the texts "inf", "-inf", "nan"."""
 
 import json
 import math
@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any, cast
 
 
+def as_json(value: Any) -> str:
+    """A document as text, without a line end."""
+    return json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
+
+
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """JSON with infinities and NaN as the text "inf", "-inf", "nan"; written whole or not at all."""
-    text = json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
+    """A document as a file, written whole or not at all."""
     draft = path.with_name(path.name + ".part")
-    draft.write_text(text + "\n", encoding="utf-8")
+    draft.write_text(as_json(value) + "\n", encoding="utf-8")
     draft.replace(path)
 
 

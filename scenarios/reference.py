@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from scenarios.saying import said
 from scenarios.schema import Scenario
+from scenarios.schema.base import tag_field
 
 Model = type[BaseModel]
 HEAD = """\
@@ -102,7 +104,7 @@ def _under(path: str, name: str, field: FieldInfo) -> str:
 def _section(where: str, model: Model) -> str:
     lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
-    rows = [(f"`{name}`", _value(field), _default(field), unit(model, name)) for name, field in fields]
+    rows = [(f"`{name}`", _value(field), _default(model, field), unit(model, name)) for name, field in fields]
     if rows:
         lines += ["| field | value | default | unit |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -121,11 +123,10 @@ def _title(where: str, model: Model) -> str:
 
 def tag_of(model: Model) -> tuple[str, str] | None:
     """The field and the word by which a file says that it means this model, if there are others in its place."""
-    for name in ("kind", "name", "measure"):
-        field = model.model_fields.get(name)
-        if field is not None and field.is_required() and get_origin(field.annotation) is Literal:
-            return name, ", ".join(map(str, get_args(field.annotation)))
-    return None
+    name = tag_field(model)
+    if name is None:
+        return None
+    return name, ", ".join(map(str, get_args(model.model_fields[name].annotation)))
 
 
 @cache
@@ -181,18 +182,15 @@ def _models(annotation: Any) -> Iterator[Model]:
         yield from _models(argument)
 
 
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
+def _default(model: Model, field: FieldInfo) -> str:
+    tag = tag_field(model)
+    if field.is_required() or (tag is not None and field is model.model_fields[tag]):
         return "required"
     value: Any = field.get_default(call_default_factory=True)
     if value is None:
         return "none"
     if isinstance(value, BaseModel):
-        return (
-            f"`{json.dumps(value.model_dump(exclude_unset=True), ensure_ascii=False)}`"
-            if value.model_fields_set
-            else "its defaults"
-        )
+        return f"`{json.dumps(words, ensure_ascii=False)}`" if (words := said(value)) else "its defaults"
     return f"`{json.dumps(value, ensure_ascii=False)}`" if value != "" else "empty"
 
 

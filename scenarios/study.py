@@ -49,7 +49,7 @@ class Plan:
         return self.source.scenario if isinstance(self.source, Located) else self.source
 
 
-def planned(source: Scenario | Located) -> Plan:
+def planned(source: Scenario | Located, progress: Progress | None = None) -> Plan:
     """Build, and throw away, what every run needs: a `ScenarioError` names the variant, the field and its line.
 
     Data that are not here are an error only of a scenario that is one run and reproduces nothing.
@@ -63,9 +63,12 @@ def planned(source: Scenario | Located) -> Plan:
         raise source.locate(error) if isinstance(source, Located) else error from None
     first: Experiment | None = None
     absent: dict[str, str] = {}
+    progress = progress or Silent()
+    progress.begin("checking all that can be known before time 0", max(1, len(variants)))
     for name, located, variant in [(v.name, v.located, v) for v in variants] or [(ALONE, source, None)]:
         try:
             built = checked(located, part=True)
+            progress.advance(1)
         except AbsentDataError as error:
             if variant is None and scenario.reproduces is None:
                 raise
@@ -92,7 +95,7 @@ def run_study(
     `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
-    plan = planned(source)
+    plan = planned(source, progress)
     if not plan.variants and not plan.absent:
         return runner.run_scenario(
             source, folder, command=command, progress=progress, watch=watch, jobs=jobs

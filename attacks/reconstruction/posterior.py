@@ -51,7 +51,7 @@ class PosteriorMode:
 
     spread: bool = True
     name = "posterior"
-    source = "this project (METHODS: known noise); the estimator is textbook Bayes"
+    source = "this project, with known noise; the estimator is textbook Bayes"
 
     @property
     def needs(self) -> Needs:
@@ -72,7 +72,7 @@ class PosteriorMean:
 
     spread: bool = True
     name = "posterior-mean"
-    source = "this project (METHODS: known noise); the estimator is textbook Bayes"
+    source = "this project, with known noise; the estimator is textbook Bayes"
 
     @property
     def needs(self) -> Needs:

@@ -40,7 +40,7 @@ class PosteriorBatch:
 
     restarts: int = 4
     name = "posterior-batch"
-    source = "this project (METHODS: known noise); the estimator is textbook Bayes"
+    source = "this project, with known noise; the estimator is textbook Bayes"
 
     @property
     def needs(self) -> Needs:

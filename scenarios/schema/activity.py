@@ -26,7 +26,7 @@ class ExchangeSpec(Model):
 class PoissonClockSpec(Model):
     """Agents begin their rounds at ticks of Poisson clocks of their own, `rate` ticks per second each."""
 
-    kind: Literal["poisson"]
+    kind: Literal["poisson"] = "poisson"
     rate: Positive
 
     def build(self) -> activity.PoissonClock:

@@ -12,7 +12,7 @@ from scenarios.schema.base import Edge, Index, Model, NonNegative, Place, Share
 class AroundSpec(Model):
     """Every link of these agents; on radio, what they transmit."""
 
-    kind: Literal["around"]
+    kind: Literal["around"] = "around"
     agents: Annotated[list[Index], Field(min_length=1)]
 
     def build(self) -> wiretaps.Wiretaps:
@@ -22,7 +22,7 @@ class AroundSpec(Model):
 class WithinSpec(Model):
     """At the place `at`: every link of the agents within `range`; on radio, what these agents transmit."""
 
-    kind: Literal["within"]
+    kind: Literal["within"] = "within"
     at: Place
     range: NonNegative
 
@@ -34,7 +34,7 @@ class WithinSpec(Model):
 class CutSpec(Model):
     """Every link between these agents and the others; not on radio."""
 
-    kind: Literal["cut"]
+    kind: Literal["cut"] = "cut"
     agents: Annotated[list[Index], Field(min_length=1)]
 
     def build(self) -> wiretaps.Wiretaps:
@@ -44,7 +44,7 @@ class CutSpec(Model):
 class RandomShareSpec(Model):
     """This share of all links; on radio, of all agents."""
 
-    kind: Literal["random"]
+    kind: Literal["random"] = "random"
     share: Annotated[float, Field(ge=0, le=1)]
     seed: Index = 0
 

@@ -63,14 +63,14 @@ class MatchingModel(RebuildModel):
 class DlgSpec(MatchingModel):
     """DLG (Zhu, Liu, Han 2019): features and soft labels whose gradient is nearest, by L-BFGS from random starts."""
 
-    kind: Literal["dlg"]
+    kind: Literal["dlg"] = "dlg"
     restarts: Count | None = None
 
 
 class IdlgSpec(MatchingModel):
     """iDLG (Zhao, Mopuri, Bilen 2020): the label of one record from the sign of the last layer, then as DLG."""
 
-    kind: Literal["idlg"]
+    kind: Literal["idlg"] = "idlg"
     restarts: Count | None = None
 
 
@@ -78,7 +78,7 @@ class InvertingGradientsSpec(MatchingModel):
     """Inverting Gradients (Geiping et al. 2020): images by the direction of the gradient alone and their total
     `variation`, by Adam on signs, of so large a `step`."""
 
-    kind: Literal["inverting_gradients"]
+    kind: Literal["inverting_gradients"] = "inverting_gradients"
     restarts: Count | None = None
     step: Positive | None = None
     variation: NonNegative | None = None
@@ -88,7 +88,7 @@ class GradInversionSpec(MatchingModel):
     """GradInversion (Yin et al. 2021) without batch norm: images by the gradient, total `variation`, `size` (ℓ2) and
     agreement (`group`) of several `seeds`, with Langevin `noise`; it is told the labels, or finds them by a rule."""
 
-    kind: Literal["grad_inversion"]
+    kind: Literal["grad_inversion"] = "grad_inversion"
     seeds: Count | None = None
     step: Positive | None = None
     variation: NonNegative | None = None
@@ -101,7 +101,7 @@ class RowSpaceSpec(RebuildModel):
     """A batch of a logistic loss from many rounds, in the row space of its gradients (this project): m² unknowns.
     `restarts` at most, `at_once` so many, until one explains the gradients."""
 
-    kind: Literal["row_space"]
+    kind: Literal["row_space"] = "row_space"
     restarts: Count | None = None
     at_once: Count | None = None
 
@@ -110,7 +110,7 @@ class PosteriorBatchSpec(RebuildModel):
     """The mode of the posterior of a small batch, from `restarts` draws of the prior for each assignment of
     labels."""
 
-    kind: Literal["posterior_batch"]
+    kind: Literal["posterior_batch"] = "posterior_batch"
     restarts: Count | None = None
 
 

@@ -1,20 +1,81 @@
 """What every part of a scenario is made of: a closed model, and numbers with bounds."""
 
-from typing import Annotated, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from netsim.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
 
 Built = TypeVar("Built", covariant=True)
 
 
-class Model(BaseModel):
-    """Closed and frozen; numbers are numbers (no text is turned into one)."""
+class _Told(ModelMetaclass):
+    """What Python gets wrong is said as a file's mistakes are."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **said: Any) -> Any:  # noqa: N805
+            try:
+                return super().__call__(*args, **said)
+            except ValidationError as error:
+                from scenarios.mistakes import mistakes
+
+                raise mistakes(error, said, None, cls) from None
+
+
+class Model(BaseModel, metaclass=_Told):
+    """Closed and frozen; numbers are numbers (no text is turned into one).
+
+    Made from Python, `Ring(agents=8)`, it raises a `ScenarioError` that tells every mistake, in a file's words.
+    Its repr is Python that makes it again, from the names of `scenarios.schema`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
+    def replace(self, **fields: Any) -> Self:
+        """The same with these fields replaced, checked as a whole; a `ScenarioError` tells what does not fit."""
+        return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
+    def __repr_name__(self) -> str:
+        return public_name(type(self))
+
+    def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
+        from scenarios.saying import differing
+
+        return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
+
+
+def public_name(model: type[BaseModel]) -> str:
+    """Under which name `scenarios.schema` has a model."""
+    return NAMES.get(model.__name__, model.__name__.removesuffix("Spec"))
+
+
+NAMES = {
+    "AttackSpec": "Attacks", "DPRecalSpec": "DpRecal", "LinkSpec": "Links", "MeasureSpec": "Measures",
+    "MessageSpec": "Messages",
+}  # fmt: skip
+"""Models whose public name is not their class's without Spec."""
+
+
+def tag_field(model: type[BaseModel], alone: bool = False) -> str | None:
+    """The field that tells a member of a union from the others: a literal that has to be said, or that can be only
+    one thing (`alone`: only such a one). None of a model that is no such member."""
+    return next((name for name in TAGS if name in model.model_fields and _is_tag(model, name, alone)), None)
+
+
+def _is_tag(model: type[BaseModel], name: str, alone: bool) -> bool:
+    field = model.model_fields[name]
+    words = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return len(words) == 1 or (bool(words) and not alone and field.is_required())
+
+
+TAGS = ("kind", "name", "measure", "law")
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]

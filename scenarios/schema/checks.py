@@ -101,7 +101,7 @@ class ErrorAfter(Quantity):
     """A `curve` after exactly `after` rounds, or activations of a walk. Curves other than the relative error are
     known there if `measures.every` divides it."""
 
-    measure: Literal["error_after"]
+    measure: Literal["error_after"] = "error_after"
     after: Count
     curve: Falling | Accuracy = "relative_error"
 
@@ -125,7 +125,7 @@ class Growth(Quantity):
     compared with by `below_of` or `above_of` is the same of another algorithm.
     """
 
-    measure: Literal["growth"]
+    measure: Literal["growth"] = "growth"
     quantity: Cost
     over: Words
     accuracy: Positive
@@ -144,7 +144,7 @@ class Slope(Quantity):
     least-squares line through log₁₀ of the curve, from `start` to `end`, or to where the error is first below
     `floor`. All of these rounds must be known: curves other than the relative error need `measures.every: 1`."""
 
-    measure: Literal["slope"]
+    measure: Literal["slope"] = "slope"
     start: Index = 0
     end: Count | None = None
     curve: Falling = "relative_error"
@@ -155,7 +155,7 @@ class ClaimedAfter(Quantity):
     """ε as the paper's formula claims it `after` so many rounds (or activations of one agent, PLF); at the end of the
     run where that is not said."""
 
-    measure: Literal["epsilon_claimed"]
+    measure: Literal["epsilon_claimed"] = "epsilon_claimed"
     after: Count | None = None
 
 
@@ -163,14 +163,14 @@ class VacuousFrom(Quantity):
     """The first round (or PLF) after which the claimed ε is above `epsilon`; more than the run's length where it
     never is."""
 
-    measure: Literal["vacuous_from"]
+    measure: Literal["vacuous_from"] = "vacuous_from"
     epsilon: Positive = 20.0
 
 
 class Verdict(Check):
     """The verdict of the audit of `of` is one of these."""
 
-    measure: Literal["verdict"]
+    measure: Literal["verdict"] = "verdict"
     of: Words
     equals: VERDICTS | Annotated[list[VERDICTS], Field(min_length=1)]
 
@@ -178,7 +178,7 @@ class Verdict(Check):
 class AttackVerdict(Check):
     """What became of the `attack` of that name on `of`: one of these."""
 
-    measure: Literal["attack_verdict"]
+    measure: Literal["attack_verdict"] = "attack_verdict"
     of: Words
     attack: Words
     equals: Outcome | Annotated[list[Outcome], Field(min_length=1)]
@@ -196,7 +196,7 @@ class Fact(Check):
 class OptimumIsZero(Check):
     """Whether the problem's solution is the starting point x = 0: then convergence says nothing."""
 
-    measure: Literal["optimum_is_zero"]
+    measure: Literal["optimum_is_zero"] = "optimum_is_zero"
     equals: bool = True
 
 

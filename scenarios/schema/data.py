@@ -29,20 +29,20 @@ class Digits(DataSpec):
     """Scikit-learn's 8×8 digits, two classes; the first is −1, the second +1. More are 0, 1, 2, …; pixels in
     [0, 1]."""
 
-    name: Literal["digits"]
+    name: Literal["digits"] = "digits"
     classes: SomeClasses = [0, 1]
 
 
 class BreastCancer(DataSpec):
     """Scikit-learn's breast cancer data, 569 × 30, standardized."""
 
-    name: Literal["breast_cancer"]
+    name: Literal["breast_cancer"] = "breast_cancer"
 
 
 class Synthetic(DataSpec):
     """Gaussian features, a drawn true x, and labels or noisy targets from it."""
 
-    name: Literal["synthetic"]
+    name: Literal["synthetic"] = "synthetic"
     kind: Literal["classification", "regression"] = "classification"
     records: Count = 400
     dimension: Count = 10
@@ -53,7 +53,7 @@ class Synthetic(DataSpec):
 class Sensors(DataSpec):
     """Measurements b = aᵀx + noise of one drawn x by sensors a ~ N(0, I): targets, not classes."""
 
-    name: Literal["sensors"]
+    name: Literal["sensors"] = "sensors"
     records: Count = 36
     dimension: Count = 10
     noise: NonNegative = 0.1
@@ -77,7 +77,7 @@ class Mnist(Kept):
     """28×28 images of handwritten digits, two classes; the first is −1, the second +1. More are 0, 1, 2, …; pixels in
     [0, 1]."""
 
-    name: Literal["mnist"]
+    name: Literal["mnist"] = "mnist"
     classes: SomeClasses = [0, 1]
     part: Literal["train", "test"] = "train"
 
@@ -86,7 +86,7 @@ class FashionMnist(Kept):
     """28×28 images of ten kinds of clothes, two of them; the first is −1, the second +1. More are 0, 1, 2, …; pixels
     in [0, 1]."""
 
-    name: Literal["fashion_mnist"]
+    name: Literal["fashion_mnist"] = "fashion_mnist"
     classes: SomeClasses = [0, 1]
     part: Literal["train", "test"] = "train"
 
@@ -94,21 +94,21 @@ class FashionMnist(Kept):
 class CifarCatDog(Kept):
     """32×32 colour images of cats (−1) and dogs (+1) from CIFAR-10. Pixels in [0, 1]."""
 
-    name: Literal["cifar10_cat_dog"]
+    name: Literal["cifar10_cat_dog"] = "cifar10_cat_dog"
     part: Literal["train", "test"] = "train"
 
 
 class Ijcnn1(Kept):
     """LIBSVM's ijcnn1, 22 features."""
 
-    name: Literal["ijcnn1"]
+    name: Literal["ijcnn1"] = "ijcnn1"
     part: Literal["train", "test"] = "train"
 
 
 class Covtype(Kept):
     """Forest cover, 54 features scaled to [0, 1]; +1 is lodgepole pine, −1 the other six types."""
 
-    name: Literal["covtype"]
+    name: Literal["covtype"] = "covtype"
 
 
 class Adult(Kept):
@@ -118,7 +118,7 @@ class Adult(Kept):
     mean 0 and deviation 1.
     """
 
-    name: Literal["adult"]
+    name: Literal["adult"] = "adult"
     numeric: Literal["unit", "standardized"] = "unit"
     part: Literal["train", "test"] = "train"
 
@@ -137,7 +137,7 @@ class LibsvmFile(OwnFile):
     Of more than two labels `classes` names the one that is −1 and the one that is +1; without it the smaller is −1.
     """
 
-    name: Literal["libsvm"]
+    name: Literal["libsvm"] = "libsvm"
     dimension: Count | None = None
 
 
@@ -148,7 +148,7 @@ class CsvFile(OwnFile):
     others are. Of more than two labels `classes` names the one that is −1 and the one that is +1.
     """
 
-    name: Literal["csv"]
+    name: Literal["csv"] = "csv"
     label: Column = -1
     features: Annotated[list[Column], Field(min_length=1)] | None = None
     header: bool = True

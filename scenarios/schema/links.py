@@ -11,7 +11,7 @@ from scenarios.schema.base import Edge, Index, Model, NonNegative, Positive, Sha
 class ConstantDelay(Model):
     """Always `seconds`."""
 
-    kind: Literal["constant"]
+    kind: Literal["constant"] = "constant"
     seconds: NonNegative
 
     def build(self) -> laws.DelayLaw:
@@ -21,7 +21,7 @@ class ConstantDelay(Model):
 class UniformDelay(Model):
     """Uniform between `low` and `high` seconds."""
 
-    kind: Literal["uniform"]
+    kind: Literal["uniform"] = "uniform"
     low: NonNegative
     high: NonNegative
 
@@ -32,7 +32,7 @@ class UniformDelay(Model):
 class LognormalDelay(Model):
     """Median `median` seconds, heavy right tail."""
 
-    kind: Literal["lognormal"]
+    kind: Literal["lognormal"] = "lognormal"
     median: Positive
     sigma: NonNegative
 
@@ -43,7 +43,7 @@ class LognormalDelay(Model):
 class ExponentialDelay(Model):
     """`least` seconds, and an exponential time of mean `mean_excess` on top."""
 
-    kind: Literal["exponential"]
+    kind: Literal["exponential"] = "exponential"
     mean_excess: Positive
     least: NonNegative = 0.0
 
@@ -54,7 +54,7 @@ class ExponentialDelay(Model):
 class TraceDelay(Model):
     """The delays of a text file, one a line in seconds, over and over; paths are as seen from the working folder."""
 
-    kind: Literal["trace"]
+    kind: Literal["trace"] = "trace"
     file: str
 
     def build(self) -> laws.DelayLaw:
@@ -69,7 +69,7 @@ Delay = Annotated[
 class BurstLoss(Model):
     """Losses in bursts: from good to bad and back with these probabilities per packet, and lost with those."""
 
-    kind: Literal["gilbert_elliott"]
+    kind: Literal["gilbert_elliott"] = "gilbert_elliott"
     good_to_bad: Annotated[float, Field(ge=0, le=1)]
     bad_to_good: Annotated[float, Field(gt=0, le=1)]
     loss_good: Share = 0.0
@@ -82,7 +82,7 @@ class BurstLoss(Model):
 class TraceLoss(Model):
     """The fates of a text file, one packet a line, 1 lost and 0 not, over and over."""
 
-    kind: Literal["trace"]
+    kind: Literal["trace"] = "trace"
     file: str
 
     def build(self) -> laws.LossLaw:
@@ -92,7 +92,7 @@ class TraceLoss(Model):
 class ScheduledOutages(Model):
     """Down in each of these intervals [from, to), seconds."""
 
-    kind: Literal["scheduled"]
+    kind: Literal["scheduled"] = "scheduled"
     intervals: list[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]]
 
     def build(self) -> outages.Outages:
@@ -102,7 +102,7 @@ class ScheduledOutages(Model):
 class RandomOutages(Model):
     """Up and down in turns, for exponential times of these means in seconds; every link for itself."""
 
-    kind: Literal["random"]
+    kind: Literal["random"] = "random"
     mean_up: Positive
     mean_down: Positive
 
@@ -113,7 +113,7 @@ class RandomOutages(Model):
 class TraceOutages(Model):
     """The outages of a text file, `down,up` a line in seconds."""
 
-    kind: Literal["trace"]
+    kind: Literal["trace"] = "trace"
     file: str
 
     def build(self) -> outages.Outages:

@@ -18,7 +18,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class GaussianNoise(Model):
     """Independent noise N(0, stddev²) on every coordinate."""
 
-    kind: Literal["gaussian"]
+    kind: Literal["gaussian"] = "gaussian"
     stddev: NonNegative
 
     def build(self) -> meddling.Alteration:
@@ -28,7 +28,7 @@ class GaussianNoise(Model):
 class ScaleBy(Model):
     """Times `factor`."""
 
-    kind: Literal["scale"]
+    kind: Literal["scale"] = "scale"
     factor: Finite
 
     def build(self) -> meddling.Alteration:
@@ -38,7 +38,7 @@ class ScaleBy(Model):
 class ConstantValue(Model):
     """`value` in every coordinate."""
 
-    kind: Literal["constant"]
+    kind: Literal["constant"] = "constant"
     value: Finite
 
     def build(self) -> meddling.Alteration:
@@ -48,7 +48,7 @@ class ConstantValue(Model):
 class FlippedSign(Model):
     """x becomes −x."""
 
-    kind: Literal["flip_sign"]
+    kind: Literal["flip_sign"] = "flip_sign"
 
     def build(self) -> meddling.Alteration:
         return meddling.FlipSign()
@@ -60,7 +60,7 @@ AlterationSpec = Annotated[GaussianNoise | ScaleBy | ConstantValue | FlippedSign
 class DropSpec(Model):
     """A packet that comes by is gone."""
 
-    kind: Literal["drop"]
+    kind: Literal["drop"] = "drop"
     probability: Chance = 1.0
 
     def build(self) -> meddling.Action:
@@ -70,7 +70,7 @@ class DropSpec(Model):
 class DelaySpec(Model):
     """A packet is held back for `seconds`, a number or a law; others may overtake it."""
 
-    kind: Literal["delay"]
+    kind: Literal["delay"] = "delay"
     seconds: NonNegative | Delay
     probability: Chance = 1.0
 
@@ -86,7 +86,7 @@ class DelaySpec(Model):
 class ReplaySpec(Model):
     """`copies` of a packet follow it, `after`, 2·`after`, … seconds later."""
 
-    kind: Literal["replay"]
+    kind: Literal["replay"] = "replay"
     after: NonNegative = 0.0
     probability: Chance = 1.0
     copies: Count = 1
@@ -99,7 +99,7 @@ class AlterSpec(Model):
     """The values of a message's `fields` (none: of all of them) are changed; nobody notices, unless the link is
     authenticated. An encrypted link cannot be altered."""
 
-    kind: Literal["alter"]
+    kind: Literal["alter"] = "alter"
     how: AlterationSpec
     probability: Chance = 1.0
     fields: Annotated[list[str], Field(min_length=1)] | None = None

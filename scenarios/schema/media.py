@@ -11,7 +11,7 @@ from scenarios.schema.base import Model
 class RadioSpec(Model):
     """One transmission is heard by all neighbors; agents at most `carrier_sense` hops apart take turns on the air."""
 
-    kind: Literal["radio"]
+    kind: Literal["radio"] = "radio"
     carrier_sense: Annotated[int, Field(ge=0, le=2)] = 0
 
     def build(self) -> Radio:

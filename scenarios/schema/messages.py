@@ -11,7 +11,7 @@ from scenarios.schema.base import Count, Index, Model, Positive
 class Float64(Model):
     """The value itself."""
 
-    kind: Literal["float64"]
+    kind: Literal["float64"] = "float64"
 
     def build(self) -> codecs.Codec:
         return codecs.Float64()
@@ -20,7 +20,7 @@ class Float64(Model):
 class Float32(Model):
     """The nearest single-precision number."""
 
-    kind: Literal["float32"]
+    kind: Literal["float32"] = "float32"
 
     def build(self) -> codecs.Codec:
         return codecs.Float32()
@@ -29,7 +29,7 @@ class Float32(Model):
 class Float16(Model):
     """The nearest half-precision number; beyond 65,504 that is infinite."""
 
-    kind: Literal["float16"]
+    kind: Literal["float16"] = "float16"
 
     def build(self) -> codecs.Codec:
         return codecs.Float16()
@@ -38,7 +38,7 @@ class Float16(Model):
 class FixedPoint(Model):
     """A grid of `bits` bits between −`limit` and `limit`; the nearest point, or one of the two around."""
 
-    kind: Literal["fixed_point"]
+    kind: Literal["fixed_point"] = "fixed_point"
     bits: Annotated[int, Field(ge=2, le=32)] = 16
     limit: Positive
     rounding: Literal["nearest", "stochastic"] = "nearest"
@@ -55,7 +55,7 @@ class _Sparse(Model):
 class TopK(_Sparse):
     """The `k` coordinates of largest magnitude, or that `fraction` of them."""
 
-    kind: Literal["top_k"]
+    kind: Literal["top_k"] = "top_k"
 
     def build(self) -> codecs.Codec:
         return codecs.TopK(self.k, self.fraction)
@@ -64,7 +64,7 @@ class TopK(_Sparse):
 class RandomK(_Sparse):
     """`k` random coordinates, or that `fraction` of them; times d/k if `unbiased`."""
 
-    kind: Literal["random_k"]
+    kind: Literal["random_k"] = "random_k"
     unbiased: bool = True
 
     def build(self) -> codecs.Codec:
@@ -74,7 +74,7 @@ class RandomK(_Sparse):
 class Quantizer(Model):
     """Dithered levels of the vector's norm, b + 1 bits each on the wire; E C(v) = v if `unbiased`, else v/ξ."""
 
-    kind: Literal["quantizer"]
+    kind: Literal["quantizer"] = "quantizer"
     bits: Annotated[int, Field(ge=1, le=16)] = 4
     norm: Literal["l2", "linf"] = "l2"
     unbiased: bool = False
@@ -86,7 +86,7 @@ class Quantizer(Model):
 class ScaledSign(Model):
     """The signs, times the mean magnitude."""
 
-    kind: Literal["scaled_sign"]
+    kind: Literal["scaled_sign"] = "scaled_sign"
 
     def build(self) -> codecs.Codec:
         return codecs.ScaledSign()

@@ -12,7 +12,7 @@ from scenarios.schema.data import Data, Digits
 class EqualSplit(Model):
     """Every agent has as many records, and as many of each class, as any other, give or take one."""
 
-    kind: Literal["equal"]
+    kind: Literal["equal"] = "equal"
 
     def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
         return dataset.split(agents, seed)
@@ -21,7 +21,7 @@ class EqualSplit(Model):
 class DirichletSplit(Model):
     """Each class is cut at shares drawn from Dir(concentration, …): the smaller, the more agents differ."""
 
-    kind: Literal["dirichlet"]
+    kind: Literal["dirichlet"] = "dirichlet"
     concentration: Positive
 
     def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
@@ -31,7 +31,7 @@ class DirichletSplit(Model):
 class LabelSplit(Model):
     """Every agent has records of one class only."""
 
-    kind: Literal["label"]
+    kind: Literal["label"] = "label"
 
     def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
         return dataset.split(agents, seed, by="label")

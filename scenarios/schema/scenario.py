@@ -127,10 +127,12 @@ class Scenario(Model):
     """One experiment: the same problem, network and eavesdropper for each of its algorithms.
 
     `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
-    variant of each combination (of each of the `variants`, where there are some).
+    variant of each combination (of each of the `variants`, where there are some). `group`: under which heading a list
+    of scenarios has it.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    group: str = ""
     title: str = ""
     description: str = ""
     seed: Index = 0
@@ -158,6 +160,16 @@ class Scenario(Model):
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     figures: list[FigureSpec] = []
     reproduces: ReproducesSpec | None = None
+
+    def with_options(self, *options: str) -> "Scenario":
+        """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
+
+        You get a `ScenarioError` that tells every mistake.
+        """
+        from scenarios.loader import parse
+        from scenarios.saying import dump
+
+        return parse(dump(self), "", options).scenario
 
 
 def json_schema() -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Graph(Model):
 class Ring(Graph):
     """Agent i talks to i ± 1."""
 
-    kind: Literal["ring"]
+    kind: Literal["ring"] = "ring"
     agents: Annotated[int, Field(ge=3, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
@@ -44,7 +44,7 @@ class Ring(Graph):
 class Complete(Graph):
     """Everybody talks to everybody."""
 
-    kind: Literal["complete"]
+    kind: Literal["complete"] = "complete"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
@@ -54,7 +54,7 @@ class Complete(Graph):
 class Path(Graph):
     """A line of agents."""
 
-    kind: Literal["path"]
+    kind: Literal["path"] = "path"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
@@ -64,7 +64,7 @@ class Path(Graph):
 class Star(Graph):
     """Agent 0 in the middle."""
 
-    kind: Literal["star"]
+    kind: Literal["star"] = "star"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
 
     def build(self) -> topology.Topology:
@@ -74,7 +74,7 @@ class Star(Graph):
 class Grid(Graph):
     """A sheet: agent r·columns + c in row r and column c."""
 
-    kind: Literal["grid"]
+    kind: Literal["grid"] = "grid"
     rows: Annotated[int, Field(ge=1, le=1_000)]
     columns: Annotated[int, Field(ge=1, le=1_000)]
 
@@ -85,7 +85,7 @@ class Grid(Graph):
 class Torus(Graph):
     """A grid whose opposite sides touch."""
 
-    kind: Literal["torus"]
+    kind: Literal["torus"] = "torus"
     rows: Annotated[int, Field(ge=3, le=1_000)]
     columns: Annotated[int, Field(ge=3, le=1_000)]
 
@@ -96,7 +96,7 @@ class Torus(Graph):
 class Hypercube(Graph):
     """2^dimension agents; neighbors differ in one binary digit."""
 
-    kind: Literal["hypercube"]
+    kind: Literal["hypercube"] = "hypercube"
     dimension: Annotated[int, Field(ge=1, le=16)]
 
     def build(self) -> topology.Topology:
@@ -106,7 +106,7 @@ class Hypercube(Graph):
 class BalancedTree(Graph):
     """Agent 0 is the root; `branching` children each, `height` levels below it."""
 
-    kind: Literal["balanced_tree"]
+    kind: Literal["balanced_tree"] = "balanced_tree"
     branching: Annotated[int, Field(ge=1, le=1_000)]
     height: Annotated[int, Field(ge=1, le=1_000)]
 
@@ -117,7 +117,7 @@ class BalancedTree(Graph):
 class RandomTree(Graph):
     """Each tree on the agents with the same probability."""
 
-    kind: Literal["random_tree"]
+    kind: Literal["random_tree"] = "random_tree"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     seed: Index = 0
 
@@ -128,7 +128,7 @@ class RandomTree(Graph):
 class RandomRegular(Graph):
     """Every agent has `degree` neighbors, drawn by `seed`."""
 
-    kind: Literal["random_regular"]
+    kind: Literal["random_regular"] = "random_regular"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     degree: Annotated[int, Field(ge=1, le=1_000)]
     seed: Index = 0
@@ -140,7 +140,7 @@ class RandomRegular(Graph):
 class ErdosRenyi(Graph):
     """Every edge with `probability`."""
 
-    kind: Literal["erdos_renyi"]
+    kind: Literal["erdos_renyi"] = "erdos_renyi"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     probability: Annotated[float, Field(gt=0, le=1)]
     seed: Index = 0
@@ -152,7 +152,7 @@ class ErdosRenyi(Graph):
 class WattsStrogatz(Graph):
     """A ring of the `nearest` (even) closest agents, each link rewired with `probability`."""
 
-    kind: Literal["watts_strogatz"]
+    kind: Literal["watts_strogatz"] = "watts_strogatz"
     agents: Annotated[int, Field(ge=3, le=MOST_AGENTS)]
     nearest: Annotated[int, Field(ge=2, le=1_000)]
     probability: Annotated[float, Field(ge=0, le=1)]
@@ -165,7 +165,7 @@ class WattsStrogatz(Graph):
 class BarabasiAlbert(Graph):
     """Each new agent talks to `attach` others, popular ones more likely."""
 
-    kind: Literal["barabasi_albert"]
+    kind: Literal["barabasi_albert"] = "barabasi_albert"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     attach: Annotated[int, Field(ge=1, le=1_000)]
     seed: Index = 0
@@ -177,7 +177,7 @@ class BarabasiAlbert(Graph):
 class RandomGeometric(Graph):
     """Agents uniform in the unit square, edges up to `radius`."""
 
-    kind: Literal["random_geometric"]
+    kind: Literal["random_geometric"] = "random_geometric"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     radius: Positive
     seed: Index = 0
@@ -189,7 +189,7 @@ class RandomGeometric(Graph):
 class Edges(Graph):
     """Exactly these undirected edges."""
 
-    kind: Literal["edges"]
+    kind: Literal["edges"] = "edges"
     agents: Annotated[int, Field(ge=2, le=MOST_AGENTS)]
     edges: list[Edge]
 
@@ -200,7 +200,7 @@ class Edges(Graph):
 class GraphFile(Graph):
     """The graph of a file, GraphML or two names a line; a relative `path` starts at the working directory."""
 
-    kind: Literal["file"]
+    kind: Literal["file"] = "file"
     path: Annotated[str, Field(min_length=1)]
     format: Literal["auto", "graphml", "edges"] = "auto"
 

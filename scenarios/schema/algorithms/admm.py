@@ -60,7 +60,7 @@ def at_least_smooth(value: Auto | float, ground: Ground) -> float:
 class IcAdmmSpec(NoisyModel):
     """IC-ADMM: one gradient a round, noise on what is sent. `proximal` b "auto" is L, `penalty` is c."""
 
-    kind: Literal["ic_admm"]
+    kind: Literal["ic_admm"] = "ic_admm"
     name: str = "IC-ADMM"
     rounds: Count
     penalty: Auto | Positive = "auto"
@@ -74,7 +74,7 @@ class IcAdmmSpec(NoisyModel):
 class DAdmmSpec(NoisyModel):
     """D-ADMM, exact inner problems; noise on the primal that is sent (PVP), or on the dual (DVP, no ℓ1)."""
 
-    kind: Literal["d_admm"]
+    kind: Literal["d_admm"] = "d_admm"
     name: str = "D-ADMM"
     rounds: Count
     penalty: Auto | Positive = "auto"
@@ -89,7 +89,7 @@ class DAdmmSpec(NoisyModel):
 class DpAdmmSpec(NoisyModel):
     """DP-ADMM on a star around agent 0, one gradient a round. `penalty` ρ "auto" is L, `step` η_k "auto" 1/L."""
 
-    kind: Literal["dp_admm"]
+    kind: Literal["dp_admm"] = "dp_admm"
     name: str = "DP-ADMM"
     rounds: Count
     penalty: Auto | Positive = "auto"
@@ -106,7 +106,7 @@ class DpAdmmSpec(NoisyModel):
 class RAdmmSpec(NoisyModel):
     """R-ADMM: every other round touches no data; noise in the objective (no ℓ1). `linearization` γ "auto" is L."""
 
-    kind: Literal["r_admm"]
+    kind: Literal["r_admm"] = "r_admm"
     name: str = "R-ADMM"
     rounds: Count
     penalty: Auto | Positive = "auto"
@@ -123,7 +123,7 @@ class MrAdmmSpec(NoisyModel):
     η_i(0).
     """
 
-    kind: Literal["mr_admm"]
+    kind: Literal["mr_admm"] = "mr_admm"
     name: str = "MR-ADMM"
     rounds: Count
     penalty: Auto | ScheduleSpec = "auto"
@@ -154,7 +154,7 @@ class MrAdmmSpec(NoisyModel):
 class RwAdmmSpec(NoisyModel):
     """RW-ADMM: D-ADMM in which a walker, or everybody, is active; noise on what is sent."""
 
-    kind: Literal["rw_admm"]
+    kind: Literal["rw_admm"] = "rw_admm"
     name: str = "RW-ADMM"
     penalty: Auto | Positive = "auto"
     activation: Literal["walk", "everybody"] = "walk"
@@ -178,7 +178,7 @@ class RwAdmmSpec(NoisyModel):
 class WalkmanSpec(NoisyModel):
     """Walkman: a token walks; noise on the token. `penalty` β "auto" is 3 L by gradients, L by proximal steps."""
 
-    kind: Literal["walkman"]
+    kind: Literal["walkman"] = "walkman"
     name: str = "Walkman"
     version: Literal["gradient", "prox"] = "gradient"
     penalty: Auto | Positive = "auto"

@@ -35,7 +35,7 @@ class Ground:
 class GeometricSpec(Model):
     """first · ratio^k."""
 
-    kind: Literal["geometric"]
+    kind: Literal["geometric"] = "geometric"
     first: Positive
     ratio: Positive
 
@@ -46,7 +46,7 @@ class GeometricSpec(Model):
 class PolynomialSpec(Model):
     """first · (k + 1)^(−power)."""
 
-    kind: Literal["polynomial"]
+    kind: Literal["polynomial"] = "polynomial"
     first: Positive
     power: NonNegative
 
@@ -57,7 +57,7 @@ class PolynomialSpec(Model):
 class UniformDrawsSpec(Model):
     """Public coins, uniform from `low` to `high`: known to everybody, the same in every run with this `seed`."""
 
-    kind: Literal["uniform_draws"]
+    kind: Literal["uniform_draws"] = "uniform_draws"
     low: NonNegative
     high: Positive
     seed: Index = 0

@@ -24,7 +24,7 @@ class Dpp2Spec(AlgorithmModel):
     """DPP². "auto" is α = 1/(2L), β = α/(2λ_max(P)), ρ = 2L/λ_max(P). With a `target` the scales give the shape of
     the noise over the rounds (flat where they are 0), and one factor multiplies both."""
 
-    kind: Literal["dpp2"]
+    kind: Literal["dpp2"] = "dpp2"
     name: str = "DPP²"
     rounds: Count
     step: Literal["auto"] | Positive = "auto"
@@ -55,7 +55,7 @@ class Dpp2Spec(AlgorithmModel):
 class BallSpec(Model):
     """‖x‖₂ ≤ radius."""
 
-    kind: Literal["ball"]
+    kind: Literal["ball"] = "ball"
     radius: Positive
 
     def build(self) -> Ball:
@@ -65,7 +65,7 @@ class BallSpec(Model):
 class BoxSpec(Model):
     """Every coordinate from `low` to `high`."""
 
-    kind: Literal["box"]
+    kind: Literal["box"] = "box"
     low: Annotated[float, Field(allow_inf_nan=False)]
     high: Annotated[float, Field(allow_inf_nan=False)]
 
@@ -80,7 +80,7 @@ class DmspSpec(AlgorithmModel):
     """DMSP. The paper's `step` c·q^k and `scale` b·p^k are geometric with 0 < q < p < 1; "auto" is c = 1/L, q = 0.9.
     With a `target` the scale gives the shape of the noise over the rounds, and one factor multiplies it."""
 
-    kind: Literal["dmsp"]
+    kind: Literal["dmsp"] = "dmsp"
     name: str = "DMSP"
     rounds: Count
     step: Literal["auto"] | ScheduleSpec = "auto"

@@ -22,7 +22,7 @@ class PrivateGradientDescentSpec(AlgorithmModel):
     (1 + λ_min(W))/(2L). With a `batch`, each gradient is that of so many of the agent's records, drawn afresh.
     With `state: released` an agent goes on with the noisy state that it sent, and takes its gradient there."""
 
-    kind: Literal["private_gradient_descent"]
+    kind: Literal["private_gradient_descent"] = "private_gradient_descent"
     name: str = "private gradient descent"
     rounds: Count
     step: Literal["auto"] | ScheduleSpec = "auto"

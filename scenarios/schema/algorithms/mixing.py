@@ -43,7 +43,7 @@ class ExtraSpec(_OneRelease):
     """EXTRA, with Laplace noise of this `scale` on what is sent; r = 0. `step` "auto" is half of what its theory
     allows, (1 + λ_min(W))/(2L)."""
 
-    kind: Literal["extra"]
+    kind: Literal["extra"] = "extra"
     name: str = "EXTRA"
 
     def build(self, ground: Ground) -> Algorithm:
@@ -53,7 +53,7 @@ class ExtraSpec(_OneRelease):
 class PgExtraSpec(_OneRelease):
     """PG-EXTRA: EXTRA with a proximal step for r. `step` "auto" is (1 + λ_min(W))/(2L)."""
 
-    kind: Literal["pg_extra"]
+    kind: Literal["pg_extra"] = "pg_extra"
     name: str = "PG-EXTRA"
 
     def build(self, ground: Ground) -> Algorithm:
@@ -68,7 +68,7 @@ def extra_step(step: Step, ground: Ground) -> float:
 class NidsSpec(_OneRelease):
     """NIDS, with Laplace noise of this `scale` on what is sent. `step` "auto" is 1/L."""
 
-    kind: Literal["nids"]
+    kind: Literal["nids"] = "nids"
     name: str = "NIDS"
 
     def build(self, ground: Ground) -> Algorithm:
@@ -81,7 +81,7 @@ class GradientTrackingSpec(AlgorithmModel):
     message, "atc" (adapt, then combine) makes two exchanges a round. `step` "auto" is half of the bound that is
     checked, (1 + λ_min(W))²/(4L) for DIGing."""
 
-    kind: Literal["gradient_tracking"]
+    kind: Literal["gradient_tracking"] = "gradient_tracking"
     name: str = "gradient tracking"
     rounds: Count
     variant: Literal["diging", "atc"] = "diging"
@@ -112,7 +112,7 @@ class DiaDSPSpec(_DecayingNoise):
     """DiaDSP: gradient tracking, with Laplace noise of scales `scale_x`·ratio^k on x and `scale_y`·ratio^k on y.
     With a `target` both scales are multiplied by what gives this ε. `step` "auto" is (1 + λ_min(W))²/(4L). r = 0."""
 
-    kind: Literal["diadsp"]
+    kind: Literal["diadsp"] = "diadsp"
     name: str = "DiaDSP"
 
     def build(self, ground: Ground) -> Algorithm:
@@ -124,7 +124,7 @@ class CpgtSpec(_DecayingNoise):
     """CPGT: DiaDSP of which only differences go on the wire, made by the `compressor`; `gamma` is the share of the
     way to the neighbors that a round goes. `step` "auto" is (1 + λ_min(W))²/(4L), times gamma. r = 0."""
 
-    kind: Literal["cpgt"]
+    kind: Literal["cpgt"] = "cpgt"
     name: str = "CPGT"
     gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
     compressor: CodecSpec = Float64(kind="float64")
@@ -142,7 +142,7 @@ class PpdcSpec(AlgorithmModel):
     `gamma` and `omega` weigh the neighbors' differences and the dual; `step` "auto" meets the conditions that are
     checked, min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue."""
 
-    kind: Literal["ppdc"]
+    kind: Literal["ppdc"] = "ppdc"
     name: str = "PPDC"
     rounds: Count
     step: Step = "auto"

@@ -31,7 +31,7 @@ class RandomPenaltyAdmmSpec(AlgorithmModel):
     """ADMM with random penalties. `penalty` D and `dual_step` ζ; without `scale` the noise is the source's, 1.02^−k.
     With a `target` the scale gives the shape of the noise over the rounds, and one factor multiplies it."""
 
-    kind: Literal["random_penalty_admm"]
+    kind: Literal["random_penalty_admm"] = "random_penalty_admm"
     name: str = "random-penalty ADMM"
     rounds: Count
     penalty: Positive = 10.0
@@ -49,7 +49,7 @@ class GroupedDescentSpec(AlgorithmModel):
     """Descent by 2·rounds groups of agents that act once each, on a complete graph. `step` "auto" is 1/L; `low` and
     `high` are the coordinates of the two public references at the start, `shuffle` the seed of the public deal."""
 
-    kind: Literal["grouped_descent"]
+    kind: Literal["grouped_descent"] = "grouped_descent"
     name: str = "grouped descent"
     rounds: Count
     step: Step = "auto"
@@ -74,7 +74,7 @@ class GroupedDescentSpec(AlgorithmModel):
 class NeighborRangeSpec(AlgorithmModel):
     """Descent from a random point between the least and the greatest value nearby. `step` "auto" is 1/(2L)."""
 
-    kind: Literal["neighbor_range"]
+    kind: Literal["neighbor_range"] = "neighbor_range"
     name: str = "neighbor range"
     rounds: Count
     step: Step = "auto"
@@ -91,7 +91,7 @@ class SecretSharingSpec(AlgorithmModel):
     """Descent over additive secret shares, on a complete graph whose links should be encrypted. `step` "auto" is
     1/(2L); `stddev` is the noise of each agent, `resolution` a fixed-point step, `modulus` p."""
 
-    kind: Literal["secret_sharing"]
+    kind: Literal["secret_sharing"] = "secret_sharing"
     name: str = "secret sharing"
     rounds: Count
     step: Step = "auto"

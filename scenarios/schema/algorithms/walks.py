@@ -25,7 +25,7 @@ def baton_step(step: Literal["auto"] | float, ground: Ground) -> float:
 class RecalSpec(AlgorithmModel):
     """RECAL, no noise. `step` "auto" is 1/(L + 1)."""
 
-    kind: Literal["recal"]
+    kind: Literal["recal"] = "recal"
     name: str = "RECAL"
     step: Literal["auto"] | Positive = "auto"
     activations: Count | None = None
@@ -39,7 +39,7 @@ class RecalSpec(AlgorithmModel):
 class DPRecalSpec(AlgorithmModel):
     """DP-RECAL in one of its readings; the walk ends when one agent has been active `per_agent` times (Θ)."""
 
-    kind: Literal["dp_recal"]
+    kind: Literal["dp_recal"] = "dp_recal"
     name: str = "DP-RECAL"
     reading: Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"] = "as_deployable"
     step: Literal["auto"] | Positive = "auto"
