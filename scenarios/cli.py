@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from scenarios.certifying import certificate
+from scenarios.shell.attack import attack
+from scenarios.shell.audit import audit
 from scenarios.shell.check import check, schema
 from scenarios.shell.data import data
 from scenarios.shell.ledger import ledger
 from scenarios.shell.list import list_kinds
 from scenarios.shell.new import new
+from scenarios.shell.report import report
 from scenarios.shell.run import run
 from scenarios.shell.show import show
 from scenarios.sweep.command import sweep
@@ -46,10 +49,19 @@ command(
     FIRST, run, "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json"
 )
 command(FIRST, new, "netsim new first", "netsim new lossier --from lossy-tap", "netsim new my-descent --python")
+command(
+    FIRST, audit, "netsim audit mine.py:Mine -o rounds=20 -o scale=0.5 --epsilon 1", "netsim audit private-descent",
+    "netsim audit results/mine --trials 10000",
+)  # fmt: skip
+command(
+    EXPERIMENTS, attack, "netsim attack results/lossy", "netsim attack results/lossy --attack posterior --attack dlg",
+    "netsim attack heard.parquet --scenario mine.yaml",
+)  # fmt: skip
 command(EXPERIMENTS, check, "netsim check private-descent -o links.loss=0.2")
 command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
 app.add_typer(data, name="data", rich_help_panel=EXPERIMENTS)
 command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
+command(RESULTS, report, "netsim report results/lossy --open")
 command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
 command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
 command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")

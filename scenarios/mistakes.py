@@ -35,8 +35,7 @@ BOUNDS = {
     "finite_number": "a finite number",
 }
 OWN_ALGORITHM = (
-    " (an algorithm of your own is run from Python, by attacks.audit and scenarios.auditing.worlds, not from YAML: "
-    "docs/audit-your-own.md)"
+    " (an algorithm of your own: kind: python, path: FILE.py:CLASS, parameters: {…}; or netsim audit FILE.py:CLASS)"
 )
 Path = list[Key]
 FEW = 5
