@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench docs docs-serve clean help
 
 help:            ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -39,5 +39,11 @@ bench: $(VENV)/.installed-dev  ## every benchmark; each prints a table of ratios
 	@for name in $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))); do \
 	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
+docs: $(VENV)/.installed-dev   ## the site of the docs, into site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.installed-dev  ## the site at http://127.0.0.1:8000, while you write
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 clean:           ## remove the environment and caches (results stay)
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -158,8 +158,11 @@ class _Run:
 
 
 def one_point(point: Point, keep: Path | None) -> tuple[int, list[table.Row]]:
-    """Run one point, in one thread; its error in words in place of raising it."""
-    with tempfile.TemporaryDirectory() as nowhere, threadpool_limits(1):
+    """Run one point, in one thread; its error in words in place of raising it.
+
+    Its own loops stay in this process: in a worker of Dask, joblib would hand them to the cluster again.
+    """
+    with tempfile.TemporaryDirectory() as nowhere, threadpool_limits(1), parallel_config("sequential"):
         folder = keep or Path(nowhere) / "run"
         try:
             results = run_scenario(validated(dict(point.tree), ""), folder, part=True, page=keep is not None)

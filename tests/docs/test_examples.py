@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from netsim.spool.layout import SCHEMA
 from netsim.transcript import COLUMNS
@@ -24,16 +25,28 @@ BROKEN = ("eavesdropper-on-dp-recal", "cpgt-eq-23", "witness")
 """Scenarios that find a claim not to hold, and a witness that confirms it: `netsim` exits with 1."""
 
 
+FILE = re.compile(r"# ([\w-]+\.(?:py|yaml|yml))\n")
+"""The first line of a block that is a file of this name; commands of the page find it in their folder."""
+STATUS = re.compile(r" +# exit status (\d+)$")
+
+
+def write_files(page: Path, folder: Path) -> None:
+    for block in blocks(page, "python") + blocks(page, "yaml"):
+        if named := FILE.match(block):
+            (folder / named[1]).write_text(block)
+
+
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run_in_order(page, tmp_path):
-    source = "\n\n".join(blocks(page, "python"))
+    source = "\n\n".join(block for block in blocks(page, "python") if not FILE.match(block))
     if not source:
-        pytest.skip("no Python on this page")
-    script = tmp_path / f"{page.stem}.py"
+        pytest.skip("no Python on this page that is not a file")
+    write_files(page, tmp_path)
+    script = tmp_path / f"{page.stem}_blocks.py"
     script.write_text(source)
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -64,23 +77,36 @@ def commands(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
 def test_commands_work_in_order(page, tmp_path):
+    write_files(page, tmp_path)
     for command in commands(page):
         if command not in OPENS_NOTHING:
             works(command, tmp_path)
 
 
 def works(command: str, folder: Path) -> None:
-    words = shlex.split(command)
-    assert words[0] == ".venv/bin/netsim"
-    environment = os.environ | {"COLUMNS": "100"}
+    told = STATUS.search(command)
+    words = shlex.split(STATUS.sub("", command))
+    assert words[0] in (".venv/bin/netsim", ".venv/bin/python")
     main = "import sys; from scenarios.cli import main; sys.argv[0] = 'netsim'; main()"
+    program = ["-c", main] if words[0] == ".venv/bin/netsim" else []
     done = subprocess.run(
-        [sys.executable, "-c", main, *words[1:]], cwd=folder, capture_output=True, text=True, check=False,
-        env=environment,
+        [sys.executable, *program, *words[1:]], cwd=folder, capture_output=True, text=True, check=False,
+        env=os.environ | {"COLUMNS": "100"},
     )  # fmt: skip
-    expected = 1 if any(name in words for name in BROKEN) else 0
+    expected = int(told[1]) if told else int(any(name in words for name in BROKEN))
     assert done.returncode == expected, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_of_a_page_is_run_or_read(page):
+    """A Python file by a command or by another file; YAML can at least be read."""
+    text = page.read_text()
+    for block in blocks(page, "python") + blocks(page, "yaml"):
+        YAML(typ="safe").load(block) if block in blocks(page, "yaml") else ast.parse(block)
+        if (named := FILE.match(block)) and named[1].endswith(".py"):
+            stem = named[1].removesuffix(".py")
+            assert f".venv/bin/python {named[1]}" in text or f"from {stem} import" in text
 
 
 def test_every_column_of_a_transcript_is_documented_in_its_own_words():
