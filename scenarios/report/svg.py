@@ -95,5 +95,34 @@ def _adapt(text: str, prefix: str, label: str) -> str:
 
 
 def _shorten(tag: re.Match[str]) -> str:
-    """A tag with its coordinates to a hundredth of a pixel; the text between tags stays as it is."""
-    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag[0])
+    """A tag with its coordinates to a hundredth of a pixel, its path to a tenth; text between tags stays as it is."""
+    text = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
+    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", text)
+
+
+def _steps(path: str) -> str:
+    """A path of straight lines as steps of tenths of a pixel, which are short; rounding does not add up along it.
+
+    Other paths stay as they are.
+    """
+    tokens = path.split()
+    if not re.fullmatch(r"(?:M|L|z|-?[\d.]+(?:e-?\d+)?|\s)*", path) or "z" in tokens[:-1]:
+        return path
+    found: list[str] = []
+    numbers = iter(tokens)
+    here = (0, 0)
+    for token in numbers:
+        if token == "z":
+            found.append("z")
+            continue
+        x, y = (round(10 * float(next(numbers))) for _ in range(2))
+        if token == "M":
+            found.append(f"M{_tenths(x)} {_tenths(y)}")
+        elif (x, y) != here or len(tokens) <= 6:
+            found.append(f"l{_tenths(x - here[0])} {_tenths(y - here[1])}")
+        here = (x, y)
+    return "".join(found).replace(" -", "-")
+
+
+def _tenths(count: int) -> str:
+    return f"{count / 10:g}" if abs(count) < 100_000 else f"{count / 10:.1f}"
