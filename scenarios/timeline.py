@@ -15,7 +15,7 @@ from netsim.run import Run
 from netsim.transcript import EVERYBODY
 
 Results = dict[str, Any]
-EVENTS, LEAST = 2_000, 250
+EVENTS, LEAST = 1_200, 250
 """Packets of all algorithms of a scenario together, and of each one at least."""
 LINKS = 200
 """A network with more links is told by agent: what each of them sent."""

@@ -1,4 +1,4 @@
-"""The network as it is drawn on the page: agents, links, who listens, what links carried, who is inferred how well."""
+"""The network as the page draws it: agents, links, who listens, what links carried, who is inferred how well."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,11 @@ FEW = 40
 ROWS = 60
 """Of a table; of more the rest is in results.json."""
 MEASURES = {"bytes": "load in bytes", "loss": "loss", "delay": "mean delay", "repeated": "repetitions"}
-SKILLS = {"error": "error of its inferred gradients", "share": "share of its gradients inferred", "skill": "its image"}
+SKILLS = {
+    "error": "error of its inferred gradients",
+    "share": "share of its gradients inferred",
+    "skill": "its image",
+}
 NOTHING: dict[str, Any] = {"scene": None, "data": None, "script": None, "plays": [], "ears": []}
 KNOWN = -6.0
 """The ring is full where a gradient is known to this power of ten."""
@@ -38,16 +42,16 @@ def stage(results: Result, ordered: Sequence[Result]) -> dict[str, Any]:
         return NOTHING | {"scene": scene}
     data = {
         "algorithms": [one | {"links": _widths(a, scene), "agents": _rings(a, scene)} for a, one in played],
-        "start": next((k for k, (_, one) in enumerate(played) if one["break"]), 0),
+        "start": max(range(len(played)), key=lambda k: _interest(played[k][1]["break"])),
     }
     plays = [
         {
             "name": a.get("name"),
             "breaks": timeline.broken_in_words(a),
-            "windows": timeline.windows_in_words(a),
+            "how": one["break"] and one["break"]["says"],
             "rows": timeline.rows(a),
         }
-        for a, _ in played
+        for a, one in played
     ]
     return {
         "scene": scene,
@@ -56,6 +60,11 @@ def stage(results: Result, ordered: Sequence[Result]) -> dict[str, Any]:
         "plays": plays,
         "ears": sorted({ear for a, _ in played for ear in items(part(a, "timeline"), "heard")}),
     }
+
+
+def _interest(broken: Result | None) -> int:
+    """Which algorithm is shown first: one whose claim breaks, else one that has an uncovered message."""
+    return 0 if not broken else 1 + bool(broken["claimed"])
 
 
 # ── the drawing ─────────────────────────────────────────────────────────────────────────────────────────

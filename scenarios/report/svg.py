@@ -82,16 +82,40 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)
     text = re.sub(r"<[^>]*>", _shorten, text)
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
-    head = f'<svg {box} role="img" aria-label="{escape(label)}" style="stroke-linejoin: round; stroke-linecap: butt">'
+    style = f"font-family: {_FONT}; stroke-linejoin: round; stroke-linecap: butt"
+    head = f'<svg {box} role="img" aria-label="{escape(label)}" style="{style}">'
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
-    text = text.replace("xlink:href", "href").replace("font-family: 'DejaVu Sans'", f"font-family: {_FONT}")
-    text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", lambda _: _FONT, text)
+    text = text.replace("xlink:href", "href")
+    text = re.sub(r" ?font-family: 'DejaVu Sans'[^;\"]*;?", "", text)
+    text = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", text)
     for colour, name in _IN_PAGE.items():
         text = text.replace(colour, name)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
-    return re.sub(r">\s+<", "><", text)
+    return _flat(re.sub(r">\s+<", "><", text))
+
+
+def _flat(text: str) -> str:
+    """Without groups that say nothing, and without what a used mark says itself (its own style goes first)."""
+    own = {
+        name: set(style.split("; ")) for name, style in re.findall(r'<path id="([^"]+)"[^>]* style="([^"]*)"/>', text)
+    }
+
+    def use(tag: re.Match[str]) -> str:
+        rest = [one for one in tag[3].split("; ") if one not in own.get(tag[1], ())]
+        return f'<use href="#{tag[1]}"{tag[2]}' + (f' style="{"; ".join(rest)}"/>' if rest else "/>")
+
+    text = re.sub(r'<use href="#([^"]+)"([^>]*?) style="([^"]*)"/>', use, text)
+    kept: list[bool] = []
+
+    def group(tag: re.Match[str]) -> str:
+        if tag[0] != "</g>":
+            kept.append(tag[0] != "<g>")
+            return tag[0] if kept[-1] else ""
+        return tag[0] if kept.pop() else ""
+
+    return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
 
 
 def _shorten(tag: re.Match[str]) -> str:
@@ -108,7 +132,7 @@ def _steps(path: str) -> str:
     tokens = path.split()
     if not re.fullmatch(r"(?:M|L|z|-?[\d.]+(?:e-?\d+)?|\s)*", path) or "z" in tokens[:-1]:
         return path
-    found: list[str] = []
+    found: list[str | tuple[int, int]] = []
     numbers = iter(tokens)
     here = (0, 0)
     for token in numbers:
@@ -119,9 +143,21 @@ def _steps(path: str) -> str:
         if token == "M":
             found.append(f"M{_tenths(x)} {_tenths(y)}")
         elif (x, y) != here or len(tokens) <= 6:
-            found.append(f"l{_tenths(x - here[0])} {_tenths(y - here[1])}")
+            _add(found, (x - here[0], y - here[1]))
         here = (x, y)
-    return "".join(found).replace(" -", "-")
+    steps = (one if isinstance(one, str) else f"l{_tenths(one[0])} {_tenths(one[1])}" for one in found)
+    return "".join(steps).replace(" -", "-")
+
+
+def _add(found: list[str | tuple[int, int]], step: tuple[int, int]) -> None:
+    """One more step of a path; two that go the same way along an axis are one."""
+    last = found[-1] if found else ""
+    if not isinstance(last, str):
+        for along, across in ((0, 1), (1, 0)):
+            if last[across] == step[across] == 0 and last[along] * step[along] > 0:
+                found[-1] = (last[0] + step[0], last[1] + step[1])
+                return
+    found.append(step)
 
 
 def _tenths(count: int) -> str:

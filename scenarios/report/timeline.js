@@ -49,12 +49,12 @@
     const fate = f & LOST ? ", lost" : f & DROPPED ? ", dropped: the buffer is full" : f & AWAY ? ", under way at the end" : "";
     const ear = f & HEARD ? "heard" : f & SEALED ? "size and time heard" : f & MISSED ? "missed by the tap" : "not heard";
     const name = run.k[i] === 2 ? KINDS[2] : `${KINDS[run.k[i]]} ${run.n[i]}`;
-    return `${run.s[i]} → ${run.r[i]}: ${name}${again}${fate} (${ear})${f & BREAK ? ", breaks the claim" : ""}`;
+    return `${run.s[i]} → ${run.r[i]}: ${name}${again}${fate} (${ear})${f & BREAK ? `, ${run.break.says}` : ""}`;
   };
 
   // ── the drawing ─────────────────────────────────────────────────────────────────────────────────────
   const dot = (i) => { // what moves: its form says what it is, the line around it what the tap made of it
-    const f = run.f[i], r = small ? 0.7 : 1, made = shape("g", { class: "moving", "data-packet": i }, moving);
+    const f = run.f[i], r = small ? 0.5 : 1, made = shape("g", { class: "moving", "data-packet": i }, moving);
     if (f & BREAK) shape("circle", { class: "halo", r: 13 * r }, made);
     if (f & HEARD) shape("circle", { class: "ear yes", r: 8 * r }, made);
     if (f & SEALED) shape("circle", { class: "ear sealed", r: 8 * r }, made);
@@ -116,12 +116,14 @@
       }
       ticks(first, span, x, top, high);
       const clip = shape("clipPath", { id: "lanes-clip" }, lanes), ways = shape("g", { "clip-path": "url(#lanes-clip)" }, lanes);
+      let count = 0;
       shape("rect", { x: left, y: 0, width: wide - left, height: high }, clip);
-      for (let i = 0; i < run.a.length; i++) if (to(i) >= first && from(i) <= first + span) way(i, x, y, ways);
+      for (let i = 0; i < run.a.length; i++) if (to(i) >= first && from(i) <= first + span) { way(i, x, y, ways); count += 1; }
+      ways.setAttribute("class", count > LANES ? "dense" : "");
       if (run.hit !== null && from(run.hit) >= first && from(run.hit) <= first + span) {
         const where = x(from(run.hit)), right = where > wide * 0.6;
         shape("path", { class: "break", d: `M${where} ${top - 4}V${high - 20}` }, lanes);
-        shape("text", { class: "break-text", x: where + (right ? -5 : 5), y: 12, "text-anchor": right ? "end" : "start" }, lanes, "breaks the claim");
+        shape("text", { class: "break-text", x: where + (right ? -5 : 5), y: 12, "text-anchor": right ? "end" : "start" }, lanes, run.break.says);
       }
       shape("path", { class: "playhead", id: "playhead" }, lanes);
     }
@@ -153,12 +155,12 @@
   };
 
   // ── what it says ────────────────────────────────────────────────────────────────────────────────────
-  const drawBudget = (time) => {
+  const drawBudget = () => {
     const g = run.budget, box = at("budget");
     box.hidden = !g;
     if (!g) return;
     let k = -1;
-    while (k + 1 < g.t.length && g.t[k + 1] <= time) k += 1;
+    while (k + 1 < g.p.length && g.p[k + 1] !== null && g.p[k + 1] <= place) k += 1;
     const share = k < 0 ? 0 : g.share[k], over = share !== null && (share < 0 || share > 1);
     const claim = g.claimed === null ? "nothing is claimed" : `${g.claimed} claimed of the whole run`;
     box.textContent = `Agent ${g.agent}'s budget: exact ε so far ${k < 0 ? "0" : g.e[k]}, ${claim}${k < 0 ? "" : ` (activation ${g.v[k]})`}${over ? ": above the claim " : " "}`;
@@ -176,7 +178,7 @@
     const time = timeOf(place), shown = drawMoving(), gap = run.w.find(([begin, , , out]) => out && place < from(begin) && place > from(begin) - 1.5);
     drawDown(time);
     drawLanes();
-    drawBudget(time);
+    drawBudget();
     at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : `t = ${short(time)} s`;
     const told = shown.slice().sort((i, j) => (run.f[j] & BREAK) - (run.f[i] & BREAK) || from(j) - from(i));
     at("now").textContent = told.slice(0, 2).map(what).join("; ") + (told.length > 2 ? `; and ${told.length - 2} more` : "") || "Nothing is on its way.";
@@ -268,8 +270,7 @@
     const edges = [...new Set([...run.p, ...run.a.map((_, i) => to(i))])].sort((p, q) => p - q);
     steps = edges.slice(1).map((p, i) => (p + edges[i]) / 2);
     at("to-break").hidden = run.hit === null;
-    const shown = run.w.map(([a, b, why]) => `${(b - a + 1).toLocaleString("en")} (${why})`).join(" and ");
-    at("windows").textContent = `Of ${run.packets.toLocaleString("en")} packets of this run, here are ${shown}.`
+    at("windows").textContent = run.said
       + (run.break && run.hit === null ? " The message that breaks the claim is not among them." : "");
     place = 0;
     at("scrub").max = last();

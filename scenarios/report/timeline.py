@@ -18,6 +18,8 @@ MARKS = {
     "yes": HEARD, "sealed": SEALED, "missed": MISSED, "no": 0,
     "arrived": 0, "lost": LOST, "on the way": AWAY, "dropped": DROPPED,
 }  # fmt: skip
+DIGITS = 7
+"""Significant digits of the page's times."""
 SHORTEST, LONGEST, APART = 0.05, 3.0, 1.5
 """Of a step between two knots, in flights of a packet as they usually are; and between two windows."""
 FIRST, AROUND = 6, 4
@@ -34,7 +36,6 @@ def encoded(entry: Result) -> dict[str, Any] | None:
     times, places, start, end, bounds = _played(told)
     return {
         "name": str(entry.get("name")),
-        "packets": told["packets"],
         "t": times,
         "p": places,
         "a": start,
@@ -48,9 +49,10 @@ def encoded(entry: Result) -> dict[str, Any] | None:
         "v": items(told, "activation"),
         "f": _marks(told),
         "w": bounds,
+        "said": windows_in_words(entry),
         "d": [[one["agent"], one["from"], one["until"]] for one in items(told, "down")],
         "break": _broken(told),
-        "budget": _budget(told),
+        "budget": _budget(told, times, places, start),
     }
 
 
@@ -79,15 +81,19 @@ def broken_in_words(entry: Result) -> str | None:
         return None
     to = ", ".join(map(str, told["to"]))
     when = "" if told["time"] is None else f" at {show(told['time'])} s"
-    what = f"its {told['kind']} {told['number']}"
+    what = f"{told['kind']} {told['number']}"
     if told["field"]:
-        what = f"{told['field']!r} in {what}"
+        what = f"{told['field']!r} in its {what}"
     release = "" if told["release"] is None else f", release {told['release'] + 1}"
-    cause = "no noise covers it" if told["why"] == "uncovered" else f"ε is then {show(told['epsilon'])}"
-    return (
-        f"agent {told['agent']}, activation {told['activation']}{release}{when}: {what} to {to}; {cause}, against "
-        f"{show(told['claimed'])} claimed"
-    )
+    cause = "no noise covers it, ε = ∞" if told["why"] == "uncovered" else f"ε is then {show(told['epsilon'])}"
+    claimed = "" if told["claimed"] is None else f", against {show(told['claimed'])} claimed"
+    where = f"agent {told['agent']}, activation {told['activation']}{release}{when}"
+    return f"{_how(told).capitalize()}: {where}, sends {what} to {to}; {cause}{claimed}"
+
+
+def _how(broken: Result) -> str:
+    """What that message does."""
+    return "no noise covers it" if broken["claimed"] is None else "breaks the claim"
 
 
 def windows_in_words(entry: Result) -> str:
@@ -105,20 +111,18 @@ def windows_in_words(entry: Result) -> str:
 def _played(told: Result) -> tuple[list[float], list[float], list[int], list[int], list[list[Any]]]:
     """Times and places of all knots, the knots at which packets start and end (−1: never), and of each window its
     first and last packet, why it is there, and how many before it are left out."""
-    sent, arrived = items(told, "sent"), items(told, "arrived")
-    senders, receivers = items(told, "sender"), items(told, "receiver")
     times, places = list[float](), list[float]()
     start, end, bounds = list[int](), list[int](), list[list[Any]]()
     first = 0
     for window in items(told, "windows"):
         last = first + int(window["packets"])
-        pairs = _knots(sent[first:last], arrived[first:last], senders[first:last], receivers[first:last])
+        pairs = _knots(told, first, last)
         flights = [e[0] - s[0] for s, e in pairs if e is not None and e[0] > s[0]]
         known = sorted({knot for pair in pairs for knot in pair if knot is not None})
         index = {knot: len(times) + k for k, knot in enumerate(known)}
         origin = places[-1] + APART + 1 if places else 0.0
-        times += [t for t, _ in known]
-        places += [round(origin + p, 3) for p in _places(known, median(flights) if flights else 1.0)]
+        times += [float(f"{t:.{DIGITS}g}") for t, _ in known]
+        places += [round(origin + p, 2) for p in _places(known, median(flights) if flights else 1.0)]
         start += [index[s] for s, _ in pairs]
         end += [-1 if e is None else index[e] for _, e in pairs]
         bounds.append([first, last - 1, window["why"], window["left_out_before"]])
@@ -126,19 +130,22 @@ def _played(told: Result) -> tuple[list[float], list[float], list[int], list[int
     return times, places, start, end, bounds
 
 
-def _knots(
-    sent: Sequence[float], arrived: Sequence[float | None], senders: Sequence[int], receivers: Sequence[int]
-) -> list[tuple[Knot, Knot | None]]:
-    """When each packet starts and ends. Beats of one moment count as Lamport's clocks do."""
-    ready: dict[int, Knot] = {}
+def _knots(told: Result, first: int, last: int) -> list[tuple[Knot, Knot | None]]:
+    """When each packet starts and ends. Of one moment a packet comes a beat after those that its sender waited for:
+    in an exchange the neighbors' messages of the one before, else all that it had."""
+    ready: dict[tuple[int, int | None], Knot] = {}
     pairs: list[tuple[Knot, Knot | None]] = []
-    for s, e, sender, receiver in zip(sent, arrived, senders, receivers, strict=True):
-        beat = ready[sender][1] if sender in ready and ready[sender][0] == s else 0
+    names = ("sent", "arrived", "sender", "receiver", "kind", "number")
+    for s, e, sender, receiver, kind, count in zip(*(items(told, n)[first:last] for n in names), strict=True):
+        key = count if kind == "exchange" else None
+        awaited = ready.get((sender, None if key is None else key - 1), (s, 0))
+        beat = awaited[1] if awaited[0] == s else 0
         if e is None or e > s:
             pairs.append(((s, beat), None if e is None else (e, 0)))
             continue
         there = (s, beat + 1)
-        ready[receiver] = max(ready.get(receiver, there), there)
+        for end in {(receiver, key), (receiver, None)}:
+            ready[end] = max(ready.get(end, there), there)
         pairs.append(((s, beat), there))
     return pairs
 
@@ -174,18 +181,35 @@ def _broken(told: Result) -> dict[str, Any] | None:
         return None
     words = {name: broken[name] for name in ("agent", "activation", "kind", "number", "why")}
     release = None if broken["release"] is None else broken["release"] + 1
-    return words | {"release": release, "time": broken["time"]}
+    return words | {
+        "release": release,
+        "time": broken["time"],
+        "says": _how(broken),
+        "claimed": broken["claimed"] is not None,
+    }
 
 
-def _budget(told: Result) -> dict[str, Any] | None:
-    """ε as text too: the script does not format numbers of this kind."""
+def _budget(
+    told: Result, times: Sequence[float], places: Sequence[float], start: Sequence[int]
+) -> dict[str, Any] | None:
+    """Where each activation's ε begins to hold: at its first packet, or at its time where that is left out. ε is
+    text: the script does not format numbers of this kind."""
     budget = part(told, "budget")
     if not items(budget, "time"):
         return None
     levels, claimed = [number(v) for v in items(budget, "epsilon")], number(budget.get("claimed"))
+    first: dict[int, float] = {}
+    columns = zip(items(told, "sender"), items(told, "activation"), items(told, "attempt"), start, strict=True)
+    for sender, activation, attempt, knot in columns:
+        if sender == budget["agent"] and not attempt:
+            first.setdefault(activation, places[knot])
+    at = [
+        first[k] if k in first else next((p for p, when in zip(places, times, strict=True) if when >= t), None)
+        for k, t in zip(items(budget, "activation"), items(budget, "time"), strict=True)
+    ]
     return {
         "agent": budget["agent"],
-        "t": items(budget, "time"),
+        "p": at,
         "v": items(budget, "activation"),
         "e": [show(v) for v in levels],
         "share": [_share(v, claimed) for v in levels],
@@ -207,4 +231,12 @@ def _row(told: Result, k: int, breaks: bool) -> list[Any]:
     what = "acknowledgement" if of("kind") == "ack" else f"{of('kind')} {of('number')}"
     what += f", attempt {of('attempt') + 1}" if of("attempt") else ""
     fate = FATES.get(of("fate")) or show(of("arrived"))
-    return [show(of("sent")), fate, f"{of('sender')} → {of('receiver')}", what, of("bytes"), EARS[of("heard")], breaks]
+    return [
+        show(of("sent")),
+        fate,
+        f"{of('sender')} → {of('receiver')}",
+        what,
+        of("bytes"),
+        EARS[of("heard")],
+        breaks,
+    ]
