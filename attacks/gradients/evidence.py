@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attacks.gradients.baton import GradientEstimate
 from attacks.probe import Law, Probed
@@ -63,7 +64,7 @@ class Evidence:
         known = np.flatnonzero(found.identifiable & found.located)
         if not known.size:
             raise AttackError(f"no gradient of agent {found.agent} is identifiable: nothing to reconstruct from")
-        covariance = found.covariance[np.ix_(known, known)]
+        covariance = _block(found.covariance, known)
         return cls(
             found.agent,
             tuple(known.tolist()),
@@ -113,19 +114,29 @@ class Evidence:
             tuple(self.queries[t] for t in chosen),
             self.points[chosen],
             self.gradients[chosen],
-            self.covariance[np.ix_(chosen, chosen)],
+            _block(self.covariance, chosen),
             self.law,
             self.hidden,
             None if self.rounding is None else self.rounding[chosen],
         )
 
 
+def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array:
+    """Of (rounds, rounds, dimension), these rows and columns; what holds for all coordinates is kept once."""
+    chosen = np.asarray(rounds, dtype=np.intp)
+    cells = np.ix_(chosen, chosen)
+    if covariance.strides[-1]:
+        return covariance[cells]
+    return np.broadcast_to(covariance[..., 0][cells][..., None], (len(chosen), len(chosen), covariance.shape[-1]))
+
+
 def _joint_law(laws: Sequence[Law | None], covariance: Array) -> Law | None:
     """That of all errors together: Gaussian, or independent Laplace."""
     if set(laws) == {"gaussian"}:
         return "gaussian"
-    apart = covariance.copy()
+    told = covariance if covariance.strides[-1] else covariance[..., :1]
+    apart = told.copy()
     np.einsum("ttd->td", apart)[:] = 0.0
-    scale = np.sqrt(np.einsum("ttd->td", covariance))
+    scale = np.sqrt(np.einsum("ttd->td", told))
     independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
     return "laplace" if set(laws) == {"laplace"} and independent else None
