@@ -111,8 +111,9 @@ def _(mo, page):
     $y^0$ differs by 1, $x^{k+1}$ by $\alpha$ times what $y^k$ does, and $y^{k+1}$ by what $x^{k+1}$ and $x^k$ do
     together. So differences shrink by $z$ in each round, where $z^2 = \alpha L\,z + \alpha L$:
 
-    $$z \;=\; \tfrac12\Big(\alpha L + \sqrt{\alpha^2L^2 + 4\alpha L}\Big), \qquad
-    \sum_k \frac{\Delta_k}{b_k} \;\sim\; \sum_k \Big(\frac{z}{q}\Big)^k < \infty
+    $$z \;=\; \tfrac12\Big(\alpha L + \sqrt{\alpha^2L^2 + 4\alpha L}\Big),$$
+
+    $$\sum_k \frac{\Delta_k}{b_k} \;\sim\; \sum_k \Big(\frac{z}{q}\Big)^k < \infty
     \iff q > z .$$
 
     The published budget (CPGT, eq. 23) is one number for all rounds, if $q > z$ and $\alpha L < \tfrac12$:

@@ -101,7 +101,7 @@ def _(epsilon, figures, mo, page, scene):
     ## By dimension
 
     Audits of an even change, one for each dimension. The exact $\varepsilon$ follows $\sqrt d$. What the game finds
-    does not: it sees typical transcripts, and their losses have variance
+    does not: it sees typical transcripts, and their losses have a variance of about
     $\sum_c (\Delta_c/b)^2 = \varepsilon^2$ whatever $d$ is. The coordinates' small losses rarely all point the same
     way. At $\delta = 0$ it counts that they can; at a small $\delta > 0$ it does not, and the price levels off.
     """),
