@@ -68,8 +68,8 @@ def _(epsilon, mo, page, threshold, trials):
         mo.md(r"""
     ## Play it
 
-    The numbers below were released by runs of netsim. The rule: a number of $½ + t$ or more is from world 1, one of
-    $½ - t$ or less from world 0, and you say nothing between.
+    The numbers below were released by runs of netsim. The rule: a number of $1/2 + t$ or more is from world 1, one of
+    $1/2 - t$ or less from world 0, and you say nothing between.
     """),
         page.panel(epsilon, threshold, trials),
     )
@@ -102,7 +102,7 @@ def _(bins, epsilon, figures, game, mo, page, scene, show, threshold):
         ),
         mo.md(
             f"This rule is right in {show(100 * game.truth)} % of its guesses in the long run. Laplace noise "
-            "shows all of its ε where the number lies beyond both 0 and 1, from $t = ½$ on: there the odds are "
+            "shows all of its ε where the number lies beyond both 0 and 1, from $t = 1/2$ on: there the odds are "
             f"$e^\\varepsilon$ to 1, {show(100 * scene.true_accuracy(epsilon.value, 0.5))} %. A larger $t$ only "
             "leaves fewer guesses, and fewer guesses prove less. **Silence in the middle makes a game "
             "sharp; too much of it wastes trials.**"
