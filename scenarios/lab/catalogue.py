@@ -58,8 +58,8 @@ def chosen(name: str, among: Sequence[Lesson]) -> Lesson:
         return among[int(name) - 1]
     plain = name.replace("_", "-")
     exact = [one for one in among if one.name == plain]
-    begun = exact or [one for one in among if one.name.startswith(plain)]
-    if plain and len(begun) == 1:
+    begun = exact or [one for one in among if plain and one.name.startswith(plain)]
+    if len(begun) == 1:
         return begun[0]
     names = ", ".join(f"{k} {one.name}" for k, one in enumerate(among, 1))
     why = "begins the names of several lessons" if begun else "no such lesson"

@@ -16,7 +16,7 @@ def number(ask: str) -> Any:
     """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
     import marimo as mo
 
-    return mo.ui.text(label=ask, placeholder="a number, then Enter")
+    return mo.ui.text(label=ask, placeholder="a number, then Enter", full_width=True)
 
 
 def choice(ask: str, *options: str) -> Any:

@@ -41,11 +41,21 @@ def _(mo):
 @app.cell(hide_code=True)
 def _(mo):
     ratio = mo.ui.slider(0.5, 1.0, step=0.05, value=0.8, label="Noise falls by q =", show_value=True)
+    return (ratio,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     scale = mo.ui.slider(0.2, 2.0, step=0.1, value=1.0, label="first noise b =", show_value=True)
+    return (scale,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     counted = mo.ui.dropdown(
         ["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise"
     )
-    return counted, ratio, scale
+    return (counted,)
 
 
 @app.cell(hide_code=True)
@@ -96,11 +106,31 @@ def _(fading, figures, mo, page, show):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     step = mo.ui.slider(0.02, 0.3, step=0.01, value=0.05, label="Step α =", show_value=True)
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     falls = mo.ui.slider(0.1, 0.95, step=0.01, value=0.9, label="noise falls by q =", show_value=True)
+    return (falls,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     noise_x = mo.ui.slider(0.1, 4.0, step=0.1, value=0.5, label="noise on x: d =", show_value=True)
+    return (noise_x,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     noise_y = mo.ui.slider(0.5, 20.0, step=0.5, value=4.0, label="noise on y: d =", show_value=True)
+    return (noise_y,)
+
+
+@app.cell(hide_code=True)
+def _(falls, mo, noise_x, noise_y, page, step):
     page.stack(
         mo.md(r"""
     ## Differences that die out too
@@ -111,8 +141,9 @@ def _(mo, page):
     $y^0$ differs by 1, $x^{k+1}$ by $\alpha$ times what $y^k$ does, and $y^{k+1}$ by what $x^{k+1}$ and $x^k$ do
     together. So differences shrink by $z$ in each round, where $z^2 = \alpha L\,z + \alpha L$:
 
-    $$z \;=\; \tfrac12\Big(\alpha L + \sqrt{\alpha^2L^2 + 4\alpha L}\Big), \qquad
-    \sum_k \frac{\Delta_k}{b_k} \;\sim\; \sum_k \Big(\frac{z}{q}\Big)^k < \infty
+    $$z \;=\; \tfrac12\Big(\alpha L + \sqrt{\alpha^2L^2 + 4\alpha L}\Big),$$
+
+    $$\sum_k \frac{\Delta_k}{b_k} \;\sim\; \sum_k \Big(\frac{z}{q}\Big)^k < \infty
     \iff q > z .$$
 
     The published budget (CPGT, eq. 23) is one number for all rounds, if $q > z$ and $\alpha L < \tfrac12$:
@@ -121,7 +152,7 @@ def _(mo, page):
     """),
         page.panel(step, falls, noise_x, noise_y),
     )
-    return falls, noise_x, noise_y, step
+    return
 
 
 @app.cell(hide_code=True)
@@ -179,9 +210,19 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     budget = mo.ui.slider(0.5, 8.0, step=0.5, value=2.0, label="Exact ε =", show_value=True)
+    return (budget,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     long = mo.ui.slider(10, 60, step=10, value=40, label="Rounds", show_value=True)
+    return (long,)
+
+
+@app.cell(hide_code=True)
+def _(budget, long, mo, page):
     page.stack(
         mo.md(r"""
     ## What it buys
@@ -192,7 +233,7 @@ def _(mo, page):
     """),
         page.panel(budget, long),
     )
-    return budget, long
+    return
 
 
 @app.cell(hide_code=True)
@@ -222,11 +263,21 @@ def _(budget, figures, long, mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     each = mo.ui.slider(0.02, 0.5, step=0.02, value=0.1, label="ε₀ of one release", show_value=True)
+    return (each,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     tiny = mo.ui.dropdown(
         {f"10⁻{k}": 10.0**-n for k, n in zip("²⁴⁶⁸", (2, 4, 6, 8), strict=True)}, value="10⁻⁶", label="δ ="
     )
+    return (tiny,)
+
+
+@app.cell(hide_code=True)
+def _(each, mo, page, tiny):
     page.stack(
         mo.md(r"""
     ## Three ways to add up
@@ -242,7 +293,7 @@ def _(mo, page):
     """),
         page.panel(each, tiny),
     )
-    return each, tiny
+    return
 
 
 @app.cell(hide_code=True)

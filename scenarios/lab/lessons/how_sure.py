@@ -43,22 +43,37 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     epsilon = mo.ui.slider(0.5, 4.0, step=0.5, value=2.0, label="True ε =", show_value=True)
+    return (epsilon,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     threshold = mo.ui.slider(0.0, 3.0, step=0.1, value=0.0, label="silent within ½ ±", show_value=True)
+    return (threshold,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     trials = mo.ui.slider(
         steps=[20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], value=200, label="coins", show_value=True
     )
+    return (trials,)
+
+
+@app.cell(hide_code=True)
+def _(epsilon, mo, page, threshold, trials):
     page.stack(
         mo.md(r"""
     ## Play it
 
-    The numbers below were released by runs of netsim. The rule: a number of $½ + t$ or more is from world 1, one of
-    $½ - t$ or less from world 0, and you say nothing between.
+    The numbers below were released by runs of netsim. The rule: a number of $1/2 + t$ or more is from world 1, one of
+    $1/2 - t$ or less from world 0, and you say nothing between.
     """),
         page.panel(epsilon, threshold, trials),
     )
-    return epsilon, threshold, trials
+    return
 
 
 @app.cell(hide_code=True)
@@ -87,7 +102,7 @@ def _(bins, epsilon, figures, game, mo, page, scene, show, threshold):
         ),
         mo.md(
             f"This rule is right in {show(100 * game.truth)} % of its guesses in the long run. Laplace noise "
-            "shows all of its ε where the number lies beyond both 0 and 1, from $t = ½$ on: there the odds are "
+            "shows all of its ε where the number lies beyond both 0 and 1, from $t = 1/2$ on: there the odds are "
             f"$e^\\varepsilon$ to 1, {show(100 * scene.true_accuracy(epsilon.value, 0.5))} %. A larger $t$ only "
             "leaves fewer guesses, and fewer guesses prove less. **Silence in the middle makes a game "
             "sharp; too much of it wastes trials.**"
@@ -134,9 +149,19 @@ def _(epsilon, figures, mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     claim = mo.ui.slider(0.5, 4.0, step=0.5, value=1.0, label="Claimed ε =", show_value=True)
+    return (claim,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     factor = mo.ui.slider(1.1, 4.0, step=0.1, value=1.5, label="the truth is so many times more:", show_value=True)
+    return (factor,)
+
+
+@app.cell(hide_code=True)
+def _(claim, factor, mo, page):
     page.stack(
         mo.md(r"""
     ## Power
@@ -148,7 +173,7 @@ def _(mo, page):
     """),
         page.panel(claim, factor),
     )
-    return claim, factor
+    return
 
 
 @app.cell(hide_code=True)
@@ -202,9 +227,19 @@ def _(figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     looks = mo.ui.slider(steps=[1, 2, 5, 10, 20, 50], value=10, label="Looks", show_value=True)
+    return (looks,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     tries = mo.ui.slider(1, 40, value=10, label="audits of which the best is told", show_value=True)
+    return (tries,)
+
+
+@app.cell(hide_code=True)
+def _(looks, mo, page, tries):
     page.stack(
         mo.md(r"""
     ## Two ways to fool oneself
@@ -216,7 +251,7 @@ def _(mo, page):
     """),
         page.panel(looks, tries),
     )
-    return looks, tries
+    return
 
 
 @app.cell(hide_code=True)
@@ -260,8 +295,13 @@ def _(figures, fooled, mo, page, scene, tries):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     repetitions = mo.ui.slider(10, 60, step=10, value=10, label="Whole audits", show_value=True)
+    return (repetitions,)
+
+
+@app.cell(hide_code=True)
+def _(mo, page, repetitions):
     page.stack(
         mo.md(r"""
     ## The auditor audited
@@ -272,7 +312,7 @@ def _(mo, page):
     """),
         page.panel(repetitions),
     )
-    return (repetitions,)
+    return
 
 
 @app.cell(hide_code=True)

@@ -38,17 +38,32 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _(mo):
     dimension = mo.ui.slider(steps=[1, 2, 4, 9, 16, 25, 49, 100], value=9, label="Dimension d =", show_value=True)
+    return (dimension,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     epsilon = mo.ui.slider(0.5, 3.0, step=0.5, value=1.0, label="claimed ε =", show_value=True)
+    return (epsilon,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
     way = mo.ui.dropdown(["even", "coordinate", "random"], value="coordinate", label="The change points")
+    return (way,)
+
+
+@app.cell(hide_code=True)
+def _(dimension, epsilon, mo, page, way):
     page.panel(
         mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."),
         dimension,
         epsilon,
         way,
     )
-    return dimension, epsilon, way
+    return
 
 
 @app.cell(hide_code=True)
@@ -101,7 +116,7 @@ def _(epsilon, figures, mo, page, scene):
     ## By dimension
 
     Audits of an even change, one for each dimension. The exact $\varepsilon$ follows $\sqrt d$. What the game finds
-    does not: it sees typical transcripts, and their losses have variance
+    does not: it sees typical transcripts, and their losses have a variance of about
     $\sum_c (\Delta_c/b)^2 = \varepsilon^2$ whatever $d$ is. The coordinates' small losses rarely all point the same
     way. At $\delta = 0$ it counts that they can; at a small $\delta > 0$ it does not, and the price levels off.
     """),

@@ -31,9 +31,11 @@ def _(mo):
     $\lambda_i$, and with $\beta = 1/(2(n+1))$ and a step $\alpha$
 
     $$\begin{aligned}
-    \lambda^{1/2} &= \lambda_i + \beta(x - y_i), & x^+ &= x - (u + \lambda^{1/2} - \lambda_i), \\
-    y_i^+ &= y_i - \alpha\big(\nabla f_i(y_i) - \lambda^{1/2}\big), &
-    \lambda_i^+ &= \lambda_i + \beta(x^+ - y_i^+), \qquad u^+ = u + \lambda_i^+ - \lambda_i .
+    \lambda^{1/2} &= \lambda_i + \beta(x - y_i) \\
+    x^+ &= x - (u + \lambda^{1/2} - \lambda_i) \\
+    y_i^+ &= y_i - \alpha\big(\nabla f_i(y_i) - \lambda^{1/2}\big) \\
+    \lambda_i^+ &= \lambda_i + \beta(x^+ - y_i^+) \\
+    u^+ &= u + \lambda_i^+ - \lambda_i .
     \end{aligned}$$
 
     The gradient enters $u^+$. So DP-RECAL sends it with Gaussian noise,
@@ -88,8 +90,8 @@ def _(mo, show, told):
     mo.md(rf"""
     ## The second message
 
-    Now look at $x^+$. In the first line everything but $y_i$ is on the wire: $x$ and $\tilde u$ came in, $x^+$ went
-    out. So
+    Now look at $x^+$, the first two lines together. All but $y_i$ is on the wire: $x$ and $\tilde u$ came in, $x^+$
+    went out. So
 
     $$y_i \;=\; x - \frac{{x - \tilde u - x^+}}{{\beta}},$$
 
@@ -183,8 +185,10 @@ def _(claimed, figures, mo, page, scene, told):
     *Told state* removes the secret instead of covering it. After sending $\tilde u^+$ the agent forgets what it
     knows better and goes on from what it told:
 
-    $$\lambda_i \leftarrow \lambda_i + (\tilde u^+ - \tilde u), \qquad
-    y_i \leftarrow x^+ - (\tilde u^+ - \tilde u)/\beta .$$
+    $$\begin{aligned}
+    \lambda_i &\leftarrow \lambda_i + (\tilde u^+ - \tilde u) \\
+    y_i &\leftarrow x^+ - (\tilde u^+ - \tilde u)/\beta .
+    \end{aligned}$$
 
     Now $y_i$, $\lambda_i$ and with them the next $x^+$ are functions of what is on the wire already. Who sees it
     learns nothing that ũ did not say, each release depends on one gradient, and the theorem holds. The price is

@@ -64,8 +64,13 @@ def _(PLANTED, SOUND, start):
 
 
 @app.cell(hide_code=True)
-def _(exercise, mo, start, text):
+def _(mo, text):
     code = mo.ui.code_editor(value=text, language="python", min_height=300, show_copy_button=True, debounce=600)
+    return (code,)
+
+
+@app.cell(hide_code=True)
+def _(exercise, mo):
     changes = mo.ui.dropdown(
         {"by a constant of ℓ2 norm 1": "moved", "in any way": "anything"},
         value="in any way"
@@ -73,6 +78,11 @@ def _(exercise, mo, start, text):
         else "by a constant of ℓ2 norm 1",
         label="In the other world agent 1's gradient differs",
     )
+    return (changes,)
+
+
+@app.cell(hide_code=True)
+def _(changes, code, exercise, mo, start):
     mo.vstack(
         [
             mo.hstack([start, changes], justify="start", wrap=True, gap=1.5),
@@ -80,7 +90,7 @@ def _(exercise, mo, start, text):
             code,
         ]
     )
-    return changes, code
+    return
 
 
 @app.cell(hide_code=True)
