@@ -28,7 +28,10 @@ CASES = {
     "access": {"links": ROUGH, "access": AccessLaw(uplink=2e4, downlink=1e4)},
     "copies": {"links": LinkLaw(delay=UniformDelay(0.01, 0.03), duplication=0.3)},
     "buffer": {"links": LinkLaw(bandwidth=1e4, buffer=1500.0, reliable=True)},
-    "meddled": {"links": ROUGH, "meddlers": (Meddler("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),)},
+    "meddled": {
+        "links": ROUGH,
+        "meddlers": (Meddler("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),),
+    },
     "down": {"links": ROUGH, "downtimes": {2: Downtime(Scheduled(((0.05, 0.4),)))}},
     "walk": {"links": ROUGH, "algorithm": Recal(step=0.2, activations=40)},
 }
