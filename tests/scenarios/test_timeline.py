@@ -11,7 +11,7 @@ import pytest
 
 from netsim.diary import Diary
 from scenarios.experiment import Experiment
-from scenarios.loader import parse
+from scenarios.loader import load_scenario, parse
 from scenarios.report import render
 from scenarios.report import timeline as played
 from scenarios.runner import run_scenario
@@ -169,6 +169,21 @@ def test_a_page_without_packets_runs_no_script(small, tmp_path):
     assert "<script" not in text
     assert "runs no script" in text
     assert 'id="network"' in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("eavesdropper-on-dp-recal", ["audit.trials=100"]),
+        ("private-descent", ["audit.trials=100"]),
+        ("radio-corner", []),
+    ],
+)
+def test_a_page_stays_small(name, settings, tmp_path):
+    run_scenario(load_scenario(name, settings), tmp_path / "out")
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert len(re.sub(r'data:image/png;base64,[^"]*', "", text).encode()) < 500_000
 
 
 # ── in a browser ────────────────────────────────────────────────────────────────────────────────────────
