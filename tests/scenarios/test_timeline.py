@@ -273,7 +273,7 @@ def test_links_and_agents_say_their_values_on_hover_and_focus(chromium, small, t
         said = page.evaluate("document.getElementById('info-text').textContent")
         assert re.match(r"Link 0–1, tapped: [\d,]+ packets, .*% lost; \d+ repeated; mean delay 0\.02\d* s", said)
         page.hover("#net-agents .agent")
-        assert "Agent 0" in page.wait_for("document.getElementById('info-text').textContent")
+        page.wait_for("document.getElementById('info-text').textContent.startsWith('Agent 0: ')")
         page.evaluate("document.getElementById('choose-algorithm').value = '2'")
         page.evaluate("document.getElementById('choose-algorithm').dispatchEvent(new Event('change'))")
         assert page.evaluate("document.getElementById('to-break').hidden")
