@@ -13,6 +13,7 @@ from netsim.adversary import Adversary, AdversaryView, Tap
 from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Dither
+from netsim.diary import Diary
 from netsim.errors import StalledError
 from netsim.inside import Inside, Query
 from netsim.live import LiveNode, Place
@@ -37,7 +38,14 @@ FRUITLESS = 100_000
 class Execution:
     """One run while it happens."""
 
-    def __init__(self, simulation: "Simulation", watch: Watch | None, every: float | None = None) -> None:
+    def __init__(
+        self,
+        simulation: "Simulation",
+        watch: Watch | None,
+        every: float | None = None,
+        diary: Diary | None = None,
+    ) -> None:
+        self.diary = diary
         self.simulation, self.watch = simulation, watch if every is None else None
         topology, problem = simulation.topology, simulation.problem
         streams = Streams(simulation.seed)
@@ -50,6 +58,9 @@ class Execution:
         self.loop.on_idle = self._waiting
         for tap in self.taps:
             self.network.listen(tap)
+        self.activations = [0] * topology.agents
+        if diary is not None:
+            diary.attend(self.network, self.activations)
         self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents
@@ -67,7 +78,6 @@ class Execution:
         self.coins = partial(coins_of, streams)
         self.activities = {i: self._activity(i, streams) for i in self._unsteady()}
         self.nodes = [self._node(i, streams) for i in range(n)]
-        self.activations = [0] * n
         self.running = Running(self.environment, self.network, self.taps, self.activations)
         self.course = self._course() if simulation.measure else None
         self.total = 0
@@ -274,6 +284,8 @@ class Execution:
 
     def _finished(self, interrupted: bool) -> Run:
         self.network.drain()
+        if self.diary is not None:
+            self.diary.close(self.environment.now)
         run = self._ran(interrupted)
         self._let_go()
         return run

@@ -13,6 +13,7 @@ from netsim.algorithms import Algorithm, Setting
 from netsim.checks import whole
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
+from netsim.diary import Diary
 from netsim.errors import ScenarioError
 from netsim.execution import Execution
 from netsim.laws import ConstantDelay, DelayLaw
@@ -189,14 +190,15 @@ class Simulation:
         """The agents that may be stopped and begin anew, without their state."""
         return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
 
-    def run(self, watch: Watch | None = None, *, every: float | None = None) -> "Run":
+    def run(self, watch: Watch | None = None, *, every: float | None = None, diary: Diary | None = None) -> "Run":
         """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set.
 
         `watch` is called with the run as it is (`netsim.running.Running`) after every estimate; or every `every`
-        seconds of real time, if that is given, also while time moves and nobody closes anything.
+        seconds of real time, if that is given, also while time moves and nobody closes anything. A `diary` is told
+        what becomes of every packet, and changes nothing.
         """
         with clock.rare_garbage_collection():
-            return Execution(self, watch, every).run()
+            return Execution(self, watch, every, diary).run()
 
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:

@@ -14,6 +14,7 @@ from netsim.messages import Ciphertext, Fan, Heard, Message, Packet, Tagged
 from netsim.outages import Switch
 
 if TYPE_CHECKING:
+    from netsim.diary import Diary
     from netsim.inbox import Inbox
 
 
@@ -189,12 +190,13 @@ class RoughWire(Wire):
 
     A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
     taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
-    where meddlers sit, if there is one; they hand it, or what they make of it, `onward` to the receiver.
+    where meddlers sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A `diary` is
+    told what becomes of each.
     """
 
     __slots__ = (
         "_buffer", "_constant", "_delay", "_downlink", "_duplication", "_encrypted", "_fifo", "_last_arrival",
-        "_lost", "_pipe", "_rng", "_switch", "_tagged", "_uplink", "dropped", "dropped_bytes", "duplicated",
+        "_lost", "_pipe", "_rng", "_switch", "_tagged", "_uplink", "diary", "dropped", "dropped_bytes", "duplicated",
         "duplicated_bytes", "lost", "lost_bytes", "middle", "rejected",
     )  # fmt: skip
 
@@ -219,6 +221,7 @@ class RoughWire(Wire):
         self._delay, self._duplication = law.delay, law.duplication
         self._encrypted, self._tagged = law.encrypted, law.tagged
         self.middle: Callable[[Packet | Tagged], None] | None = None
+        self.diary: Diary | None = None
         losses = law.losses
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
@@ -243,6 +246,8 @@ class RoughWire(Wire):
             if self._buffer is not None and self._pipe.backlog(now) > max(0.0, self._buffer - size):
                 self.dropped += 1
                 self.dropped_bytes += size
+                if self.diary is not None:
+                    self.diary.dropped((self.source, self.target), packet, now)
                 return
             start, done = self._pipe.push(now, size)
         down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
@@ -258,23 +263,38 @@ class RoughWire(Wire):
         if self._lost is not None and self._lost(start):
             self.lost += 1
             self.lost_bytes += size
+            if self.diary is not None:
+                self.diary.passed((self.source, self.target), packet, start, None)
             return
-        self._travel(packet, done, down_at)
+        self._travel(packet, start, done, down_at)
         if self._duplication and self._rng.random() < self._duplication:
             self.duplicated += 1
             self.duplicated_bytes += size
-            self._travel(packet, done, down_at)
+            self._travel(packet, start, done, down_at, copy=True)
 
-    def _travel(self, packet: Packet | Tagged, done: float, down_at: float) -> None:
+    def _travel(
+        self, packet: Packet | Tagged, start: float, done: float, down_at: float, *, copy: bool = False
+    ) -> None:
         arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
         if self._fifo:
             arrival = self._last_arrival = max(arrival, self._last_arrival)
         if arrival >= down_at:
             self.lost += 1
             self.lost_bytes += packet.size
+            if self.diary is not None:
+                self.diary.passed((self.source, self.target), packet, start, None, copy=copy)
             return
+        if self.diary is not None:
+            self._tell(self.diary, packet, start, arrival, copy)
         end = self.middle or (self.arrive if self._downlink is None else self._come_down)
         self._environment.call_at(arrival, end, packet)
+
+    def _tell(self, diary: "Diary", packet: Packet | Tagged, start: float, arrival: float, copy: bool) -> None:
+        """When a packet arrives is known when it is sent, unless something at the far end may hold it back."""
+        if self.middle is None and self._downlink is None:
+            diary.passed((self.source, self.target), packet, start, arrival, copy=copy)
+        else:
+            diary.held(self, packet, start, copy=copy)
 
     def idle_at(self) -> float:
         idle = self._environment.now
@@ -298,12 +318,17 @@ class RoughWire(Wire):
 
     def onward(self, packet: Packet | Tagged) -> None:
         """The rest of a packet's way, from `middle` to the receiver; now."""
+        if self.diary is not None and self._downlink is None:
+            now = self._environment.now
+            self.diary.handed(self, packet, now, now)
         end = self.arrive if self._downlink is None else self._come_down
         end(packet)
 
     def _come_down(self, packet: Packet | Tagged) -> None:
         assert self._downlink is not None
         _, done = self._downlink.push(self._environment.now, packet.size)
+        if self.diary is not None:
+            self.diary.handed(self, packet, done, self._environment.now)
         self._environment.call_at(done, self.arrive, packet)
 
 

@@ -151,6 +151,8 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
         "convergence": None,
         "run": None,
         "measures": None,
+        "links": None,
+        "timeline": None,
         "gradients": None,
         "leakage": None,
         "images": None,

@@ -11,6 +11,7 @@ from attacks import gradients
 from attacks.reconstruction import Case, Evidence, Known
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, score_gradients, score_image
+from netsim.diary import Diary
 from netsim.errors import AttackError, DeadlockError, ScenarioError
 from netsim.run import Run
 from netsim.running import Running
@@ -32,6 +33,7 @@ from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
 from scenarios.telling import Progress, Silent
+from scenarios.timeline import Chronicle
 
 MANIFEST = "manifest.json"
 EVERY = 0.1
@@ -170,8 +172,10 @@ class _Session:
             keeper.end()
 
     def _stages(self, subject: Subject, entry: Results, keeper: Keeper) -> None:
-        run = self._run(subject, keeper)
+        run, diary = self._run(subject, keeper)
         self._keep(entry, run, keeper)
+        chronicle = Chronicle(run, diary, len(self.experiment.subjects))
+        entry |= chronicle.results(entry)
         if run.interrupted:
             raise KeyboardInterrupt
         if self.experiment.scenario.attacks.gradients:
@@ -182,20 +186,22 @@ class _Session:
         if self.experiment.pair is not None:
             judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
             judge.judge(entry, subject, run)
+            entry |= chronicle.results(entry)
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
-    def _run(self, subject: Subject, keeper: Keeper) -> Run:
-        """The run whose transcript is kept, also if it fails."""
+    def _run(self, subject: Subject, keeper: Keeper) -> tuple[Run, Diary]:
+        """The run whose transcript is kept, also if it fails, and what became of its packets."""
+        diary = Diary()
         try:
-            return self._watched(keeper.begin(subject.simulation), f"{subject.spec.name}: running")
+            return self._watched(keeper.begin(subject.simulation), f"{subject.spec.name}: running", diary), diary
         except Exception as error:
             keeper.rescue()
             for words in keeper.last_words(error) if isinstance(error, DeadlockError) else ():
                 error.add_note(words)
             raise
 
-    def _watched(self, simulation: Simulation, stage: str) -> Run:
+    def _watched(self, simulation: Simulation, stage: str, diary: Diary | None = None) -> Run:
         self.progress.begin(stage, _estimates(simulation))
         done, written = 0, time.monotonic()
 
@@ -210,7 +216,7 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
-        return simulation.run(look, every=EVERY)
+        return simulation.run(look, every=EVERY, diary=diary)
 
     def _keeper(self, entry: Results, simulation: Simulation) -> Keeper:
         names = tuple(adversary.name for adversary in simulation.adversaries)

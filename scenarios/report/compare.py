@@ -36,7 +36,7 @@ def page(comparison: Comparison) -> str:
     ordered = [subject(dict(one.entry) | {"name": one.label}) for one in comparison.subjects]
     shown = list(zip(ordered, looks(ordered), strict=True))
     judged = [a for a in ordered if a["audit"].get("verdict")]
-    drawn = charts({}, ordered, shown) | progress(ordered, shown)
+    drawn = charts(ordered, shown) | progress(ordered, shown)
     drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
     drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
     return (

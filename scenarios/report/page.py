@@ -1,4 +1,4 @@
-"""One self-contained HTML page from the results of a scenario: no network, no script, nothing else needed."""
+"""One self-contained HTML page from the results of a scenario: no network, nothing else needed."""
 
 import io
 import math
@@ -15,6 +15,7 @@ from scenarios.report import figures, plots
 from scenarios.report.anatomy import anatomies
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, flow, items, number, numbers, part, percent, show
+from scenarios.report.network import stage
 from scenarios.report.pictures import picture
 from scenarios.report.progress import measured_by, small_figures, spent
 from scenarios.report.reconstructions import reconstructed
@@ -64,7 +65,8 @@ def page(results: Result) -> str:
             **reconstructed(ordered),
             **progress(ordered, shown),
             **plots.reproduction(results),
-            **charts(results, ordered, shown),
+            **charts(ordered, shown),
+            **stage(results, ordered),
         )
     )
 
@@ -101,7 +103,7 @@ def _judged(ordered: Sequence[Result]) -> list[Result]:
     return [a for a in ordered if a["audit"].get("verdict")]
 
 
-def charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
+def charts(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
     """Every chart there is something for, with the series it shows; None in place of the others."""
     judged = _judged(ordered)
     known = [s for s in shown if any(map(math.isfinite, numbers(figures.by_query(s[0]).get("median"))))]
@@ -115,8 +117,6 @@ def charts(results: Result, ordered: Sequence[Result], shown: Sequence[tuple[Res
     drawn: dict[str, Any] = {
         name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
     }
-    net = part(results, "network")
-    drawn["network"] = figures.network(net, "network") if net.get("positions") else None
     drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
     drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
     return drawn

@@ -1,0 +1,175 @@
+"""A diary of what became of every packet, for who owns the run: no adversary sees it.
+
+A tap hears that a packet goes on the air. Only the network itself knows whether it arrived, and when. A diary writes
+that down and changes nothing: it draws nothing, and the transcripts of a run are the same with one and without.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from netsim.messages import Heard, Kind, Message, Packet, Segment, Tagged
+
+if TYPE_CHECKING:
+    from netsim.network import Edge, Network
+    from netsim.wires import Wire
+
+FIRST, LAST = 60_000, 4_000
+"""Passages that a diary keeps: so many from the beginning, and so many before the end."""
+
+
+class Passage:
+    """One packet on one link, in virtual seconds: on the air from `start`, at the receiver at `end` (None: never).
+
+    On radio there is one for each neighbor that a frame is for. `kind`, `number`, `sequence` and `attempt` are as in
+    a transcript, but for what is encrypted, which is known here. `activation` is that of its sender, from 1; of an
+    acknowledgement, and of a repetition, the one in which it happens to be sent. `dropped`: it found no room in a
+    buffer and was never on the air. `copy`: a link delivered the packet a second time, or somebody in the middle
+    sent it.
+    """
+
+    __slots__ = (
+        "activation", "attempt", "copy", "dropped", "end", "kind", "number", "receiver", "sender", "sequence", "size",
+        "start",
+    )  # fmt: skip
+
+    def __init__(self, start: float, end: float | None, wire: "tuple[int, int]", packet: Packet | Tagged) -> None:
+        inner = packet.packet if isinstance(packet, Tagged) else packet
+        message = inner.message if isinstance(inner, Segment) else inner
+        self.start, self.end = start, end
+        self.sender, self.receiver = wire
+        self.kind: Kind = "ack" if message is None else message.kind
+        self.number = -1 if message is None else message.number
+        self.sequence, self.attempt = (-1, 0) if isinstance(inner, Message) else (inner.sequence, inner.attempt)
+        self.size = packet.size
+        self.activation = 0
+        self.dropped = self.copy = False
+
+
+class LinkCount:
+    """What one direction of a link carried: packets and bytes as its wire counts them (`netsim.wires.Wire`).
+
+    `repeated` are second and later attempts to carry a message, `acknowledgements` packets without one; `arrived`
+    packets took `seconds` in all from when they began to go on the air until they were there.
+    """
+
+    __slots__ = (
+        "acknowledgements", "arrived", "bytes", "dropped", "duplicated", "lost", "packets", "repeated", "seconds",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.packets = self.bytes = self.lost = self.dropped = self.duplicated = 0
+        self.repeated = self.acknowledgements = self.arrived = 0
+        self.seconds = 0.0
+
+
+class Diary:
+    """Attends one run: `passages` are the first `FIRST` packets and the last `LAST`, `total` is how many there were.
+
+    `begun` has, for an agent and its activation from 1, the first message that the agent sent in it. `ended` is when
+    the run ended, in virtual seconds; what had not arrived by then never did.
+    """
+
+    def __init__(self, first: int = FIRST, last: int = LAST) -> None:
+        self.total = 0
+        self.ended = 0.0
+        self.links: dict[Edge, LinkCount] = {}
+        self.begun: dict[tuple[int, int], Passage] = {}
+        self._first, self._head = first, list[Passage]()
+        self._tail: deque[Passage] = deque(maxlen=last)
+        self._held: dict[tuple[int, int], Passage] = {}
+        self._activations: Sequence[int] = ()
+        self._network: Network | None = None
+
+    @property
+    def head(self) -> Sequence[Passage]:
+        """The first passages, in the order in which they began."""
+        return self._head
+
+    @property
+    def tail(self) -> Sequence[Passage]:
+        """The last ones, which are not in the head."""
+        return tuple(self._tail)
+
+    def attend(self, network: "Network", activations: Sequence[int]) -> None:
+        """Before the run: be told by all wires. `activations` counts what each agent has closed, and goes on."""
+        from netsim.wires import PlainWire, RoughWire
+
+        self._network, self._activations = network, activations
+        for edge, wire in network.wires.items():
+            self.links[edge] = LinkCount()
+            if isinstance(wire, PlainWire):
+                wire.tap(_Ear(self, wire.seconds))
+            elif isinstance(wire, RoughWire):
+                wire.diary = self
+
+    def close(self, now: float) -> None:
+        """After the run: what is still on its way stays there, and the wires' own counts are taken over."""
+        self.ended = now
+        self._held.clear()
+        assert self._network is not None
+        for edge, count in self.links.items():
+            wire = self._network.wires[edge]
+            count.packets, count.bytes = wire.sent, wire.sent_bytes
+            count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
+        self._network, self._activations = None, ()
+
+    # ── what wires tell ─────────────────────────────────────────────────────────────────────────────
+    def passed(
+        self, edge: "Edge", packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
+    ) -> Passage:
+        """A packet goes on the air at `start`, and will be there at `end`, or never."""
+        passage = Passage(start, end, edge, packet)
+        passage.copy = copy
+        passage.activation = self._activations[edge[0]] + 1
+        self._keep(passage)
+        count = self.links[edge]
+        if passage.kind == "ack":
+            count.acknowledgements += not copy
+        elif passage.attempt:
+            count.repeated += not copy
+        else:
+            self.begun.setdefault((edge[0], passage.activation), passage)
+        if end is not None:
+            count.arrived += 1
+            count.seconds += end - start
+        return passage
+
+    def dropped(self, edge: "Edge", packet: Packet | Tagged, now: float) -> None:
+        """A packet found the buffer full."""
+        self.passed(edge, packet, now, None).dropped = True
+
+    def held(self, wire: "Wire", packet: Packet | Tagged, start: float, *, copy: bool) -> None:
+        """A packet reached the far end of a link, but something there may still hold it back (`handed`)."""
+        edge = wire.source, wire.target
+        self._held[id(wire), id(packet)] = self.passed(edge, packet, start, None, copy=copy)
+
+    def handed(self, wire: "Wire", packet: Packet | Tagged, at: float, now: float) -> None:
+        """What held a packet hands it on: it is with the receiver at `at`. Or it never passed the link: somebody in
+        the middle made it."""
+        passage = self._held.pop((id(wire), id(packet)), None)
+        if passage is None:
+            self.passed((wire.source, wire.target), packet, now, at, copy=True)
+            return
+        passage.end = at
+        count = self.links[wire.source, wire.target]
+        count.arrived += 1
+        count.seconds += at - passage.start
+
+    def _keep(self, passage: Passage) -> None:
+        self.total += 1
+        (self._head if len(self._head) < self._first else self._tail).append(passage)
+
+
+class _Ear:
+    """A tap on a wire on which every packet arrives after so many seconds."""
+
+    __slots__ = ("_diary", "_seconds")
+
+    def __init__(self, diary: Diary, seconds: float) -> None:
+        self._diary, self._seconds = diary, seconds
+
+    def __call__(self, heard: Heard) -> None:
+        start, sender, receiver, packet = heard
+        assert isinstance(packet, Message | Segment)
+        self._diary.passed((sender, receiver), packet, start, start + self._seconds)
