@@ -211,6 +211,7 @@ class _Order:
     # ── a results folder ────────────────────────────────────────────────────────────────────────────────
     def _folder(self, folder: Path, results: bool) -> None:
         from scenarios.kept import Kept, parts_of, read_results
+        from scenarios.reauditing import refresh
 
         self._refuse(epsilon=self.claim, out=self.out, option=self.options)
         if not results:
@@ -220,7 +221,8 @@ class _Order:
             if len(places) > 1:
                 self._said.print(f"[bold]{escape(place.name)}[/]")
             self._again(Kept.open(place))
-        if self.variant is not None or places != [folder]:
+        if places != [folder]:
+            refresh(folder)
             folder = places[0] if self.variant is not None else folder
         self._end(read_results(folder), folder)
 

@@ -14,6 +14,7 @@ from scenarios.kept import Kept, as_numbers
 from scenarios.loader import parse
 from scenarios.reauditing import Reaudit
 from scenarios.runner import run_scenario
+from scenarios.study import run_study
 from scenarios.telling import Silent
 from scenarios.witness_file import WitnessFile
 from scenarios.witnessing import confirm
@@ -197,3 +198,17 @@ def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(results | {"status": "running"}))
     assert runner.invoke(app, ["report", str(tmp_path)]).exit_code == 0
     assert "noisy: everything" in (tmp_path / "report.html").read_text()
+
+
+def test_a_folder_of_variants_is_audited_variant_by_variant_and_summed_up_anew(tmp_path):
+    text = SMALL.replace("trials: 300", "trials: 50") + "grid: {seed: [1, 2]}\n"
+    run_study(parse(text), tmp_path / "run")
+    before = json.loads((tmp_path / "run" / "results.json").read_text())["variants"]
+    one, two = (variant["name"] for variant in before)
+    done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--variant", two, "--again", "--jobs", "1"])
+    assert done.exit_code in (0, 1)
+    audits = [json.loads((tmp_path / "run" / name / "audit-noisy.json").read_text()) for name in (one, two)]
+    assert ["earlier" in audit for audit in audits] == [False, True]
+    after = json.loads((tmp_path / "run" / "results.json").read_text())["variants"]
+    assert [variant["algorithms"][0]["verdict"] for variant in after] == [audit["verdict"] for audit in audits]
+    assert runner.invoke(app, ["report", str(tmp_path / "run")]).exit_code == 0
