@@ -16,6 +16,7 @@ A diverging run or an attack that recovers nothing is a result, not an error.
 """
 
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 _SHORT = reprlib.Repr()
@@ -31,7 +32,7 @@ class ScenarioError(NetsimError):
     """Bad input. You do *not* get this once time has started: that is a `SimulationError`.
 
     `field` is a dotted path such as ``algorithm.step``; `file` and `line` (1-based) are filled in by
-    whoever read the value from a file.
+    whoever read the value from a file. `others`: further mistakes of the same input, told with it.
     """
 
     field: str
@@ -40,16 +41,34 @@ class ScenarioError(NetsimError):
     allowed: str = ""
     file: str | None = None
     line: int | None = None
+    others: "tuple[ScenarioError, ...]" = ()
 
     def __str__(self) -> str:
+        return "\n".join(one.sentence() for one in self.each())
+
+    def sentence(self) -> str:
+        """This one mistake, in a line."""
         place = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
         allowed = f"; allowed: {self.allowed}" if self.allowed else ""
-        return f"{place}{self.field} = {_SHORT.repr(self.value)}: {self.problem}{allowed}"
+        if place and self.field == "file" and self.value == self.file:
+            return f"{place}{self.problem}{allowed}"
+        absent = self.value is None and self.problem.startswith("missing")
+        return f"{place}{self.field}{'' if absent else f' = {_SHORT.repr(self.value)}'}: {self.problem}{allowed}"
+
+    def each(self) -> "tuple[ScenarioError, ...]":
+        """This mistake and all others that were found with it, each by itself."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
 
     def under(self, prefix: str) -> "ScenarioError":
-        """The same error, its field seen from one level further out."""
+        """The same error, its fields seen from one level further out."""
         field = f"{prefix}.{self.field}" if self.field else prefix
-        return replace(self, field=field)
+        return replace(self, field=field, others=tuple(one.under(prefix) for one in self.others))
+
+
+def together(errors: "Sequence[ScenarioError]") -> ScenarioError:
+    """One error that tells all of these, at least one, in their order; it has the first one's field and place."""
+    first, *others = [one for error in errors for one in error.each()]
+    return replace(first, others=tuple(others))
 
 
 @dataclass(eq=False)

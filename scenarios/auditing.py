@@ -17,6 +17,7 @@ from attacks.audit.games.anytime import MOST_EPSILON
 from attacks.audit.games.power import Plan
 from attacks.audit.loss.aimed import AIMED, TRANSCRIPTS, aimed
 from attacks.audit.loss.explain import Sample
+from attacks.audit.pairs.search import FIRST_CHUNK
 from netsim.adversary import Adversary
 from netsim.claims import Claim
 from netsim.codecs import Dither
@@ -28,6 +29,9 @@ from netsim.wiretaps import Around
 from scenarios import describe
 from scenarios.experiment import Subject
 from scenarios.schema import Scenario
+
+CHUNKS = 2**20
+"""The chunks of an audit are fewer: so many are set apart for each draw."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ class Asked:
             "versions": describe.versions(),
             "together": audit.together,
         }
+        if (own := self.subject.spec.code) is not None:
+            told["own"] = own
         return json.dumps(told, sort_keys=True)
 
 
@@ -79,13 +85,13 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
     archive = Archive.at(folder, asked.fingerprint)
     try:
         found = audit(
-            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.together),
+            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.together, spec.draw),
             asked.pair,
             asked.claim,
             trials=spec.trials,
             chunk=spec.together,
             confidence=spec.confidence,
-            rng=Streams(simulation.seed).generator("audit", asked.subject.spec.name),
+            rng=Streams(simulation.seed).generator("audit", asked.subject.spec.name, *drawn(spec.draw)),
             infer=gradients.infer,
             progress=progress,
             jobs=jobs,
@@ -100,7 +106,17 @@ def audited(asked: Asked, folder: Path, progress: Callable[[int], None], jobs: i
     return found
 
 
-def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> Simulate:
+def drawn(draw: int) -> tuple[int, ...]:
+    """What the name of a random stream ends with: nothing for the first draw."""
+    return (draw,) if draw else ()
+
+
+def number_of(world: int, index: int, draw: int = 0) -> int:
+    """The simulation's number of a chunk of a world: every draw has chunks, and so noise, of its own."""
+    return 1 + 2 * (index + (draw * CHUNKS if index < FIRST_CHUNK else 0)) + world
+
+
+def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int, draw: int = 0) -> Simulate:
     """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
     An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
@@ -109,7 +125,7 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int) -> 
     near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
     base = replace(simulation, adversaries=(auditor,), measure=False, record="releases", spool=None)
-    return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk)
+    return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw)
 
 
 @dataclass(frozen=True)
@@ -118,6 +134,7 @@ class _Worlds:
     agent: int
     objectives: tuple[Objective, Objective]
     chunk: int
+    draw: int = 0
 
     def __call__(self, world: int, index: int) -> Sample:
         if index != AIMED:
@@ -126,7 +143,7 @@ class _Worlds:
         return aimed(partial(self._sample, world, index), self.agent, true, other, min(self.chunk, TRANSCRIPTS))
 
     def _sample(self, world: int, index: int, replicas: int, noise: NoiseThrough | None = None) -> Sample:
-        chunk = 1 + 2 * index + world
+        chunk = number_of(world, index, self.draw)
         run = replace(
             self.simulation,
             problem=self.simulation.problem.replace(self.agent, self.objectives[world]),

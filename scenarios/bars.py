@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     Progress,
     SpinnerColumn,
     TaskID,
@@ -32,14 +33,19 @@ class _Stacked(Progress):
 class Bars:
     """A progress bar per stage, with the time left; where the output is no terminal, one line per stage.
 
-    What a `watcher` shows of the run is above the bars.
+    What a `watcher` shows of the run is above the bars. Without `lines` an output that is no terminal gets nothing,
+    and the bars of a terminal are gone when all is done: for a command whose answer is all that is to be read.
+    `in_bytes`: steps are bytes.
     """
 
-    def __init__(self, console: Console, watcher: Watcher | None = None) -> None:
-        self._console, self._watcher = console, watcher
+    def __init__(
+        self, console: Console, watcher: Watcher | None = None, *, lines: bool = True, in_bytes: bool = False
+    ) -> None:
+        self._console, self._watcher, self._lines = console, watcher, lines
         self._progress = _Stacked(
             SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
-            TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+            *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal, transient=not lines,
         )  # fmt: skip
         self._progress.watcher = watcher
         self._task: TaskID | None = None
@@ -52,9 +58,10 @@ class Bars:
         self._finish()
         self._progress.stop()
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin(self, stage: str, total: int | None) -> None:
+        """A new stage of so many steps; None: nobody knows how many."""
         self._finish()
-        if not self._console.is_terminal:
+        if self._lines and not self._console.is_terminal:
             self._console.print(f"· {stage}", highlight=False)
         self._task = self._progress.add_task(escape(stage), total=total)
 
@@ -70,4 +77,4 @@ class Bars:
             self._watcher.clear()
         if self._task is not None:
             task = next(t for t in self._progress.tasks if t.id == self._task)
-            self._progress.update(self._task, completed=task.total)
+            self._progress.update(self._task, completed=task.total or 1, total=task.total or 1)

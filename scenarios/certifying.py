@@ -1,12 +1,12 @@
 """The command `netsim certificate`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-DONE, BROKEN, WRONG_INPUT = 0, 1, 2
+from scenarios.terminal import DONE, REFUTED, fail, problems, remark, write
 
 
 def certificate(
@@ -26,25 +26,23 @@ def certificate(
     from scenarios.bars import Bars
     from scenarios.certificate import cases, certify, failures, page, times
 
-    problems = Console(stderr=True)
     try:
         _check(out, json)
         with Bars(problems) as bars:
             bars.begin("auditing the auditor", sum(times(case.part, repetitions) for case in cases()))
             found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance)
     except ScenarioError as error:
-        problems.print(f"[bold red]ScenarioError[/]: --{error}", highlight=False, soft_wrap=True)
-        raise typer.Exit(WRONG_INPUT) from None
+        fail(replace(error, field=f"--{error.field}"))
     if json is not None:
         json.write_text(found.as_json(), encoding="utf-8")
     if out is None:
-        typer.echo(page(found), nl=False)
+        write(page(found).removesuffix("\n"))
     else:
         out.write_text(page(found), encoding="utf-8")
     wrong = failures(found)
     for line in wrong:
-        problems.print(line, highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(BROKEN if wrong else DONE)
+        remark(line)
+    raise typer.Exit(REFUTED if wrong else DONE)
 
 
 def _check(*files: Path | None) -> None:

@@ -18,9 +18,9 @@ from attacks.audit.games.power import Plan
 from attacks.audit.loss.pool import Level
 from attacks.audit.statistics.intervals import Interval
 from attacks.score import GradientScore, ImageScore
-from netsim.problems import Dataset
+from netsim.problems import Dataset, Problem
 from netsim.run import Run
-from scenarios import anatomy, surroundings
+from scenarios import anatomy, owncode, surroundings
 from scenarios.experiment import Experiment, Subject
 from scenarios.findings import NOT_ASKED, NOT_REACHED
 from scenarios.schema import Scenario
@@ -81,11 +81,19 @@ def manifest(experiment: Experiment, header: Results) -> Results:
     resolved = [
         {"name": s.spec.name, "algorithm": type(s.simulation.algorithm).__name__}
         | _public_fields(s.simulation.algorithm)
+        | _own_code(s)
         for s in experiment.subjects
     ]
     return {key: header[key] for key in ("name", "command", "versions", "seed", "scenario", "problem")} | {
         "resolved": resolved
     }
+
+
+def _own_code(subject: Subject) -> Results:
+    """Where an algorithm's code is that does not come with netsim, and which it was; nothing for others."""
+    if (code := subject.spec.code) is None:
+        return {}
+    return {"file": str(owncode.load(getattr(subject.spec, "path", "")).file), "sha256": code}
 
 
 def _public_fields(algorithm: object) -> Results:
@@ -112,16 +120,23 @@ def _problem(experiment: Experiment) -> Results:
         "data": experiment.dataset.name,
         "part": experiment.dataset.part,
         "note": experiment.dataset.note,
-        "agents": problem.agents,
-        "dimension": problem.dimension,
         "records": experiment.dataset.records,
         "held_out": None if experiment.held_out is None else experiment.held_out.records,
-        "records_per_agent": [int(getattr(f, "records", 0)) for f in problem.objectives],
-        "smoothness": problem.smoothness,
-        "strong_convexity": problem.strong_convexity,
+        **problem_facts(problem),
         "optimum_residual": optimum.residual,
         "optimum_is_zero": bool(np.all(optimum.point == 0)),
         "optimum_is_stationary_only": optimum.stationary_only,
+    }
+
+
+def problem_facts(problem: Problem) -> Results:
+    """What is known of a problem without solving it: who has other data has another of these, too."""
+    return {
+        "agents": problem.agents,
+        "dimension": problem.dimension,
+        "records_per_agent": [int(getattr(f, "records", 0)) for f in problem.objectives],
+        "smoothness": problem.smoothness,
+        "strong_convexity": problem.strong_convexity,
     }
 
 

@@ -11,7 +11,7 @@ from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
 from netsim.claims import Adjacency
 from netsim.codecs import Codec
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, together
 from netsim.laws import DelayLaw
 from netsim.links import AccessLaw, LinkLaw
 from netsim.measures import defined
@@ -81,7 +81,7 @@ class Experiment:
         check_attacks(scenario, dataset, holding)
         builder = _Builder(scenario, topology, dataset)
         pair = None if scenario.audit is None else _pair(scenario, problem)
-        subjects = tuple(builder.subject(index, problem, holding) for index in range(len(scenario.algorithms)))
+        subjects = tuple(_each(builder, problem, holding))
         pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
         return cls(
             scenario,
@@ -94,6 +94,20 @@ class Experiment:
             holding,
             held_out,
         )
+
+
+def _each(builder: "_Builder", problem: Problem, holding: Holding | None) -> list[Subject]:
+    """All algorithms; what is wrong with several of them is told at once."""
+    subjects: list[Subject] = []
+    wrong: list[ScenarioError] = []
+    for index in range(len(builder.scenario.algorithms)):
+        try:
+            subjects.append(builder.subject(index, problem, holding))
+        except ScenarioError as error:
+            wrong += [error] if error.field not in [other.field for other in wrong] else []
+    if wrong:
+        raise together(wrong)
+    return subjects
 
 
 # ── the parts ───────────────────────────────────────────────────────────────────────────────────────────

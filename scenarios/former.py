@@ -6,7 +6,10 @@ from pathlib import Path
 
 from attacks.audit.archive import MARK
 
-FILES = ("witness-*.json", "audit-*.json", "metrics-*.parquet", "transcript-*.parquet")
+FILES = (
+    "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
+    "second-*.parquet", "estimates-*.parquet", "records-*.parquet",
+)  # fmt: skip
 
 
 def clear(folder: Path, slugs: Container[str] = ()) -> None:

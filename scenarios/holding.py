@@ -19,7 +19,7 @@ class Holding:
 
     parts: tuple[Dataset, ...]
     problem: Problem
-    prior: Prior
+    prior: Prior | None
 
     @classmethod
     def of(cls, scenario: Scenario, dataset: Dataset, agents: int) -> "Holding | None":
@@ -92,5 +92,10 @@ MOST_CLASSES = 100
 def _prior(dataset: Dataset, held: list[list[int]]) -> Prior:
     taken = {k for own in held for k in own}
     rest = [k for k in range(dataset.records) if k not in taken]
-    made = Prior.of_numbers if _numbers(dataset) else Prior.of
-    return made(dataset.features[rest], dataset.labels[rest])
+    return prior_of(dataset.take(rest))
+
+
+def prior_of(public: Dataset) -> Prior:
+    """What is believed of a record beforehand, from public ones."""
+    made = Prior.of_numbers if _numbers(public) else Prior.of
+    return made(public.features, public.labels)

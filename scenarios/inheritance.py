@@ -1,19 +1,18 @@
 """A scenario that `extends` another says only what is different; and fields set from the command line.
 
 Mappings are merged field by field; what says its `kind` or `name`, and says another than the base, replaces the
-base's, and so does a list or a value. What a file does not say itself has no line in it: an error there is at its
-`extends`.
+base's, and so does a list or a value. An error in what a file took from its base names the base and its line; one in
+what neither says is at the file's `extends`.
 """
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
-from netsim.errors import ScenarioError
-from scenarios.tree import keys_of, put
+from netsim.errors import ScenarioError, together
+from scenarios.tree import Place, keys_of, place_of, plain, put
+from scenarios.yamlfile import read_yaml
 
 EXTENDS = "extends"
 TAGS = ("kind", "name")
@@ -22,7 +21,8 @@ Find = Callable[[str, str], tuple[Any, str]]
 
 
 def inherited(tree: Any, file: str, find: Find, below: tuple[str, ...] = ()) -> Any:
-    """The tree with what it does not say taken from the file that it extends, and that one from its own.
+    """The tree with what it does not say taken from the file that it extends, and that one from its own; every field
+    keeps the place where it was said.
 
     You get a `ScenarioError` at the line of `extends` for a base that is not there, or that extends this one.
     """
@@ -34,6 +34,8 @@ def inherited(tree: Any, file: str, find: Find, below: tuple[str, ...] = ()) -> 
     try:
         base, place = find(name, file)
     except ScenarioError as error:
+        if error.file is not None:
+            raise
         raise _error(tree, file, name, error.problem, error.allowed) from error
     if place in (*below, file):
         chain = " → ".join([*below, file, place])
@@ -45,18 +47,32 @@ def inherited(tree: Any, file: str, find: Find, below: tuple[str, ...] = ()) -> 
 def overridden(tree: Any, settings: Sequence[str]) -> Any:
     """The tree with `path=value` set, value as YAML says it: links.loss=0.2, algorithms[0].rounds=50.
 
-    You get a `ScenarioError` for one that is no setting, or whose path leads nowhere.
+    You get a `ScenarioError` for all of them that are no settings, or whose paths lead nowhere.
     """
+    mistakes: list[ScenarioError] = []
     for setting in settings:
-        path, equals, text = setting.partition("=")
-        if not equals or not path.strip():
-            raise ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2")
         try:
-            value: Any = cast(Any, YAML(typ="safe", pure=True)).load(text)
-        except YAMLError as error:
-            raise ScenarioError("-o", setting, "the value is not valid YAML", "FIELD=VALUE") from error
-        put(tree, path.strip(), value)
+            _override(tree, setting)
+        except ScenarioError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise together(mistakes)
     return tree
+
+
+def _override(tree: Any, setting: str) -> None:
+    path, equals, text = (part.strip() for part in setting.partition("="))
+    if not equals or not path:
+        raise ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2")
+    try:
+        value = plain(read_yaml(text, "-o"))
+    except ScenarioError as error:
+        problem, allowed = error.problem.removeprefix("not valid YAML: "), error.allowed
+        raise ScenarioError("-o", setting, f"the value is not valid YAML: {problem}", allowed) from error
+    try:
+        put(tree, path, value)
+    except ScenarioError as error:
+        raise replace(error, field=f"-o {error.field}") from error
 
 
 def is_set(field: str, settings: Sequence[str]) -> bool:
@@ -66,12 +82,9 @@ def is_set(field: str, settings: Sequence[str]) -> bool:
     return any(keys[: len(path)] == path for path in paths if path)
 
 
-def line_of_base(tree: Any) -> int:
-    """The line of `extends`, 1 where there is none: where errors of what the file does not say are."""
-    try:
-        return int(tree.lc.data[EXTENDS][0]) + 1
-    except (AttributeError, KeyError, TypeError):
-        return 1
+def place_of_base(tree: Any) -> Place | None:
+    """The place of `extends`, where there is one: where errors of what nobody says are."""
+    return place_of(tree, EXTENDS)
 
 
 def _fill(own: Any, base: Any) -> None:
@@ -79,7 +92,9 @@ def _fill(own: Any, base: Any) -> None:
         if key == EXTENDS:
             continue
         if key not in own:
-            own[key] = _plain(value)
+            own[key] = copy.deepcopy(value)
+            if (place := place_of(base, key)) is not None:
+                own.places[key] = place
         elif _of_one_kind(own[key], value):
             _fill(own[key], value)
 
@@ -92,14 +107,6 @@ def _of_one_kind(own: Any, base: Any) -> bool:
     return all(tag not in ours or ours[tag] == theirs.get(tag) for tag in TAGS)
 
 
-def _plain(value: Any) -> Any:
-    """Without lines: they are another file's."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in cast("list[Any]", value)]
-    return copy.deepcopy(value)
-
-
 def _error(tree: Any, file: str, value: object, problem: str, allowed: str) -> ScenarioError:
-    return ScenarioError(EXTENDS, value, problem, allowed, file, line_of_base(tree))
+    place = place_of_base(tree)
+    return ScenarioError(EXTENDS, plain(value), problem, allowed, file, 1 if place is None else place.line)

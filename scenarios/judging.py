@@ -11,7 +11,6 @@ from attacks.audit.audit import Pair
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
 from netsim.problems import Objective
-from netsim.run import Run
 from scenarios import anatomy, describe, views_described, witnessing
 from scenarios.auditing import Asked, audited
 from scenarios.describe import Results
@@ -34,15 +33,17 @@ class Judge:
     jobs: int
     save: Callable[[], None]
 
-    def judge(self, entry: Results, subject: Subject, run: Run) -> None:
-        """Fill an entry's `plan`, `audit`, `audit_status` and `views`."""
-        claim = subject.simulation.claim(self.experiment.adjacency, run.largest_activations, subject.delta)
+    def judge(self, entry: Results, subject: Subject, activations: int) -> None:
+        """Fill an entry's `plan`, `audit`, `audit_status` and `views`; `activations` is Θ, the run's largest."""
+        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         if claim is None:
             entry["audit_status"] = NO_CLAIM
             return
         try:
             pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
-            entry["audit"] = self._audit(entry, subject, run, Asked(self._scenario, subject, pair, claim)) | search
+            entry["audit"] = (
+                self._audit(entry, subject, activations, Asked(self._scenario, subject, pair, claim)) | search
+            )
         except PrivacyError as error:
             entry["audit"], entry["audit_status"] = {"refused": str(error)}, REFUSED
             return
@@ -55,7 +56,7 @@ class Judge:
     def _scenario(self) -> Scenario:
         return self.experiment.scenario
 
-    def _audit(self, entry: Results, subject: Subject, run: Run, asked: Asked) -> Results:
+    def _audit(self, entry: Results, subject: Subject, activations: int, asked: Asked) -> Results:
         spec = self._scenario.audit
         assert spec is not None
         plan = asked.plan
@@ -68,7 +69,7 @@ class Judge:
         self._resumes(folder, asked)
         found = audited(asked, folder, self.progress.advance, self.jobs)
         entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
-        proof = witnessing.Audited(asked.pair, asked.claim, run.largest_activations, found.witness)
+        proof = witnessing.Audited(asked.pair, asked.claim, activations, found.witness)
         path = witnessing.file_of(self.folder, entry["slug"])
         saved = witnessing.save(path, self.experiment, subject, proof)
         return describe.audit(found) | {"witness": None if saved is None else saved.name}
@@ -103,6 +104,7 @@ class Judge:
                 infer=gradients.infer,
                 progress=self.progress.advance,
                 jobs=self.jobs,
+                draw=spec.draw,
             )
         except PrivacyError as error:
             return {"refused": str(error)}

@@ -44,6 +44,7 @@ class Keeper:
         """The simulation with its spool; what a former run left under these names is removed."""
         for name in self.names:
             self.file(name).unlink(missing_ok=True)
+        self.second.unlink(missing_ok=True)
         self._remove()
         return simulation if self.spec.spool == "none" else replace(simulation, spool=self.spools)
 
@@ -51,6 +52,15 @@ class Keeper:
         """Write every adversary's Parquet file, in bounded memory where there is a spool."""
         for view in views:
             self._write(view.transcript, view.adversary.name)
+
+    @property
+    def second(self) -> Path:
+        """The Parquet file of what the first adversary hears in the run in which records are to be rebuilt."""
+        return self.folder / f"second-{self.slug}.parquet"
+
+    def keep_second(self, view: AdversaryView) -> None:
+        """Write that file."""
+        self._save(view.transcript, self.second)
 
     def rescue(self) -> None:
         """The Parquet files of a run that failed, from its spools. A spool that cannot be read is left as it is."""
@@ -70,7 +80,9 @@ class Keeper:
             self._remove()
 
     def _write(self, transcript: Transcript, name: str) -> None:
-        path = self.file(name)
+        self._save(transcript, self.file(name))
+
+    def _save(self, transcript: Transcript, path: Path) -> None:
         draft = path.with_name(path.name + ".part")
         try:
             (transcript if self.spec.replicas == "all" else transcript.replica(0)).write(draft)

@@ -3,29 +3,23 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
-from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from pydantic import BaseModel, ValidationError
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, together
 from scenarios.inheritance import EXTENDS, inherited, is_set, overridden
-from scenarios.mistakes import first_error, line_of, plain
+from scenarios.mistakes import mistakes, where
 from scenarios.schema import Scenario
-from scenarios.tree import keys_of
+from scenarios.shipped import library
+from scenarios.tree import keys_of, plain
+from scenarios.yamlfile import read_yaml
+
+__all__ = ["Located", "library", "load_scenario", "parse", "validated"]
 
 FORM = "name: …, topology: …, algorithms: …"
-
-
-def library() -> dict[str, str]:
-    """The scenarios that come with netsim: name → YAML text."""
-    folder = resources.files("scenarios") / "library"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".yaml")), key=lambda f: f.name)
-    return {f.name.removesuffix(".yaml"): f.read_text(encoding="utf-8") for f in files}
+M = TypeVar("M", bound=BaseModel)
 
 
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> "Located":
@@ -36,6 +30,39 @@ def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> "Located"
     return parse(*_read(str(source)), settings)
 
 
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, with or without a byte order mark. You get a `ScenarioError` for anything else."""
+    try:
+        raw = path.read_bytes()
+    except IsADirectoryError:
+        inside = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml"))
+        allowed = f"a file of it: {', '.join(inside[:5])}" if inside else "a YAML file"
+        raise ScenarioError("file", str(path), "is a folder", allowed) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError("file", str(path), f"no readable file ({reason})", _neighbors(path)) from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ScenarioError("file", str(path), "is in UTF-16", "the same file, saved as UTF-8", str(path), 1)
+    if b"\0" in raw:
+        raise ScenarioError("file", str(path), "is no text file", "a YAML file", str(path), 1)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        why = f"is not in UTF-8 (byte {error.start}: {raw[error.start]:#04x})"
+        raise ScenarioError("file", str(path), why, "the same file, saved as UTF-8", str(path), line) from error
+
+
+def _neighbors(path: Path) -> str:
+    """What lies beside a file that is not there, under a near name."""
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
+    except OSError:
+        return "a YAML file"
+    found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
+    return f"did you mean {' or '.join(str(path.parent / one) for one in found)}?" if found else "a YAML file"
+
+
 def _read(source: str) -> tuple[str, str]:
     """Text and name of a file."""
     shipped = library()
@@ -43,24 +70,23 @@ def _read(source: str) -> tuple[str, str]:
         return shipped[source], f"{source}.yaml"
     path = Path(source)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        near = difflib.get_close_matches(str(source), shipped, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        return read_text(path), source
+    except ScenarioError as error:
+        if error.file is not None or path.exists():
+            raise
+        found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
+        hint = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
+        beside = error.allowed.removesuffix("?") + "? " if error.allowed.startswith("did") else hint
         raise ScenarioError(
-            "scenario", str(source), f"no readable file and no shipped scenario ({error})",
-            f"{hint}a path, or one of {', '.join(shipped)}",
+            "scenario", source, "no such file, and no shipped scenario of this name",
+            f"{beside}a path, or a name that `netsim list` shows",
         ) from error  # fmt: skip
-    return text, source
 
 
 def _base(name: str, file: str) -> tuple[Any, str]:
     """What a file extends: a shipped scenario, or a path beside the file."""
-    if name in library():
-        text, place = _read(name)
-    else:
-        text, place = _read(str(Path(file).parent / name))
-    return _tree(text, place), place
+    text, place = _read(name) if name in library() else _read(str(Path(file).parent / name))
+    return read_fields(text, place, FORM), place
 
 
 class Located:
@@ -74,46 +100,54 @@ class Located:
 
         An error that has a place already, in a trace or a graph file, keeps it.
         """
+        return together([self._located(one) for one in error.each()])
+
+    def _located(self, error: ScenarioError) -> ScenarioError:
         if error.file is not None:
             return error
         if is_set(error.field, self.settings):
             return replace(error, field=f"-o {error.field}")
-        return replace(error, file=self.file, line=line_of(self.tree, keys_of(error.field)))
+        place = where(self.tree, keys_of(error.field), self.file)
+        return replace(error, file=place.file, line=place.line)
 
 
 def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Located:
-    """A scenario from YAML text."""
-    located = inherited(_tree(text, file), file, _base)
+    """A scenario from YAML text. You get one `ScenarioError` that tells all its mistakes, if there are any."""
+    tree = overridden(inherited(read_fields(text, file, FORM), file, _base), settings)
     try:
-        found = validated(overridden(located, settings), file)
+        found = validated(tree, file)
     except ScenarioError as error:
-        if is_set(error.field, settings):
-            raise replace(error, field=f"-o {error.field}", file=None, line=None) from None
-        raise
+        raise together([_by_setting(one, settings) for one in error.each()]) from None
     return Located(found.scenario, file, found.tree, settings)
 
 
-def _tree(text: str, file: str) -> Any:
-    """What YAML makes of a file, with lines."""
-    try:
-        tree: Any = cast(Any, YAML(typ="rt")).load(StringIO(text))
-    except MarkedYAMLError as error:
-        mark, problem = cast(Any, error).problem_mark, cast(Any, error).problem
-        line = mark.line + 1 if mark else 1
-        raise ScenarioError("file", file, f"not valid YAML: {problem}", "YAML 1.2", file, line) from error
-    except YAMLError as error:
-        raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
+def _by_setting(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
+    """An error in what the command line set has no place in a file."""
+    if not is_set(error.field, settings):
+        return error
+    return replace(error, field=f"-o {error.field}", file=None, line=None)
+
+
+def read_fields(text: str, file: str, form: str) -> Any:
+    """What YAML makes of a file that is to be a mapping such as `form`, with places."""
+    tree = read_yaml(text, file)
     if tree is None:
-        raise ScenarioError("file", file, "the file is empty", FORM, file, 1)
+        raise ScenarioError("file", file, "the file is empty", form, file, 1)
     if not isinstance(tree, Mapping):
-        raise ScenarioError("file", plain(tree), "a mapping of fields is needed", FORM, file, 1)
-    return cast(Any, tree)
+        hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
+        raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
+    return tree
 
 
 def validated(tree: Any, file: str) -> Located:
     """A scenario from what YAML made of a file, or from plain mappings and lists (their errors are at line 1)."""
+    said = {key: value for key, value in plain(tree).items() if key != EXTENDS}
+    return Located(as_model(Scenario, said, tree, file), file, tree)
+
+
+def as_model(model: type[M], said: Mapping[str, Any], tree: Any, file: str) -> M:
+    """What was said as a model. You get one `ScenarioError` with every mistake."""
     try:
-        said = {key: value for key, value in plain(tree).items() if key != EXTENDS}
-        return Located(Scenario.model_validate(said), file, tree)
+        return model.model_validate(said)
     except ValidationError as error:
-        raise first_error(error, tree, file, Scenario) from error
+        raise mistakes(error, tree, file, model) from error

@@ -37,7 +37,7 @@ def reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | N
 
 def dealt(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[float, Problem]:
     """The factor on all features, 1 where no smoothness is asked for, and the problem of every agent's part."""
-    parts = _parts(scenario, dataset, agents)
+    parts = parts_of_agents(scenario, dataset, agents)
     problem = problem_of(scenario, parts)
     if (smoothness := scenario.problem.smoothness) is None:
         return 1.0, problem
@@ -51,7 +51,8 @@ def dealt(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[float, Pro
     return factor, problem_of(scenario, [part.scaled(factor) for part in parts])
 
 
-def _parts(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[Dataset, ...]:
+def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[Dataset, ...]:
+    """Each agent's records."""
     try:
         return scenario.problem.split.deal(dataset, agents, scenario.seed)
     except ScenarioError as error:

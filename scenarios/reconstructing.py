@@ -1,7 +1,7 @@
 """The stage of a run in which records are rebuilt: gradients of a run of its own, every attack, its scores."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,27 +18,30 @@ from netsim.randomness import Streams
 from netsim.run import Run
 from scenarios import rebuilt
 from scenarios.describe import Results
+from scenarios.estimates import Rebuilt
 from scenarios.experiment import Experiment, Subject
 from scenarios.robustness import Bound, bound_of
-from scenarios.schema.attacks import Inversion, Labels, RebuildModel, Rounds
+from scenarios.schema.attacks import InformedSpec, Inversion, Labels, RebuildModel, Rounds
 from scenarios.telling import Progress
 
 
 @dataclass(frozen=True)
 class Rebuilding:
     """Runs the attacks of a scenario on one algorithm, and writes what comes of them to its entry one by one, so that
-    an interruption keeps what was done. `save` writes results to disk."""
+    an interruption keeps what was done. `save` writes results to disk. `found` is what they rebuilt, with their
+    cases. A run without a truth gets no scores."""
 
     experiment: Experiment
     progress: Progress
     save: Callable[[], None]
+    found: list[Rebuilt] = field(default_factory=list[Rebuilt])
 
     def rebuild(self, entry: Results, subject: Subject, run: Run) -> None:
         """Fill an entry's `reconstructions`."""
         holding = self.experiment.holding
         assert holding is not None
         found = entry["reconstructions"] = rebuilt.begin(self.experiment, run.views[0].replicas)
-        bound = bound_of(self.experiment, subject, run)
+        bound = bound_of(self.experiment, subject, run) if run.truth is not None else _no_bound
         inferred: dict[Inversion, list[Evidence] | AttackError] = {}
         for spec in self.experiment.scenario.attacks.reconstruct:
             self.progress.begin(f"{subject.spec.name}: {spec.label}", 1)
@@ -71,7 +74,9 @@ class Rebuilding:
             return said | {"refused": str(error)}
         except (np.linalg.LinAlgError, FloatingPointError) as error:
             return said | {"refused": f"{attack.name} failed in its arithmetic: {error}"}
-        return said | self._scored(granted, candidates, run, bound) | {"left_out": left_out}
+        self.found.extend(Rebuilt(spec.label, *one) for one in zip(granted, candidates, strict=True))
+        scored = self._scored(granted, candidates, run, bound) if run.truth is not None else {}
+        return said | scored | {"left_out": left_out}
 
     def _scored(self, cases: Sequence[Case], candidates: Sequence[Reconstruction], run: Run, bound: Bound) -> Results:
         assert run.truth is not None
@@ -107,7 +112,13 @@ class Rebuilding:
         part = holding.parts[agent]
         if self._labels(spec) == "public":
             known = known.told(part.labels)
+        if isinstance(spec, InformedSpec):
+            known = replace(known, others=(part.features[1:], part.labels[1:]))
         return Case(chosen(evidence, self._rounds(spec)), known)
+
+
+def _no_bound(distance: float, lower: float) -> None:
+    """Of what is not scored."""
 
 
 def _inferred(view: AdversaryView, inversion: Inversion) -> list[Evidence] | AttackError:

@@ -36,6 +36,7 @@ def bound_of(experiment: Experiment, subject: Subject, run: Run) -> Bound:
     @cache
     def kappa(distance: float) -> float:
         assert experiment.holding is not None
+        assert experiment.holding.prior is not None
         groups = list(experiment.holding.prior.records.values())
         rng = np.random.default_rng(experiment.scenario.seed)
         each = [*groups, np.concatenate(groups)] if len(groups) > 1 else groups

@@ -182,10 +182,10 @@ class _Session:
             entry |= self._gradients(subject, run)
         self._save("running")
         if subject.attacked is not None:
-            self._rebuilt(entry, subject, subject.attacked)
+            self._rebuilt(entry, subject, subject.attacked, keeper)
         if self.experiment.pair is not None:
             judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
-            judge.judge(entry, subject, run)
+            judge.judge(entry, subject, run.largest_activations)
             entry |= chronicle.results(entry)
             self._save("running")
 
@@ -250,13 +250,14 @@ class _Session:
         adversary, on_radio = experiment.scenario.adversary.build(), experiment.scenario.medium != "links"
         return leakage(score, experiment.topology, nearest(adversary, experiment.topology, on_radio))
 
-    def _rebuilt(self, entry: Results, subject: Subject, simulation: Simulation) -> None:
+    def _rebuilt(self, entry: Results, subject: Subject, simulation: Simulation, keeper: Keeper) -> None:
         """The second run, in which records are to be rebuilt, and what is made of it."""
         asked = self.experiment.scenario.attacks
         what = "one image per agent" if asked.images else f"the second run, {asked.holding} record(s) per agent"
         run = self._watched(simulation, f"{subject.spec.name}: {what}")
         if run.interrupted:
             raise KeyboardInterrupt
+        keeper.keep_second(run.views[0])
         if asked.images:
             entry["images"] = self._images(run)
             self._save("running")
@@ -268,6 +269,7 @@ class _Session:
         assert experiment.holding is not None
         assert run.truth is not None
         prior, view = experiment.holding.prior, run.views[0]
+        assert prior is not None
         try:
             estimates = gradients.infer(view)
             inferred = sorted({e.agent for e in estimates})

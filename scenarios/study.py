@@ -49,7 +49,7 @@ class Plan:
         return self.source.scenario if isinstance(self.source, Located) else self.source
 
 
-def planned(source: Scenario | Located) -> Plan:
+def planned(source: Scenario | Located, progress: Progress | None = None) -> Plan:
     """Build, and throw away, what every run needs: a `ScenarioError` names the variant, the field and its line.
 
     Data that are not here are an error only of a scenario that is one run and reproduces nothing.
@@ -63,9 +63,12 @@ def planned(source: Scenario | Located) -> Plan:
         raise source.locate(error) if isinstance(source, Located) else error from None
     first: Experiment | None = None
     absent: dict[str, str] = {}
+    progress = progress or Silent()
+    progress.begin("checking all that can be known before time 0", max(1, len(variants)))
     for name, located, variant in [(v.name, v.located, v) for v in variants] or [(ALONE, source, None)]:
         try:
             built = checked(located, part=True)
+            progress.advance(1)
         except AbsentDataError as error:
             if variant is None and scenario.reproduces is None:
                 raise
@@ -92,7 +95,7 @@ def run_study(
     `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
-    plan = planned(source)
+    plan = planned(source, progress)
     if not plan.variants and not plan.absent:
         return runner.run_scenario(
             source, folder, command=command, progress=progress, watch=watch, jobs=jobs
@@ -191,7 +194,7 @@ class _Study:
             "error": self.errors.get(ran.variant),
             "report": f"{ran.variant}/report.html" if ran.results else None,
             "problem": ran.results.get("problem"),
-            "algorithms": [_summary(entry) for entry in ran.results.get("algorithms", [])],
+            "algorithms": [summary(entry) for entry in ran.results.get("algorithms", [])],
         }
 
     def header(self) -> Results:
@@ -213,7 +216,7 @@ def _last(of: Results, key: str) -> Any:
     return (items(of, key) or [None])[-1]
 
 
-def _summary(entry: Results) -> Results:
+def summary(entry: Results) -> Results:
     """What the page over all variants says of an algorithm in one of them."""
     convergence, audit, claims = (part(entry, key) for key in ("convergence", "audit", "budget"))
     return {

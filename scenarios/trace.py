@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
+
+from scenarios.terminal import WRONG_INPUT, console, fail, remark, write
 
 if TYPE_CHECKING:
     from netsim.spool import SpooledTranscript
 
-WRONG_INPUT = 2
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.messages.Kind`, which takes its time to load."""
 PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
@@ -60,7 +60,7 @@ def trace(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from netsim.errors import NetsimError, ScenarioError, TranscriptError
+    from netsim.errors import NetsimError
     from netsim.selection import Selection
     from scenarios.tracing import Traced, refused, selection
 
@@ -76,19 +76,17 @@ def trace(
         nothing = traced.check(rows, by)
         if pcapng is not None:
             count = traced.export(rows, pcapng, replica or 0, at)
-            _console().print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
         elif summary:
             _summarize(rows, as_json)
         elif as_json:
             _objects(rows, ROWS if limit is None else limit, values)
         else:
             _show(rows, ROWS if limit is None else limit, replica or 0, values)
-        _remark(nothing)
-        _remark(f"The spool was {rows.note}." if rows.note else "")
-    except (ScenarioError, TranscriptError) as error:
-        _refuse(f"{type(error).__name__}: {refused(error, place)}")
+        remark(nothing)
+        remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:
-        _refuse(str(error))
+        fail(error, status=WRONG_INPUT, said=refused(error, place))
 
 
 def together(given: "Mapping[str, object]") -> None:
@@ -108,7 +106,6 @@ def together(given: "Mapping[str, object]") -> None:
 def _show(rows: "SpooledTranscript", limit: int, replica: int, values: bool) -> None:
     from scenarios.listing import table
 
-    console = _console()
     shown, totals, more = table(rows, limit, replica, values, console.width)
     if totals.rows:
         console.print(shown)
@@ -121,45 +118,20 @@ def _objects(rows: "SpooledTranscript", limit: int, values: bool) -> None:
 
     from scenarios.listing import as_json
 
-    console = _console()
-    try:
-        for row in islice(rows, limit or None):
-            console.file.write(as_json(row, values) + "\n")
-        console.file.flush()
-    except BrokenPipeError:
-        console.on_broken_pipe()
+    for row in islice(rows, limit or None):
+        if console.quiet:  # the reader has seen enough
+            return
+        write(as_json(row, values))
 
 
 def _summarize(rows: "SpooledTranscript", as_json: bool) -> None:
     from scenarios.totals import Totals
 
-    totals, console = Totals.of(rows), _console()
+    totals = Totals.of(rows)
     if as_json:
-        console.print(totals.as_json(), highlight=False, markup=False, soft_wrap=True)
+        write(totals.as_json())
         return
     for table in totals.tables():
         if table.row_count:
             console.print(table)
     console.print(totals.sentence(), highlight=False, soft_wrap=True)
-
-
-def _remark(text: str) -> None:
-    """Apart from what was asked, so that JSON stays JSON."""
-    from scenarios.terminal import problems
-
-    if text:
-        problems.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _console() -> Console:
-    from scenarios.terminal import console
-
-    return console
-
-
-def _refuse(why: str) -> None:
-    from scenarios.terminal import problems
-
-    problems.print(f"[bold red]{why.split(':')[0]}[/]:", end="", highlight=False, soft_wrap=True)
-    problems.print(why.partition(":")[2], highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(WRONG_INPUT)

@@ -16,6 +16,7 @@ from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology.distances import hops
 from netsim.wiretaps import Around
+from scenarios.auditing import drawn, number_of
 from scenarios.schema.scenario import Wanted
 
 MOST_LINKS, MOST_NODES, MOST_PAIRS = 40, 40, 12
@@ -124,7 +125,7 @@ def _link(i: int, j: int) -> str:
 
 
 def seen_by(
-    simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...]
+    simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
     """How to simulate both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
 
@@ -139,7 +140,7 @@ def seen_by(
             problem=problem,
             adversaries=adversaries,
             replicas=chunk,
-            chunk=1 + 2 * index + world,
+            chunk=number_of(world, index, draw),
             measure=False,
             record="nothing",
             spool=None,
@@ -165,6 +166,7 @@ def look(
     infer: Infer | None = None,
     progress: Callable[[int], None] | None = None,
     jobs: int = 1,
+    draw: int = 0,
 ) -> Lattice | None:
     """The view lattice of one algorithm of a scenario, `name`; None where no views are asked for.
 
@@ -175,14 +177,14 @@ def look(
     views = views_of(simulation, pair.agent, wanted)
     size = min(chunk, math.ceil(trials / CHUNKS))
     return lattice(
-        seen_by(simulation, pair.agent, other, size, views),
+        seen_by(simulation, pair.agent, other, size, views, draw),
         views,
         pair,
         claim,
         trials=trials,
         chunk=size,
         confidence=confidence,
-        rng=Streams(simulation.seed).generator("views", name),
+        rng=Streams(simulation.seed).generator("views", name, *drawn(draw)),
         jobs=jobs,
         infer=infer,
         progress=progress,

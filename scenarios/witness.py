@@ -1,23 +1,21 @@
 """The command `netsim witness`."""
 
-import json
 import math
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from scenarios.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
 
 if TYPE_CHECKING:
     from attacks.audit.witnesses.itemized import Account, Item
     from scenarios.witnessing import Confirmation
 
-DONE, REFUTED, WRONG_INPUT, FAILED = 0, 1, 2, 70
 FILE = typer.Argument(help="A witness-….json of a results folder.", show_default=False)
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
@@ -37,37 +35,26 @@ def witness(
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
     error.
     """
-    from netsim.errors import ScenarioError
+    from scenarios.bars import Bars
     from scenarios.witness_file import WitnessFile
     from scenarios.witnessing import confirm
 
-    console, problems = _consoles()
     try:
-        found = confirm(WitnessFile.read(file))
-        (_tell_json if as_json else _tell)(found, console)
-    except ScenarioError as error:
-        problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(WRONG_INPUT) from None
-    except Exception as error:  # a defect, or the algorithm's own: no finding about a claim
-        traceback.print_exception(error)
-        raise typer.Exit(FAILED) from None
+        with Bars(problems, lines=False) as bars:
+            bars.begin("replaying the agent's code in both worlds", None)
+            found = confirm(WitnessFile.read(file))
+        if as_json:
+            write_document(found.as_plain())
+        else:
+            _tell(found)
+    except Exception as error:  # wrong input; or a defect, or the algorithm's own: no finding about a claim
+        fail(error, as_json=as_json)
     if not found.file.intact:
         raise typer.Exit(WRONG_INPUT)
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
 
 
-def _consoles() -> tuple[Console, Console]:
-    from scenarios.terminal import console, problems
-
-    return console, problems
-
-
-def _tell_json(found: "Confirmation", console: Console) -> None:
-    told = json.dumps(found.as_plain(), indent=1, ensure_ascii=False, allow_nan=False)
-    console.print(told, highlight=False, markup=False, soft_wrap=True)
-
-
-def _tell(found: "Confirmation", console: Console) -> None:
+def _tell(found: "Confirmation") -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 

@@ -82,7 +82,7 @@ def make(
     own, other = (cast(Objective, one) for one in pair.hypotheses)
     spec = experiment.scenario.audit
     assert spec is not None
-    simulate = worlds(subject.simulation, pair.agent, other, spec.together)
+    simulate = worlds(subject.simulation, pair.agent, other, spec.together, spec.draw)
     recorded, account = witness.find(simulate, pair, where)
     shown = witness.shown(account, claim)
     made = WitnessFile(

@@ -1,22 +1,21 @@
 """The variants of a scenario: the base file with some fields replaced, each validated as a whole."""
 
 import copy
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, together
 from scenarios.loader import Located, validated
+from scenarios.reproduction.labels import label
 from scenarios.schema import Scenario
-from scenarios.schema.reproduction import VARIANT_NAME
-from scenarios.tree import Key, keys_of, put
+from scenarios.tree import Place, keys_of, place_of, plain, put
 
 OWN = ("name", "variants", "grid", "figures", "reproduces")
 """What belongs to all variants together."""
-Entry = tuple[str, Any, int | None]
-"""A dotted field, its value, and the line where the file says so."""
+Entry = tuple[str, Any, Place | None]
+"""A dotted field, its value, and where a file says so."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +39,31 @@ def has_variants(scenario: Scenario) -> bool:
 def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
     """Every variant in the file's order, the grid's last field fastest; none where the scenario has none.
 
-    You get a `ScenarioError` for a path that leads nowhere, for a name used twice, and for a variant that does not
+    You get a `ScenarioError` for a path that leads nowhere, for a name used twice, and for all variants that do not
     fit the schema; it names the variant, its field, and the line where the value was said.
     """
     located = source if isinstance(source, Located) else Located(source, "", source.model_dump(exclude_unset=True))
     if not has_variants(located.scenario):
         return ()
-    found: list[Variant] = []
-    for name, entries, line in _points(located):
-        if any(name == other.name for other in found):
+    found: dict[str, Variant | None] = {}
+    wrong: dict[object, ScenarioError] = {}
+    for name, entries, place in _points(located):
+        if name in found:
             twice = ScenarioError("variants", name, "two variants of this name", "names of their own")
-            raise _at(located, line, twice)
-        found.append(_variant(located, name, entries))
-    return tuple(found)
+            raise _at(place, twice)
+        try:
+            found[name] = _variant(located, name, entries)
+        except ScenarioError as error:
+            found[name] = None
+            wrong |= {_what(one): one for one in reversed(error.each()) if _what(one) not in wrong}
+    if wrong:
+        raise together(sorted(wrong.values(), key=lambda one: one.line or 0))
+    return tuple(one for one in found.values() if one is not None)
+
+
+def _what(error: ScenarioError) -> object:
+    """One mistake that several variants share, such as a value of the grid, is told of the first alone."""
+    return error.field.partition(": ")[2], repr(error.value), error.file, error.line
 
 
 def alone(source: Located, name: str) -> Located:
@@ -72,36 +83,29 @@ def alone(source: Located, name: str) -> Located:
 # ── which there are ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _points(located: Located) -> Iterator[tuple[str, list[Entry], int | None]]:
+def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]:
     """Name, replaced fields and line of every variant: each of the list at each point of the grid."""
     scenario, tree = located.scenario, located.tree
-    named: list[tuple[str, list[Entry], int | None]] = [("", [], _line_of(tree, "grid"))]
+    named: list[tuple[str, list[Entry], Place | None]] = [("", [], place_of(tree, "grid"))]
     if scenario.variants:
         written = tree["variants"]
         named = [
-            (one.name, _entries(one.set, written[k]["set"]), _line_of(written, k))
-            for k, one in enumerate(scenario.variants)
+            (one.name, _entries(written[k]["set"]), place_of(written, k)) for k, one in enumerate(scenario.variants)
         ]
-    axes = [[(path, one, _line_of(tree["grid"], path)) for one in values] for path, values in scenario.grid.items()]
-    for name, entries, line in named:
+    axes = [_entries_of(tree["grid"], path) for path in scenario.grid]
+    for name, entries, place in named:
         for point in product(*axes):
-            parts = [name] * bool(name) + [_label(path, value) for path, value, _ in point]
-            yield "-".join(parts), [*entries, *point], line
+            parts = [name] * bool(name) + [label(path, value) for path, value, _ in point]
+            yield "-".join(parts), [*entries, *point], place
 
 
-def _entries(plain: Mapping[str, Any], written: Any) -> list[Entry]:
-    return [(path, value, _line_of(written, path)) for path, value in plain.items()]
+def _entries(written: Mapping[str, Any]) -> list[Entry]:
+    return [(path, value, place_of(written, path)) for path, value in written.items()]
 
 
-def _label(path: str, value: Any) -> str:
-    """A value of the grid in a variant's name: the field's last word and the value, or what kind of thing it is."""
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, Any]", value)
-        value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
-    word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
-    named = [key for key in keys_of(path) if isinstance(key, str)]
-    text = re.sub(r"[^a-z0-9.]+|\.(?![0-9])", "-", f"{named[-1]}-{word}".lower()).strip("-.")
-    return text if re.match(VARIANT_NAME, text) else "value"
+def _entries_of(grid: Mapping[str, Any], path: str) -> list[Entry]:
+    values: list[Any] = grid[path]
+    return [(path, value, place_of(values, k) or place_of(grid, path)) for k, value in enumerate(values)]
 
 
 # ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
@@ -111,43 +115,35 @@ def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
     tree = copy.deepcopy(base.tree)
     for key in ("variants", "grid"):
         tree.pop(key, None)
-    for path, value, line in entries:
+    for path, value, place in entries:
         try:
-            _put(tree, path, value, line)
+            _put(tree, path, value, place)
         except ScenarioError as error:
-            raise _at(base, line, _named(name, error)) from None
+            raise _at(place, _named(name, error)) from None
     scenario = base.scenario
     tree["title"] = f"{scenario.title or scenario.name}: {name}"
     try:
         located = validated(tree, base.file)
     except ScenarioError as error:
-        error = error if base.file else replace(error, file=None, line=None)
+        error = error if base.file else together([replace(one, file=None, line=None) for one in error.each()])
         raise _named(name, error) from None
-    return Variant(name, {path: value for path, value, _ in entries}, located)
+    return Variant(name, {path: plain(value) for path, value, _ in entries}, located)
 
 
-def _put(tree: Any, path: str, value: Any, line: int | None) -> None:
+def _put(tree: Any, path: str, value: Any, place: Place | None) -> None:
     """Replace a field, one that a variant may have of its own."""
     keys = keys_of(path)
     if keys and keys[0] in OWN:
         raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(OWN)}")
-    put(tree, path, value, line)
+    put(tree, path, value, place)
 
 
 # ── where it stands ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _line_of(node: Any, key: Key) -> int | None:
-    """1-based line of a key in the file; None where there is no file."""
-    try:
-        return int(node.lc.data[key][0]) + 1
-    except (AttributeError, KeyError, IndexError, TypeError):
-        return None
-
-
 def _named(name: str, error: ScenarioError) -> ScenarioError:
-    return replace(error, field=f"variant {name}: {error.field}")
+    return together([replace(one, field=f"variant {name}: {one.field}") for one in error.each()])
 
 
-def _at(located: Located, line: int | None, error: ScenarioError) -> ScenarioError:
-    return error if line is None or not located.file else replace(error, file=located.file, line=line)
+def _at(place: Place | None, error: ScenarioError) -> ScenarioError:
+    return error if place is None else replace(error, file=place.file, line=place.line)

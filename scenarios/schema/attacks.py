@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from attacks.reconstruction.attack import Attack
 from attacks.reconstruction.catalogue import ATTACKS
+from attacks.reconstruction.informed import Informed
 from scenarios.schema.base import Count, Model, NonNegative, Positive, Words
 
 Rounds = Literal["first", "last", "clearest", "all"]
@@ -114,6 +115,17 @@ class PosteriorBatchSpec(RebuildModel):
     restarts: Count | None = None
 
 
+class InformedSpec(RebuildModel):
+    """The informed adversary (Balle, Cherubin, Hayes 2022): it knows all records of an agent but the first, subtracts
+    their gradients, and attacks the one that is left by `then`."""
+
+    kind: Literal["informed"]
+    then: Own = "finite_prior"
+
+    def build(self) -> Attack:
+        return Informed(KINDS[self.then]())
+
+
 class OwnSpec(RebuildModel):
     """Attacks without parameters. `posterior`: the mode under the known law of the noise, with the prior, of one
     record. `pure_matching`: the best match in units of the noise, without a prior: a straw man. `one_record`: a
@@ -126,6 +138,19 @@ class OwnSpec(RebuildModel):
 
 
 RebuildSpec = Annotated[
-    DlgSpec | IdlgSpec | InvertingGradientsSpec | GradInversionSpec | RowSpaceSpec | PosteriorBatchSpec | OwnSpec,
+    DlgSpec
+    | IdlgSpec
+    | InvertingGradientsSpec
+    | GradInversionSpec
+    | RowSpaceSpec
+    | PosteriorBatchSpec
+    | InformedSpec
+    | OwnSpec,
     Field(discriminator="kind"),
 ]
+
+
+def kinds() -> list[str]:
+    """Every attack on records that a scenario can name."""
+    (union, *_) = get_args(RebuildSpec)
+    return [kind for model in get_args(union) for kind in get_args(model.model_fields["kind"].annotation)]

@@ -1,6 +1,6 @@
 """What every part of a scenario is made of: a closed model, and numbers with bounds."""
 
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +15,19 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
 
+def tag_field(model: type[BaseModel]) -> str | None:
+    """The field that tells a member of a union from the others: a literal that has to be said, or that can be only
+    one thing. None of a model that is no such member."""
+    return next((name for name in TAGS if name in model.model_fields and _is_tag(model, name)), None)
+
+
+def _is_tag(model: type[BaseModel], name: str) -> bool:
+    field = model.model_fields[name]
+    words = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return bool(words) and (field.is_required() or len(words) == 1)
+
+
+TAGS = ("kind", "name", "measure", "law")
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]

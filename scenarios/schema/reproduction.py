@@ -4,11 +4,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from scenarios.reproduction.labels import VARIANT_NAME
 from scenarios.schema.base import Model, Positive, Words
 from scenarios.schema.checks import Accuracy, CheckSpec, Falling
 
-VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
-"""Dots stand in numbers only: no folder of a variant has the name of a file."""
 CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
 REBUILT = ("skill", "psnr", "ssim", "success", "label_accuracy")
 LEAKS = ("gradient_error", "identifiable", "image_skill")

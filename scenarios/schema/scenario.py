@@ -82,7 +82,8 @@ class AuditSpec(Model):
     `classifier`: one more game, with a classifier as its score that was trained on what some of the chunks put on the
     agent's links; it needs two chunks or more and cannot be had with `stop`. `views`: also play the game of single
     points of view, and say for which of them the claim is refuted: every "links", every agent honest but curious
-    ("nodes"), "coalitions" of two and all links at once, or "all" of these.
+    ("nodes"), "coalitions" of two and all links at once, or "all" of these. `draw`: each has noise of its own, so
+    that what two of them say is independent; `netsim audit FOLDER` counts it up where an audit was read before.
     """
 
     agent: Index = 0
@@ -94,6 +95,7 @@ class AuditSpec(Model):
     stop: Literal["never", "refuted"] = "never"
     classifier: bool = False
     views: Wanted = "none"
+    draw: Annotated[int, Field(ge=0, lt=1_000_000)] = 0
 
     @property
     def together(self) -> int:

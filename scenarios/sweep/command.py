@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios import sentences
+from scenarios.terminal import DONE, FAILED, INTERRUPTED, console, fail, problems
 
 SHOWN = ("final_error", "epsilon_claimed", "verdict", "gradient_error")
 MOST = 24
@@ -37,13 +36,12 @@ def sweep(
     70 some points failed (the table says which and why), 130 interrupted.
     """
     from scenarios.bars import Bars
-    from scenarios.loader import load_scenario
+    from scenarios.loader import load_scenario, read_text
     from scenarios.sweep.run import TABLE, run_sweep
     from scenarios.sweep.spec import load_sweep
 
-    console, problems = Console(), Console(stderr=True)
     try:
-        spec = load_sweep(_text(file), file)
+        spec = load_sweep(read_text(Path(file)), file)
         base = load_scenario(_beside(file, spec.scenario))
         folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
@@ -51,24 +49,16 @@ def sweep(
         with Bars(console) as bars:
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, command=again, progress=bars)
     except ScenarioError as error:
-        problems.print(f"[bold red]ScenarioError[/]: {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(2) from None
-    _print(console, found, [*spec.grid, *spec.random])
+        fail(error)
+    _print(found, [*spec.grid, *spec.random])
     for index in found["failed"][:MOST]:
         row = next(row for row in found["rows"] if row["point"] == index)
         problems.print(f"[bold red]point {index} failed[/]: {escape(str(row['error']))}", highlight=False)
     console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
     if found["status"] == "interrupted":
         problems.print(f"Interrupted. Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
-        raise typer.Exit(130)
-    raise typer.Exit(70 if found["failed"] else 0)
-
-
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError("file", file, f"cannot be read ({error})", "a YAML file") from error
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(FAILED if found["failed"] else DONE)
 
 
 def _beside(file: str, scenario: str) -> str:
@@ -92,7 +82,7 @@ def _client(address: str) -> Any:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 
 
-def _print(console: Console, found: dict[str, Any], varied: list[str]) -> None:
+def _print(found: dict[str, Any], varied: list[str]) -> None:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("point", *varied, "algorithm", *SHOWN):
         table.add_column(name.replace("_", " "))
@@ -107,4 +97,6 @@ def _print(console: Console, found: dict[str, Any], varied: list[str]) -> None:
 
 
 def _cell(value: Any) -> str:
+    from scenarios import sentences
+
     return sentences.number(value) if isinstance(value, float) else "–" if value is None else escape(str(value))

@@ -1,14 +1,11 @@
 """What a sweep varies."""
 
 import math
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from pydantic import Field, PrivateAttr, model_validator
 
-from netsim.errors import ScenarioError
 from scenarios.schema.base import Count, Index, Model, Positive
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -78,6 +75,12 @@ class Sweep(Model):
     repeats: Count = 1
     seed: Index = 0
     keep: bool = False
+    _written: Any = PrivateAttr(default=None)
+
+    @property
+    def written(self) -> Any:
+        """What its file says, with places; None of a sweep that is no file."""
+        return self._written
 
     @model_validator(mode="after")
     def _says_what_varies(self) -> "Sweep":
@@ -91,19 +94,15 @@ class Sweep(Model):
 
 
 def load_sweep(text: str, file: str) -> Sweep:
-    """A sweep from YAML text. You get a `ScenarioError` that names file, line, field, value and what is allowed."""
-    try:
-        tree: Any = cast(Any, YAML(typ="rt")).load(text)
-    except YAMLError as error:
-        raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
-    if not isinstance(tree, dict):
-        raise ScenarioError("file", file, "a mapping of fields is needed", "scenario: …, grid: …", file, 1)
-    from scenarios.mistakes import first_error, plain
+    """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
+    what is allowed."""
+    from scenarios.loader import as_model, read_fields
+    from scenarios.tree import plain
 
-    try:
-        return Sweep.model_validate(plain(tree))
-    except ValidationError as error:
-        raise first_error(error, tree, file, Sweep) from error
+    tree = read_fields(text, file, "scenario: …, grid: …")
+    found = as_model(Sweep, plain(tree), tree, file)
+    found._written = tree
+    return found
 
 
 def json_schema() -> dict[str, Any]:

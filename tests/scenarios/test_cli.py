@@ -16,6 +16,7 @@ from scenarios import verdicts
 from scenarios.cli import app
 from scenarios.loader import library
 from scenarios.schema import json_schema
+from scenarios.schema.files import with_schema_line
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -37,9 +38,9 @@ def test_list_names_every_shipped_scenario():
         assert name in done.output
 
 
-def test_show_prints_the_file_as_it_is():
+def test_show_prints_the_file_with_the_place_of_its_schema_on_this_machine():
     for name, text in library().items():
-        lines = runner.invoke(app, ["show", name]).output.removeprefix(text).splitlines()
+        lines = runner.invoke(app, ["show", name]).output.removeprefix(with_schema_line(text)).splitlines()
         assert len(lines) == ("\ngrid:" in text or "\nvariants:" in text)  # a comment that counts them
         assert all(line.startswith("# ") and " variants: " in line for line in lines)
     wrong = runner.invoke(app, ["show", "nothing"])

@@ -17,7 +17,7 @@ from netsim.errors import ScenarioError
 from scenarios import describe
 from scenarios.cli import app
 from scenarios.experiment import Experiment
-from scenarios.ledger import ENTRIES, chosen, command, keeping, kept, rows, run_entry, write_page
+from scenarios.ledger import ENTRIES, chosen, keeping, kept, rows, run_entry, write_page
 from scenarios.ledger.catalogue import FOLDER
 from scenarios.ledger.rows import BROKEN, exact, first_sentence
 from scenarios.loader import library
@@ -283,10 +283,3 @@ class TestCommittedPage:
         assert verdicts["DPP², r = .9"] == "vacuous"
         assert verdicts["DP-RECAL, as analysed"] == verdicts["DP-RECAL, as deployable"] == "unprotected"
         assert verdicts["DP-RECAL repaired, told state"] == "consistent"
-
-
-def test_exit_statuses_are_those_of_the_other_commands():
-    from scenarios import cli
-
-    for name in ("DONE", "WRONG_INPUT", "FAILED", "INTERRUPTED"):
-        assert getattr(command, name) == getattr(cli, name)

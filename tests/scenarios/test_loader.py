@@ -78,7 +78,7 @@ def test_the_good_file_is_good():
         ("kind: ring", "kind: rong", 5, "topology.kind", "rong", "ring, complete"),
         ("kind: dp_recal", "kind: dprecal", 13, "algorithms[1].kind", "dprecal", "recal, dp_recal"),
         ("kind: dp_recal", "kind: mine", 13, "algorithms[1].kind", "mine",
-         "unknown kind (an algorithm of your own is run from Python, by attacks.audit and scenarios.auditing.worlds"),
+         "unknown kind (an algorithm of your own: kind: python, path: FILE.py:CLASS"),
         ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'softmax' or 'mlp'"),
         ("name: digits", "name: digit", 4, "problem.data.name", "digit", "digits, breast_cancer"),
         # missing
@@ -94,7 +94,7 @@ def test_the_good_file_is_good():
         ("{agent: 1", "{agent: 6", 20, "audit.agent", 6, "0 … 5"),
         ("rounds: 5", "rounds: 5\n    step: 50.0", 18, "algorithms[2].step", 50.0, "0 < η_k < (1 + λ_min(W))/L"),
         ("name: plain", "name: DP-RECAL", 13, "algorithms[1].name", "DP-RECAL", "used twice"),
-        ("norm_bound: 4.0}", "norm_bound: 4.0}\n  l1: 0.1\n  ridge: 0.0\n  kind: ridge", 1, "file", None, "YAML"),
+        ("norm_bound: 4.0}", "norm_bound: 4.0}\n  l1: 0.1\n  ridge: 0.0\n  kind: ridge", 7, "problem.kind", "ridge", "written twice, first in line 3"),
         ("{bound: 1.0}", "{bound: 1.0}\n    step: {kind: geometric, first: 0.5, ratio: 0}", 19,
          "algorithms[2].step.ratio", 0, "> 0"),
         ("    clip: {bound: 1.0}\n    scale: {kind: geometric, first: 2.0, ratio: 0.9}", "    scale: {epsilon: 1.0}",
@@ -137,7 +137,7 @@ def test_one_clear_message(old, new, line, field, value, said):
     if value is not None:
         assert error.value == value
     text = str(error)
-    assert text.startswith(f"small.yaml:{error.line}: {field} = ")
+    assert text.startswith(f"small.yaml:{error.line}: {'' if value is None and field == 'file' else field}")
     assert said in text
     assert "it has no default" not in text
     assert "\n" not in text
@@ -148,14 +148,17 @@ def test_other_files_that_are_no_scenarios(tmp_path):
     for text, said in (
         ("- a\n- b\n", "file = ['a', 'b']: a mapping of fields is needed"),
         ("just text", "file = 'just text': a mapping of fields is needed"),
-        ("", "file = 'small.yaml': the file is empty"),
-        ("# nothing but a comment\n", "file = 'small.yaml': the file is empty"),
-        (GOOD.replace("topology: {", "topology: ["), "file = 'small.yaml': not valid YAML: expected ',' or ']'"),
+        ("", "small.yaml:1: the file is empty"),
+        ("# nothing but a comment\n", "small.yaml:1: the file is empty"),
+        (
+            GOOD.replace("topology: {", "topology: ["),
+            "small.yaml:5: not valid YAML: not closed by ], or a comma is missing",
+        ),
     ):
         assert said in str(refused(text))
-    with pytest.raises(ScenarioError, match="no readable file") as caught:
+    with pytest.raises(ScenarioError, match="no such file") as caught:
         load_scenario(tmp_path / "nowhere.yaml")
-    assert "eavesdropper-on-dp-recal" in str(caught.value)
+    assert "a name that `netsim list` shows" in str(caught.value)
     with pytest.raises(ScenarioError, match="did you mean 'eavesdropper-on-dp-recal'"):
         load_scenario("eavesdropper-on-dprecal")
 

@@ -12,7 +12,7 @@ from netsim.problems.data.dataset import Dataset, Part
 
 __all__ = ["Cache", "Dataset", "Part", "load"]
 
-_LOADERS: dict[str, Callable[..., Dataset]] = {
+LOADERS: dict[str, Callable[..., Dataset]] = {
     "digits": builtin.digits,
     "breast_cancer": builtin.breast_cancer,
     "synthetic": builtin.synthetic,
@@ -48,9 +48,9 @@ def load(
     An unknown name or option is a `ScenarioError` that lists the known ones, the nearest first; so is a set that
     is not in the folder, which says where it was looked for, and a file that is not what was downloaded.
     """
-    if name not in _LOADERS:
-        raise unknown("name", name, _LOADERS)
-    loader = _LOADERS[name]
+    if name not in LOADERS:
+        raise unknown("name", name, LOADERS)
+    loader = LOADERS[name]
     known = [option for option in inspect.signature(loader).parameters if option != "cache"]
     kept = len(known) < len(inspect.signature(loader).parameters)
     given = {**options, **({"download": download} if download and not kept else {})}

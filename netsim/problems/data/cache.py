@@ -19,6 +19,7 @@ from netsim.errors import AbsentDataError, ScenarioError
 
 VARIABLE = "NETSIM_DATA"
 SUMS = "SHA256SUMS"
+BLOCK = 1 << 16
 PATIENCE = 60.0
 """Real seconds without an answer after which a download is given up."""
 
@@ -44,11 +45,24 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "netsim" / "data"
 
 
-def fetched(url: str) -> bytes:
-    """What the address answers. You get an `OSError` where it does not."""
+def fetched(url: str, told: Callable[[int, int | None], None] | None = None) -> bytes:
+    """What the address answers. You get an `OSError` where it does not.
+
+    `told` is called at the start with 0, and as bytes arrive with how many are new; and with how many there are in
+    all, if the address says so.
+    """
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-            content: bytes = answer.read()
+            said: str | None = answer.headers.get("Content-Length")
+            size = int(said) if said is not None else None
+            blocks: list[bytes] = [b""]
+            while blocks[-1] or len(blocks) == 1:
+                if told is not None:
+                    told(len(blocks[-1]), size)
+                blocks.append(answer.read(BLOCK))
+            content = b"".join(blocks)
+            if size is not None and len(content) != size:
+                raise OSError(f"the answer breaks off after {len(content):,} of {size:,} bytes")
             return content
     except HTTPException as error:  # an answer that breaks off
         raise OSError(str(error)) from error

@@ -17,6 +17,7 @@ from scenarios.schema.algorithms.mixing import (
     PgExtraSpec,
     PpdcSpec,
 )
+from scenarios.schema.algorithms.own import PythonSpec
 from scenarios.schema.algorithms.random_mixing import (
     GroupedDescentSpec,
     NeighborRangeSpec,
@@ -29,7 +30,7 @@ Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec 
 Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
 Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec,
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec | PythonSpec,
     Field(discriminator="kind"),
 ]
 
@@ -52,6 +53,7 @@ __all__ = [
     "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
+    "PythonSpec",
     "RandomPenaltyAdmmSpec",
     "RecalSpec",
     "ScheduleSpec",

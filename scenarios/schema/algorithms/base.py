@@ -116,6 +116,11 @@ class AlgorithmModel(Model, ABC):
         """The δ of the claim that is looked at, if the scenario names one."""
         return None
 
+    @property
+    def code(self) -> str | None:
+        """SHA-256 of an algorithm's source that is not netsim's own; None for those that come with it."""
+        return None
+
 
 def to_target(
     algorithm: Algorithm, ground: Ground, releases: int, target: Target | PureTarget, field: str = "target"

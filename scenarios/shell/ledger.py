@@ -1,9 +1,6 @@
 """The command `netsim ledger`."""
 
-import json
-import traceback
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +11,11 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.bars import Bars
+from scenarios.terminal import DONE, FAILED, INTERRUPTED, apart, fail, remark, tell, write_document
 
 if TYPE_CHECKING:
     from scenarios.ledger import Entry, Row
 
-DONE, WRONG_INPUT, FAILED, INTERRUPTED = 0, 2, 70, 130
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
 NAMES = typer.Argument(help="Entries; all if none is given.", show_default=False)
@@ -47,18 +43,16 @@ def ledger(
     from netsim.errors import ScenarioError
     from scenarios.ledger import ENTRIES, chosen, kept, rows, write_page
 
-    said = Console(stderr=as_json)
+    said = apart(as_json)
     try:
         entries = chosen(names or ())
         status = _run(entries, folder, jobs, again, said)
     except ScenarioError as error:
-        options = {"folder": "--folder", "jobs": "--jobs"}
-        _problem(f"ScenarioError: {replace(error, field=options.get(error.field, error.field))}")
-        raise typer.Exit(WRONG_INPUT) from None
+        fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
     found = {entry.name: rows(entry, one, folder) for entry in ENTRIES if (one := kept(entry, folder)) is not None}
     shown = [row for entry in entries for row in found.get(entry.name, [])]
     if as_json:
-        typer.echo(json.dumps([row.as_dict() for row in shown], indent=1, ensure_ascii=False))
+        write_document([row.as_dict() for row in shown])
     else:
         _print(shown, said)
     missing = [entry.name for entry in ENTRIES if entry.name not in found]
@@ -67,20 +61,21 @@ def ledger(
         try:
             written = write_page(page, [row for one in found.values() for row in one])
         except OSError as error:
-            _problem(f"--out {page} cannot be written: {error.strerror or error}")
-            raise typer.Exit(WRONG_INPUT) from None
+            why = f"cannot be written ({error.strerror or error})"
+            fail(ScenarioError("--out", str(page), why, "a file that can be written"))
         witnesses = f", and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
         said.print(f"Page: [bold]{escape(str(page))}[/]{witnesses}", soft_wrap=True)
     elif out is not None or not names:
-        _problem(f"No page: without results yet: {', '.join(missing)}")
+        remark(f"No page: without results yet: {', '.join(missing)}")
     if status == INTERRUPTED:
-        _problem("Interrupted: entries that were done are kept; the same command goes on from there.")
+        remark("Interrupted: entries that were done are kept; the same command goes on from there.")
     raise typer.Exit(status)
 
 
 def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
     """Run what is not there; the exit status."""
-    from netsim.errors import NetsimError, ScenarioError
+    from netsim.errors import ScenarioError
+    from scenarios.bars import Bars
     from scenarios.ledger import kept, run_entry
 
     status = DONE
@@ -95,9 +90,7 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
             except ScenarioError:
                 raise
             except Exception as error:  # whatever it is: the others go on
-                if not isinstance(error, NetsimError):
-                    traceback.print_exception(error)
-                _problem(f"{entry.name}: {type(error).__name__}: {error}")
+                tell(error, f"{entry.name}: ")
                 status = FAILED
     return status
 
@@ -143,7 +136,3 @@ def _print(found: Sequence["Row"], said: Console) -> None:
             colour = COLOURS[row.verdict]
             said.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
             said.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)
-
-
-def _problem(text: str) -> None:
-    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)

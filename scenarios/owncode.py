@@ -1,0 +1,217 @@
+"""Somebody's own algorithm: its class, from a file or an importable module. Loading runs that code.
+
+A file is run as `python FILE` would run it, with its folder on the module path, but for `__main__`. It is run once
+for each text it has: a file that was changed is run anew.
+"""
+
+import difflib
+import hashlib
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from netsim.algorithms import Algorithm
+from netsim.errors import ScenarioError
+
+FIELD = "algorithm.path"
+FORM = "FILE.py:CLASS, or PACKAGE.MODULE:CLASS"
+OURS = ("netsim", "attacks", "scenarios")
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """A class, the file that it is in, and the SHA-256 of that file and of what it imports from beside it."""
+
+    algorithm: type[Algorithm]
+    file: Path
+    sha256: str
+
+
+def is_own(place: str) -> bool:
+    """Whether this names an algorithm's code, and no scenario and no folder: FILE.py, FILE.py:CLASS, MODULE:CLASS."""
+    before, _, name = place.rpartition(":")
+    if place.endswith(".py") or before.endswith(".py"):
+        return True
+    return bool(before) and name.isidentifier() and all(part.isidentifier() for part in before.split("."))
+
+
+def load(place: str) -> OwnCode:
+    """The class that is named FILE.py:CLASS or MODULE:CLASS; without CLASS the only one of a file.
+
+    A relative FILE starts at the working directory. You get a `ScenarioError` of `FIELD` for a file or module that is
+    not there or does not run, and for a class that is not there or is no algorithm.
+    """
+    where, name = _split(place)
+    module = _from_file(place, Path(where)) if where.endswith(".py") else _imported(place, where)
+    found = _class_of(place, module, name)
+    return OwnCode(found, Path(str(module.__file__)).absolute(), _code_of(module))
+
+
+def _split(place: str) -> tuple[str, str]:
+    where, colon, name = place.rpartition(":")
+    if not colon or name.endswith(".py"):
+        where, name = place, ""
+    if not where or (name and not name.isidentifier()) or (not name and not where.endswith(".py")):
+        raise ScenarioError(FIELD, place, "names no class", FORM)
+    return where, name
+
+
+# ── modules ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _from_file(place: str, file: Path) -> ModuleType:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        near = difflib.get_close_matches(file.name, [one.name for one in file.parent.glob("*.py")], n=1)
+        raise ScenarioError(FIELD, place, why + (f"; did you mean {near[0]!r}?" if near else ""), FORM) from None
+    try:
+        compile(text, str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
+    return _run(place, str(file.absolute()), hashlib.sha256(text).hexdigest())
+
+
+@cache
+def _run(place: str, file: str, digest: str) -> ModuleType:
+    """The file as a module, run once. Its functions and classes go to other processes by value."""
+    name = f"{Path(file).stem}_{digest[:12]}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
+    module = module_from_spec(spec)
+    _reachable(Path(file).parent)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _does_not_run(place, error, file) from error
+    _by_value(module)
+    return module
+
+
+def _imported(place: str, name: str) -> ModuleType:
+    _reachable(Path.cwd())
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
+            why = f"no module named {error.name!r} can be imported from {Path.cwd()}"
+            raise ScenarioError(FIELD, place, why, FORM) from None
+        raise _does_not_run(place, error) from error
+    if not getattr(module, "__file__", None):
+        raise ScenarioError(FIELD, place, "a module without a file", FORM)
+    return module
+
+
+def _does_not_run(place: str, error: BaseException, file: str | None = None) -> ScenarioError:
+    """With the last line of the file that was reached, or else with the last line of all."""
+    reached = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in reached if frame.filename == file] or list(reached)
+    at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
+    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}")
+
+
+def _reachable(folder: Path) -> None:
+    """What lies beside a file can be imported by it, here and in other processes."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _by_value(module: ModuleType) -> None:
+    """Other processes have no such module: they are sent its code. (Older releases of joblib have their own copy.)"""
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        with suppress(ImportError):
+            pickler: Any = importlib.import_module(name)
+            pickler.register_pickle_by_value(module)
+
+
+# ── the class ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
+    there = {own: value for own, value in vars(module).items() if inspect.isclass(value)}
+    algorithms = {own: value for own, value in there.items() if _is_algorithm(value, module)}
+    listed = ", ".join(algorithms) or "none: a subclass of netsim.algorithms.Algorithm"
+    if not name:
+        if len(algorithms) != 1:
+            many = "several algorithms: name one" if algorithms else "no algorithm in this file"
+            raise ScenarioError(FIELD, place, many, ", ".join(f"{place}:{own}" for own in algorithms) or listed)
+        name = next(iter(algorithms))
+    found: object = vars(module).get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, algorithms, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ScenarioError(FIELD, place, f"no class {name!r} in {module.__file__}{hint}", listed)
+    if not (inspect.isclass(found) and issubclass(found, Algorithm)):
+        why = f"{name} is no algorithm: it does not inherit from netsim.algorithms.Algorithm"
+        raise ScenarioError(FIELD, place, why, listed)
+    _check(place, found)
+    return found
+
+
+def _is_algorithm(value: type, module: ModuleType) -> bool:
+    return issubclass(value, Algorithm) and value.__module__ == module.__name__
+
+
+def _check(place: str, found: type[Algorithm]) -> None:
+    """A `ScenarioError` for a class that cannot be run: each with the line to write."""
+    name = found.__name__
+    if missing := sorted(cast("frozenset[str]", getattr(found, "__abstractmethods__", frozenset[str]()))):
+        raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
+    if not inspect.iscoroutinefunction(found.run):
+        raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
+    told: Mapping[str, object] = inspect.get_annotations(found)
+    known: Mapping[str, object] = getattr(found, "__dataclass_fields__", {})
+    if found.__init__ is Algorithm.__init__ and (bare := [one for one in told if one not in known]):
+        why = f"{name} has annotations ({', '.join(bare)}) that are no parameters: it is no dataclass"
+        raise ScenarioError(FIELD, place, why, "@dataclass(frozen=True) above the class")
+
+
+# ── which code it was ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _code_of(module: ModuleType) -> str:
+    """SHA-256 of the source of a module, and of the modules in its folder that it uses, by name."""
+    digest = hashlib.sha256()
+    files = {str(one.__file__) for one in _used(module, Path(str(module.__file__)).absolute().parent)}
+    for file in sorted(files):
+        digest.update(Path(file).name.encode() + b"\0" + Path(file).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
+    """The module, and those in the folder or below it of which something is in its globals, and so on."""
+    seen = {module.__name__}
+    ahead = [module]
+    while ahead:
+        one = ahead.pop()
+        yield one
+        for value in list(vars(one).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            other = sys.modules.get(name) if isinstance(name, str) else None
+            if other is not None and other.__name__ not in seen and _beside(other, folder):
+                seen.add(other.__name__)
+                ahead.append(other)
+
+
+def _beside(module: ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    if not file or not file.endswith(".py") or module.__name__.partition(".")[0] in OURS:
+        return False
+    path = Path(file).absolute()
+    return path.is_relative_to(folder) and "site-packages" not in path.parts

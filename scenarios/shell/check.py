@@ -1,0 +1,97 @@
+"""`netsim check` and `netsim schema`."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from netsim.errors import ScenarioError
+from scenarios.shell.asked import AsJson, Scenario, Settings
+from scenarios.terminal import DONE, WRONG_INPUT, console, fail, problems, remark, write, write_document
+
+if TYPE_CHECKING:
+    from scenarios.loader import Located
+    from scenarios.study import Plan
+
+
+def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
+    """Check a scenario without running it: all that can be known before time 0.
+
+    Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
+    """
+    from scenarios.bars import Bars
+    from scenarios.loader import load_scenario
+    from scenarios.study import planned
+
+    try:
+        with Bars(problems, lines=False) as bars:
+            bars.begin("building all that a run needs", None)
+            located = load_scenario(scenario, option or [])
+            plan = planned(located, bars)
+    except ScenarioError as error:
+        fail(error, as_json=as_json)
+    status = DONE if plan.first is not None else WRONG_INPUT
+    for name, why in plan.absent.items():
+        remark(f"{name}: {why}".removeprefix(": "))
+    if as_json:
+        write_document(_plain(located, plan, status))
+    elif plan.first is not None:
+        console.print(_sentence(located, plan), highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(status)
+
+
+def _sentence(located: "Located", plan: "Plan") -> str:
+    first = plan.first
+    assert first is not None
+    algorithms = len(first.subjects)
+    several = f"{len(plan.variants)} variants ({', '.join(v.name for v in plan.variants)}); the first: "
+    return (
+        f"{located.scenario.name}: can be run: {several if plan.variants else ''}"
+        f"{algorithms} algorithm{'s' * (algorithms > 1)} on a {first.topology.name}, "
+        f"{first.dataset.records} records"
+    )
+
+
+def _plain(located: "Located", plan: "Plan", status: int) -> dict[str, Any]:
+    """For machines; `topology`, `agents`, `records` and `algorithms` are of the first that can be run."""
+    first = plan.first
+    told: dict[str, Any] = {
+        "exit_status": status,
+        "name": located.scenario.name,
+        "title": located.scenario.title,
+        "file": located.file,
+        "can_be_run": first is not None,
+        "variants": [variant.name for variant in plan.variants],
+        "absent": dict(plan.absent),
+    }
+    if first is None:
+        return told
+    return told | {
+        "topology": first.topology.name,
+        "agents": first.topology.agents,
+        "data": first.dataset.name,
+        "records": first.dataset.records,
+        "dimension": first.problem.dimension,
+        "algorithms": [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects],
+    }
+
+
+def schema(
+    kind: Annotated[Literal["scenario", "sweep"], typer.Argument(help="Which file's schema.")] = "scenario",
+    where: Annotated[
+        bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of a scenario file, or of a sweep file, for editors.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    import json
+
+    from scenarios.schema import json_schema
+    from scenarios.schema.files import schema_file
+    from scenarios.sweep.spec import json_schema as sweep_schema
+
+    if where:
+        write(str(schema_file(kind)))
+        return
+    write(json.dumps(json_schema() if kind == "scenario" else sweep_schema(), indent=1, ensure_ascii=False))

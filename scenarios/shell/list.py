@@ -1,0 +1,104 @@
+"""`netsim list`."""
+
+from enum import StrEnum
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from scenarios.shell.asked import AsJson
+from scenarios.terminal import console, write_document
+
+Rows = list[dict[str, Any]]
+Kind = StrEnum(
+    "Kind",
+    ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"],
+)
+KIND = typer.Argument(help="What to list; if not given, the scenarios (with --json: everything).", show_default=False)
+
+
+def list_kinds(kind: Annotated[Kind | None, KIND] = None, as_json: AsJson = False) -> None:
+    """List what comes with netsim: scenarios, algorithms, attacks, problems, data sets, and more.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    if as_json:
+        from scenarios.shell.catalogue import KINDS
+
+        write_document({name: rows() for name, rows in KINDS.items() if kind in (None, name)})
+        return
+    chosen = kind or Kind.scenarios
+    if chosen == Kind.scenarios:
+        _scenarios()
+    else:
+        _table(chosen)
+    others = ", ".join(one for one in Kind if one != chosen)
+    console.print(f"\nThere are also: {others}. Say one of them: [bold]netsim list KIND[/].", highlight=False)
+
+
+def _scenarios() -> None:
+    """By group, a title each: what a file does not say is not built for that."""
+    from scenarios.shipped import shipped
+
+    found = shipped()
+    width = max(len(one.name) for one in found)
+    for group, members in groupby(found, key=lambda one: one.group):
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        table.add_column(no_wrap=True, style="bold", min_width=width)
+        table.add_column()
+        for one in members:
+            several = f" [dim]({len(one.variants)} variants)[/]" if one.variants else ""
+            table.add_row(one.name, escape(one.title) + several)
+        console.print(f"[bold cyan]{escape(group[:1].upper() + group[1:])}[/]", highlight=False)
+        console.print(Padding(table, (0, 0, 1, 2)), highlight=False)
+    console.print("Run one with [bold]netsim run NAME[/], read it with [bold]netsim show NAME[/].", highlight=False)
+
+
+def _table(kind: str) -> None:
+    from scenarios.shell.catalogue import KINDS
+    from scenarios.shell.data import print_sets
+
+    rows = KINDS[kind]()
+    if kind == Kind.data:
+        print_sets(rows)
+        return
+    if kind == Kind.attacks:
+        for on, some in groupby(rows, key=lambda row: row["on"]):
+            console.print(f"[bold cyan]On {on}[/]", highlight=False)
+            console.print(Padding(_laid_out(kind, list(some)), (0, 0, 1, 2)), highlight=False)
+        return
+    console.print(_laid_out(kind, rows), highlight=False)
+
+
+def _laid_out(kind: str, rows: Rows) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    heads = {
+        "algorithms": ("kind", "what it is", "claim"),
+        "attacks": ("attack", "needs", "source"),
+        "problems": ("kind", "loss of an agent"),
+        "faults": ("fault", "lesson"),
+        "ledger": ("entry", "algorithms"),
+    }.get(kind, ("kind", "what it is"))
+    for k, head in enumerate(heads):
+        table.add_column(head, no_wrap=k == 0, style="bold" if k == 0 else None)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in _cells(kind, row)))
+    return table
+
+
+def _cells(kind: str, row: dict[str, Any]) -> tuple[str, ...]:
+    if kind == Kind.algorithms:
+        claim = row["claim"]
+        return row["kind"], row["update"], "none" if claim is None else claim["source"]
+    if kind == Kind.attacks:
+        return row["kind"] or row["name"], ", ".join(row["needs"]) or "nothing else", row["source"]
+    if kind == Kind.problems:
+        return row["name"], row["loss"]
+    if kind == Kind.faults:
+        return row["name"], row["lesson"]
+    if kind == Kind.ledger:
+        return row["name"], ", ".join(row["algorithms"])
+    return row["name"], row["what"]

@@ -1,0 +1,198 @@
+"""An algorithm of somebody's own, from its file to a verdict: in YAML, from the command line, in other processes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios import owncode
+from scenarios.cli import app
+from scenarios.loader import parse
+from scenarios.runner import checked, run_scenario
+from scenarios.schema import Scenario
+from tests.scenarios.own_algorithm import MINE
+
+runner = CliRunner()
+YAML = """
+name: own
+topology: {kind: ring, agents: 4}
+problem: {kind: logistic, data: {name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}, ridge: 0.5}
+algorithms:
+  - {kind: python, path: "mine.py:TwoExchanges", parameters: {rounds: 3}, claim: {epsilon: 3.0}}
+audit: {agent: 1, trials: 100, chunk: 50}
+"""
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def refused(settings=(), text=YAML):
+    with pytest.raises(ScenarioError) as error:
+        checked(parse(text, "own.yaml", settings))
+    return error.value
+
+
+def test_a_file_names_an_own_algorithm_and_its_claim():
+    experiment = checked(parse(YAML))
+    algorithm = experiment.subjects[0].simulation.algorithm
+    assert (algorithm.rounds, algorithm.step, algorithm.noisy, algorithm.horizon) == (3, 0.3, True, 3)
+    assert experiment.scenario.algorithms[0].name == "TwoExchanges"
+    claim = experiment.subjects[0].simulation.claim(experiment.adjacency, 3, 0.0)
+    assert (claim.epsilon, claim.failed_conditions) == (3.0, ())
+
+
+def test_without_a_claim_it_is_measured():
+    experiment = checked(parse(YAML.replace(", claim: {epsilon: 3.0}", "")))
+    claim = experiment.subjects[0].simulation.claim(experiment.adjacency, 3, 0.0)
+    assert claim.epsilon is None
+    assert claim.failed_conditions == ("no ε is claimed of it",)
+
+
+def test_a_schedule_is_given_as_a_number_or_by_its_kind():
+    def scale(said):
+        said = {"algorithms[0].parameters.scale": said}
+        located = parse(YAML, settings=[f"{key}={json.dumps(value)}" for key, value in said.items()])
+        return checked(located).subjects[0].simulation.algorithm.scale
+
+    assert scale(2)(7) == 2
+    assert scale({"kind": "geometric", "first": 1.0, "ratio": 0.5})(2) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("setting", "field", "words"),
+    [
+        ("path=other.py:TwoExchanges", "path", "no such file"),
+        ("path=mine.py:TwoExchange", "path", "no class 'TwoExchange'"),
+        ("path=mine.py:Laplace", "path", "is no algorithm"),
+        ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"),
+        ("path=mine", "path", "names no class"),
+        ("parameters={}", "parameters.rounds", "missing"),
+        ("parameters={rounds: 3, stepp: 1}", "parameters.stepp", "did you mean 'step'?"),
+        ("parameters={rounds: three}", "parameters.rounds", "valid integer"),
+        ("parameters={rounds: 3, careful: 1}", "parameters.careful", "valid boolean"),
+        ("parameters={rounds: 3, scale: {kind: geometric}}", "parameters.scale", "wrong type"),
+    ],
+)
+def test_each_mistake_is_one_clear_error_before_time_0(setting, field, words):
+    error = refused([f"algorithms[0].{setting}"])
+    assert error.field == f"-o algorithms[0].{field}"
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("async def run", "def run", "'await' outside async function"),
+        (MINE[MINE.index("    async") :], "    def run(self, node):\n        pass\n", "no coroutine"),
+        ("@dataclass(frozen=True)\n", "", "it is no dataclass"),
+        ("@dataclass(frozen=True)", "@dataclass", "cannot inherit non-frozen"),
+        ("from netsim.node import Node", "import nodee", "No module named 'nodee' (line 6 of mine.py)"),
+        ("class TwoExchanges(Algorithm):", "class TwoExchanges(Algorithm)", "no Python"),
+        ("async def run", "async def runn", "does not define run"),
+    ],
+)
+def test_code_that_cannot_be_run_says_why(file, old, new, words):
+    assert old in MINE
+    file.write_text(MINE.replace(old, new))
+    assert words in str(refused())
+
+
+def test_the_line_of_a_syntax_error_is_that_of_the_code(file):
+    file.write_text(MINE.replace("    step: float = 0.3", "    step: float ="))
+    error = refused()
+    assert (error.file, error.line) == ("mine.py", 15)
+
+
+def test_a_condition_of_its_own_names_the_parameter(file):
+    check = (
+        "\n    def check(self, setting):\n        from netsim.errors import ScenarioError\n"
+        "        raise ScenarioError('step', self.step, 'too large', '< 0.1')\n"
+    )
+    file.write_text(MINE + check)
+    assert refused().field == "algorithms[0].parameters.step"
+
+
+def test_a_file_that_is_changed_is_loaded_anew_and_its_siblings_count(file, tmp_path):
+    first = owncode.load("mine.py:TwoExchanges")
+    file.write_text(MINE.replace("0.3", "0.4"))
+    second = owncode.load("mine.py:TwoExchanges")
+    assert first.sha256 != second.sha256
+    assert second.algorithm(rounds=1).step == 0.4
+    (tmp_path / "beside_mine.py").write_text("def half(x):\n    return x / 2\n")
+    file.write_text("from beside_mine import half\n" + MINE)
+    third = owncode.load("mine.py:TwoExchanges").sha256
+    import beside_mine  # pyright: ignore[reportMissingImports]
+
+    Path(beside_mine.__file__).write_text("def half(x):\n    return x / 4\n")
+    assert owncode.load("mine.py:TwoExchanges").sha256 != third
+
+
+def test_a_run_keeps_which_code_it_was_and_two_processes_write_the_same_bytes(file, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    results = run_scenario(parse(YAML), one)
+    run_scenario(parse(YAML), two, jobs=2)
+    audit = results["algorithms"][0]["audit"]
+    assert audit["verdict"] == "unprotected"
+    assert audit["claim"]["epsilon"] == 3.0
+    assert (one / "audit-twoexchanges.json").read_bytes() == (two / "audit-twoexchanges.json").read_bytes()
+    (resolved,) = json.loads((one / "manifest.json").read_text())["resolved"]
+    assert resolved["file"] == str(file)
+    assert resolved["sha256"] == owncode.load("mine.py").sha256
+    witness = runner.invoke(app, ["witness", str(one / "witness-twoexchanges.json")])
+    assert witness.exit_code == 1
+    assert "to the last bit" in witness.output
+
+
+def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
+    asked = ["mine.py:TwoExchanges", "-o", "rounds=2", "-o", "agents=4", "--epsilon", "3", "--trials", "100"]
+    done = runner.invoke(app, ["audit", *asked, "--jobs", "1", "--out", "out"])
+    assert done.exit_code == 1
+    assert "unprotected" in done.output
+    assert "netsim witness out/witness-twoexchanges.json" in done.output
+    assert (tmp_path / "out" / "report.html").exists()
+    scenario = json.loads((tmp_path / "out" / "manifest.json").read_text())["scenario"]
+    assert scenario["topology"]["agents"] == 4
+    assert Scenario.model_validate(scenario).algorithms[0].parameters == {"rounds": 2}
+
+
+def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
+    asked = ["mine.py", "-o", "rounds=2", "-o", "careful=true", "--trials", "100", "--jobs", "1", "--out", "out"]
+    done = runner.invoke(app, ["audit", *asked])
+    assert done.exit_code == 0
+    assert "undefined" in done.output
+    assert "--epsilon E" in done.output
+
+
+def test_json_has_the_verdict_and_nothing_else(tmp_path):
+    asked = ["mine.py", "-o", "rounds=2", "--trials", "100", "--jobs", "1", "--out", "out", "--json"]
+    done = runner.invoke(app, ["audit", *asked])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["exit_status"]) == (1, 1)
+    assert told["exit_reason"] == "nothing is protected: TwoExchanges"
+    assert told["algorithms"][0]["epsilon_exact"]["lower"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["mine.py:TwoExchanges"], "-o rounds: missing"),
+        (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
+        (["mine.py", "-o", "rounds=2", "-o", "topology=rnig"], "topology.kind"),
+        (["mine.py", "-o", "rounds=2", "-o", "agents=99"], "topology.agents = 99"),
+        (["mine.py", "-o", "rounds"], "no setting"),
+        (["mine.py", "-o", "rounds=2", "--again"], "--again"),
+        (["mine.py:Other"], "no class 'Other'"),
+        (["private-descent", "--epsilon", "1"], "--epsilon"),
+    ],
+)
+def test_wrong_input_is_told_in_the_words_of_the_command_line(asked, words):
+    done = runner.invoke(app, ["audit", *asked])
+    assert done.exit_code == 2
+    assert words in done.stderr
