@@ -212,8 +212,8 @@ class _Ears:
         self._radio = simulation.medium != "links"
         self._doors = frozenset(adversary.doors)
         topology = simulation.topology
-        self._on_links = frozenset() if self._radio else adversary.tapped(topology)
-        self._transmitters = adversary.transmitters(topology) if self._radio else frozenset()
+        self._on_links: frozenset[tuple[int, int]] = frozenset() if self._radio else adversary.tapped(topology)
+        self._transmitters: frozenset[int] = adversary.transmitters(topology) if self._radio else frozenset()
         self._sealed = {edge: law.encrypted for edge, law in simulation.link_laws.items()}, simulation.links.encrypted
         self._caught = _caught(run) if adversary.capture_loss else None
 

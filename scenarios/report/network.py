@@ -161,9 +161,11 @@ def _widths(entry: Result, scene: Result) -> dict[str, Any]:
     """Of each link of the scene, in its order, what it carried; by sender where there are many links."""
     links = part(entry, "links")
     by_link = links.get("by") == "link"
-    keys = [tuple(ends) for ends in items(links, "between")] if by_link else items(links, "sender")
+    keys: list[Any] = [tuple(ends) for ends in items(links, "between")] if by_link else items(links, "sender")
     row = {key: k for k, key in enumerate(keys)}
-    wanted = [tuple(link["ends"]) for link in scene["links"]] if by_link else range(len(scene["agents"]))
+    wanted: list[Any] = [tuple(link["ends"]) for link in scene["links"]]
+    if not by_link:
+        wanted = list(range(len(scene["agents"])))
     order = [row.get(key) for key in wanted]
 
     def column(name: str) -> list[Any]:
@@ -236,9 +238,8 @@ def _tables(carried: Sequence[Result], net: Result) -> Iterator[dict[str, Any]]:
 
 def _row(links: Result, key: Any, k: int, marks: Marks) -> list[Any]:
     packets, lost, delay = links["packets"][k], links["lost"][k], number(links["delay"][k])
-    if isinstance(key, tuple):
-        link = frozenset(key)
-        said, name = _listened(marks, link), f"{key[0]}–{key[1]}"
+    if links.get("by") == "link":
+        said, name = _listened(marks, frozenset((int(key[0]), int(key[1])))), f"{key[0]}–{key[1]}"
     else:
         said, name = "heard" if key in marks.heard or key in marks.doors else "–", f"agent {key}"
     share = percent(lost / packets) if packets else "–"

@@ -132,11 +132,11 @@
   const ticks = (first, span, x, top, high) => {
     let free = -Infinity;
     run.p.forEach((p, k) => {
-      if (p < first || p > first + span || x(p) < free) return;
-      const said = short(run.t[k]);
-      free = x(p) + 14 + 7 * said.length;
+      const said = short(run.t[k]), half = 3.4 * said.length + 5;
+      if (p < first || p > first + span || x(p) - half < free) return;
+      free = x(p) + half;
       shape("path", { class: "tick", d: `M${x(p)} ${top}V${high - 20}` }, lanes);
-      if (x(p) + 4 * said.length < x(first + span)) shape("text", { x: x(p), y: high - 6, "text-anchor": "middle" }, lanes, said);
+      if (free < x(first + span)) shape("text", { x: x(p), y: high - 6, "text-anchor": "middle" }, lanes, said);
     });
     for (const [begin, , , out] of run.w) {
       const p = from(begin) - 0.75;

@@ -45,8 +45,6 @@ def encoded(entry: Result) -> dict[str, Any] | None:
         "k": [KINDS.index(kind) if kind in KINDS else 0 for kind in items(told, "kind")],
         "n": items(told, "number"),
         "y": items(told, "attempt"),
-        "z": items(told, "bytes"),
-        "v": items(told, "activation"),
         "f": _marks(told),
         "w": bounds,
         "said": windows_in_words(entry),

@@ -1,0 +1,306 @@
+"""The network and the timeline: what results.json tells of packets, and a page that plays them in a browser."""
+
+import copy
+import hashlib
+import json
+import math
+import re
+from base64 import b64encode
+
+import pytest
+
+from netsim.diary import Diary
+from scenarios.experiment import Experiment
+from scenarios.loader import load_scenario, parse
+from scenarios.report import render
+from scenarios.report import timeline as played
+from scenarios.runner import run_scenario
+from scenarios.timeline import EVENTS, Chronicle
+from tests.scenarios.small import SMALL
+
+QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200", "trials: 60, chunk: 30")
+FIFTY = """\
+name: fifty
+seed: 4
+problem:
+  kind: ridge
+  data: {name: synthetic, kind: regression, records: 150, dimension: 4, noise: 0.1}
+  ridge: 0.5
+topology: {kind: random_geometric, agents: 50, radius: 0.24, seed: 3}
+links: {delay: {kind: lognormal, median: 0.02, sigma: 0.5}, loss: 0.1, reliable: true}
+link_overrides:
+  - {between: [[0, 1]], law: {delay: {kind: constant, seconds: 0.02}, reliable: true, encrypted: true}}
+adversary: {links: all, capture_loss: 0.2}
+downtimes: [{agents: [3], outages: {kind: scheduled, intervals: [[0.2, 0.6]]}}]
+algorithms: [{kind: private_gradient_descent, name: descent, rounds: 12, step: 0.05}]
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Results of the small scenario, as results.json has them."""
+    folder = tmp_path_factory.mktemp("small")
+    run_scenario(parse(QUICK), folder / "out")
+    return json.loads((folder / "out" / "results.json").read_text())
+
+
+def chronicle(text):
+    """The chronicle of the first algorithm of a scenario."""
+    (subject,) = Experiment.of(parse(text).scenario).subjects
+    diary = Diary()
+    run = subject.simulation.run(diary=diary)
+    return Chronicle(run, diary), run, diary
+
+
+def page_of(results, folder):
+    render(results, folder / "report.html")
+    return folder / "report.html"
+
+
+def named(results, name):
+    return next(a for a in results["algorithms"] if a["name"] == name)
+
+
+# ── results.json ────────────────────────────────────────────────────────────────────────────────────────
+def test_links_and_packets_agree_with_the_traffic(small):
+    for entry in small["algorithms"]:
+        links, told, traffic = entry["links"], entry["timeline"], entry["run"]["traffic"]
+        assert links["by"] == "link"
+        assert sorted(links["between"]) == sorted(small["network"]["edges"])
+        assert sum(links["bytes"]) == traffic["bytes_sent"]
+        assert sum(links["packets"]) == traffic["packets_sent"] == told["packets"]
+        assert sum(links["lost"]) == traffic["packets_lost"]
+        assert all(0.01 <= delay <= 0.03 for delay in links["delay"])
+        columns = [told[k] for k in ("sent", "arrived", "sender", "receiver", "kind", "number", "fate", "heard")]
+        assert len({len(c) for c in columns}) == 1
+        assert len(told["sent"]) == sum(w["packets"] for w in told["windows"]) <= EVENTS
+        assert told["packets"] == len(told["sent"]) + sum(w["left_out_before"] for w in told["windows"])
+        assert told["sent"] == sorted(told["sent"])
+        assert set(told["heard"]) == {"yes"}
+        lost = [arrived is None for arrived in told["arrived"]]
+        assert lost == [fate != "arrived" for fate in told["fate"]]
+
+
+def test_the_break_is_the_message_that_the_audit_names(small):
+    leaky, safe = named(small, "leaky"), named(small, "told")
+    broken = leaky["timeline"]["break"]
+    first = min(leaky["audit"]["uncovered_fields"], key=lambda field: field["message"])
+    assert (broken["kind"], broken["number"]) == (first["kind"], first["number"])
+    assert broken["activation"] == leaky["audit"]["first_violation"]
+    assert (broken["agent"], broken["why"], broken["epsilon"]) == (1, "uncovered", "inf")
+    told = leaky["timeline"]
+    here = [k for k in range(len(told["sent"])) if played.encoded(leaky)["f"][k] & played.BREAK]
+    assert {(told["sender"][k], told["number"][k], told["activation"][k]) for k in here} == {
+        (1, first["number"], broken["activation"])
+    }
+    assert told["sent"][here[0]] == broken["time"]
+    assert safe["timeline"]["break"] is None
+    budget = safe["timeline"]["budget"]
+    assert budget["epsilon"] == safe["over_time"]["exact"]["estimate"][: len(budget["epsilon"])]
+    assert budget["time"] == sorted(budget["time"])
+
+
+def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
+    told, run, diary = chronicle(FIFTY)
+    results = told.results({})["timeline"]
+    assert results["down"] == [{"agent": 3, "from": 0.2, "until": 0.6}]
+    assert {"yes", "missed", "sealed"} == set(results["heard"])
+    heard = sum(told._ears.hear(p, diary.ended) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
+    assert heard == sum(r.event == "air" for r in run.views[0].transcript)
+    between = [
+        k for k, pair in enumerate(zip(results["sender"], results["receiver"], strict=True)) if set(pair) == {0, 1}
+    ]
+    assert {results["heard"][k] for k in between} <= {"sealed", "missed"}
+
+
+def test_a_network_of_many_links_is_told_by_sender():
+    text = FIFTY.replace("radius: 0.24", "radius: 0.4").replace("rounds: 12", "rounds: 2")
+    told, run, _ = chronicle(re.sub(r"link_overrides:\n.*\n", "", text))
+    links = told.results({})["links"]
+    assert links["by"] == "sender"
+    assert links["sender"] == list(range(50))
+    assert sum(links["bytes"]) == run.traffic["bytes_sent"]
+
+
+# ── what the script gets ────────────────────────────────────────────────────────────────────────────────
+def test_places_keep_the_order_of_time(small):
+    for entry in small["algorithms"]:
+        told = played.encoded(entry)
+        assert told["p"] == sorted(told["p"])
+        assert told["t"] == sorted(told["t"])
+        for sent, start, end, arrived in zip(
+            entry["timeline"]["sent"], told["a"], told["b"], entry["timeline"]["arrived"], strict=True
+        ):
+            assert math.isclose(told["t"][start], sent, rel_tol=1e-6)
+            assert (end < 0) == (arrived is None)
+            assert end < 0 or told["p"][end] > told["p"][start]
+
+
+def test_what_takes_no_time_is_played_one_after_the_other():
+    pair = {"sender": [0, 1, 0, 1], "receiver": [1, 0, 1, 0], "number": [0, 0, 1, 1], "attempt": [0] * 4}
+    told = {
+        **pair, "packets": 4, "sent": [0.0] * 4, "arrived": [0.0] * 4, "kind": ["exchange"] * 4, "bytes": [8] * 4,
+        "activation": [1, 1, 2, 2], "fate": ["arrived"] * 4, "heard": ["no"] * 4,
+        "windows": [{"why": "everything", "packets": 4, "left_out_before": 0}],
+    }  # fmt: skip
+    made = played.encoded({"name": "instant", "timeline": told})
+    assert [made["p"][k] for k in made["a"]] == [0, 0, 1, 1]
+    assert [made["p"][k] for k in made["b"]] == [1, 1, 2, 2]
+
+
+def test_one_script_may_run_and_no_other(small, tmp_path):
+    text = page_of(small, tmp_path).read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(scripts) == 1
+    assert f"script-src 'sha256-{b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1]
+    nasty = copy.deepcopy(small)
+    nasty["algorithms"][0]["name"] = "</script><script>alert(1)</script>"
+    assert page_of(nasty, tmp_path).read_text().count("<script") == 2
+
+
+def test_a_page_without_packets_runs_no_script(small, tmp_path):
+    bare = copy.deepcopy(small)
+    for entry in bare["algorithms"]:
+        entry["timeline"] = entry["links"] = None
+    text = page_of(bare, tmp_path).read_text()
+    assert "<script" not in text
+    assert "runs no script" in text
+    assert 'id="network"' in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("eavesdropper-on-dp-recal", ["audit.trials=100"]),
+        ("private-descent", ["audit.trials=100"]),
+        ("radio-corner", []),
+    ],
+)
+def test_a_page_stays_small(name, settings, tmp_path):
+    run_scenario(load_scenario(name, settings), tmp_path / "out")
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert len(re.sub(r'data:image/png;base64,[^"]*', "", text).encode()) < 500_000
+
+
+# ── in a browser ────────────────────────────────────────────────────────────────────────────────────────
+PLACE = "Number(document.getElementById('player').dataset.place)"
+
+
+@pytest.mark.browser
+def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path)) as page:
+        assert page.evaluate("document.getElementById('player').dataset.playing") == "false"  # not by itself
+        lengths = page.evaluate(
+            "[...document.querySelectorAll('#curves figure svg path')].map(p => p.getTotalLength())"
+        )
+        assert max(lengths) > 100
+        page.click("#play")
+        page.wait_for(f"{PLACE} > 0.2")
+        first = page.wait_for("document.querySelector('.moving')?.getAttribute('transform')")
+        page.wait_for(f"document.querySelector('.moving')?.getAttribute('transform') !== {json.dumps(first)}")
+        page.click("#play")
+        stopped = page.evaluate(PLACE)
+        page.wait(0.3)
+        assert page.evaluate(PLACE) == stopped
+        page.click("#to-break")
+        broken = named(small, "leaky")["timeline"]["break"]
+        said = page.evaluate("document.getElementById('now').textContent")
+        assert said.startswith(
+            f"1 → {broken['to'][0]}: {broken['kind']} {broken['number']} (heard), breaks the claim"
+        )
+        assert "exact ε so far ∞" in page.evaluate("document.getElementById('budget').textContent")
+        index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
+        told = named(small, "leaky")["timeline"]
+        assert (told["sender"][index], told["number"][index], told["sent"][index]) == (
+            1,
+            broken["number"],
+            broken["time"],
+        )
+        assert page.evaluate("document.querySelectorAll('.moving .halo').length") == 1
+        page.assert_clean()
+
+
+@pytest.mark.browser
+def test_keys_move_it(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path), width=390, dark=True) as page:
+        page.focus("#timeline")
+        page.press("ArrowRight", 3)
+        third = page.evaluate(PLACE)
+        page.press("ArrowLeft")
+        assert 0 < page.evaluate(PLACE) < third
+        page.press("End")
+        assert page.evaluate(PLACE) == pytest.approx(
+            page.evaluate("Number(document.getElementById('scrub').max)"), abs=1e-3
+        )
+        page.press("Home")
+        assert page.evaluate(PLACE) == 0
+        page.press(" ")
+        page.wait_for(f"{PLACE} > 0")
+        page.press(" ")
+        assert page.evaluate("document.getElementById('player').dataset.playing") == "false"
+        page.press("b")
+        assert "breaks the claim" in page.evaluate("document.getElementById('now').textContent")
+        assert page.sideways == 0
+        page.assert_clean()
+
+
+@pytest.mark.browser
+def test_without_motion_packets_stand_midway(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path), still=True) as page:
+        page.click("#play")
+        page.wait_for(f"{PLACE} > 0")
+        where = "document.querySelector('.moving:not(:has(.lost))').getAttribute('transform')"
+        midway = page.evaluate(
+            "(() => { const run = JSON.parse(document.getElementById('timeline-data').textContent).algorithms[1];"
+            "const agents = [...document.querySelectorAll('#net-agents .agent')];"
+            "const spots = agents.map(e => e.transform.baseVal[0].matrix);"
+            "const i = Number(document.querySelector('.moving:not(:has(.lost))').dataset.packet);"
+            "const a = spots[run.s[i]], b = spots[run.r[i]];"
+            "return `translate(${((a.e + b.e) / 2).toFixed(1)} ${((a.f + b.f) / 2).toFixed(1)})`; })()"
+        )
+        assert page.evaluate(where) == midway
+        page.assert_clean()
+
+
+@pytest.mark.browser
+def test_links_and_agents_say_their_values_on_hover_and_focus(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path)) as page:
+        page.focus("#net-links .link")
+        said = page.evaluate("document.getElementById('info-text').textContent")
+        assert re.match(r"Link 0–1, tapped: [\d,]+ packets, .*% lost; \d+ repeated; mean delay 0\.02\d* s", said)
+        page.hover("#net-agents .agent")
+        page.wait_for("document.getElementById('info-text').textContent.startsWith('Agent 0: ')")
+        page.evaluate("document.getElementById('choose-algorithm').value = '2'")
+        page.evaluate("document.getElementById('choose-algorithm').dispatchEvent(new Event('change'))")
+        assert page.evaluate("document.getElementById('to-break').hidden")
+        page.assert_clean()
+
+
+@pytest.mark.browser
+def test_without_a_script_the_picture_and_the_tables_are_there(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path), scripts=False) as page:
+        assert page.evaluate("document.getElementById('timeline').hidden")
+        assert page.evaluate("document.querySelectorAll('#net-links .link').length") == 6
+        assert page.evaluate("document.querySelectorAll('tr.breaks').length") >= 1
+
+
+@pytest.mark.browser
+def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_path):
+    told, run, _ = chronicle(FIFTY)
+    entry = named(small, "told") | {"leakage": None, "audit": None} | told.results({})
+    topology = run.simulation.topology
+    net = small["network"] | {
+        "edges": [list(e) for e in topology.edges], "tapped": [list(e) for e in topology.edges],
+        "positions": ((topology.positions - topology.positions.min(0)) / 2).tolist(), "sealed": [[0, 1]],
+    }  # fmt: skip
+    path = page_of(small | {"algorithms": [entry], "network": net}, tmp_path)
+    assert path.stat().st_size < 500_000
+    with chromium.open(path) as page:
+        page.focus("#timeline")
+        page.press("ArrowRight", 5)
+        assert page.evaluate("document.querySelectorAll('.moving').length") > 10
+        page.assert_clean()
