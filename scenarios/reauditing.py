@@ -73,7 +73,8 @@ class Reaudit:
         if status not in (DONE, REFUSED):
             return wanted
         if wanted == before and not self.again:
-            trials = (entry["audit"] or {}).get("trials")
+            audit: Results = entry["audit"] or {}
+            trials: int | None = audit.get("trials")
             of = f" ({trials:,} transcripts of each world)" if trials else ""
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None

@@ -18,7 +18,7 @@ from netsim.errors import NetsimError, ScenarioError, together
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from scenarios.bars import Bars
     from scenarios.loader import Located
@@ -126,7 +126,7 @@ def _settings(trials: int | None, confidence: float | None, games: Sequence[Game
     """Fields of `audit`, of what was given."""
     told: Results = {"trials": trials, "confidence": confidence}
     for game in games:
-        match game.value:
+        match str(game):
             case "anytime":
                 told["stop"] = "refuted"
             case "classifier":
@@ -259,7 +259,7 @@ class _Order:
         return apart(self.as_json)
 
     @contextmanager
-    def _bars(self) -> "Iterator[Bars]":
+    def _bars(self) -> "Generator[Bars]":
         from scenarios.bars import Bars
 
         with Bars(self._said) as bars:
@@ -334,7 +334,8 @@ def _print(results: Results, folder: Path) -> None:
         _print_earlier(results)
     print_witnesses(results, folder)
     for entry in results.get("algorithms", []):
-        if entry["kind"] == "python" and (entry.get("audit") or {}).get("verdict") == "undefined":
+        audit: Results = entry.get("audit") or {}
+        if entry["kind"] == "python" and audit.get("verdict") == "undefined":
             console.print("Hold it to a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 
