@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from scenarios.comparing.subjects import Result, Run
+from scenarios.report.formats import part
 
 WORDS = ("name", "title", "description", "variants", "grid", "figures", "reproduces")
 """Fields of a scenario that change nothing of a run."""
@@ -50,7 +51,7 @@ def _fields(run: Run, alone: bool) -> dict[str, Any]:
 
 
 def _versions(run: Run) -> dict[str, Any]:
-    return {f"version of {name}": value for name, value in (run.results.get("versions") or {}).items()}
+    return {f"version of {name}": value for name, value in part(run.results, "versions").items()}
 
 
 def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -54,7 +54,7 @@ def _row(run: str, entry: Result) -> dict[str, Any]:
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as CSV with a header."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(stream, list[str](COLUMNS), lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
     return stream.getvalue()

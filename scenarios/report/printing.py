@@ -74,15 +74,14 @@ def _legend(drawn: Drawn, key: Sequence[Entry], inches: float) -> tuple[Any, int
         entries = TIME_KEY
     if len(entries) < 2:
         return None, 0
-    handles = [Line2D([], [], **({"linewidth": 1.8} | style)) for _, style in entries]
+    handles = [cast("Any", Line2D)([], [], **({"linewidth": 1.8} | style)) for _, style in entries]
     longest = max(len(label) for label, _ in entries)
     columns = max(1, min(len(entries), int(72 * inches // (SWATCH + LETTER * longest + 14))))
     style: Any = {
         "loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": 10.5, "handlelength": 2.6
     }  # fmt: skip
-    return cast("Any", drawn.figure).legend(handles, [label for label, _ in entries], **style), -(
-        -len(entries) // columns
-    )
+    legend = cast("Any", drawn.figure).legend(handles, [label for label, _ in entries], **style)
+    return legend, -(-len(entries) // columns)
 
 
 def _mark(look: Series) -> dict[str, Any]:

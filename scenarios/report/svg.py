@@ -51,7 +51,6 @@ _STYLE: dict[str, Any] = {
     "path.simplify": True,
 }
 _FONT = "var(--sans)"
-_SHORT = 6  # numbers of a path that stay as they are: marks, ticks
 
 
 @dataclass(frozen=True)
@@ -118,54 +117,84 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)
     text = re.sub(r"<[^>]*>", _shorten, text)
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
-    head = (
-        f'<svg {box} role="img" data-figure="{escape(prefix)}" aria-label="{escape(label)}" '
-        f'style="stroke-linejoin: round; stroke-linecap: butt; font-family: {_FONT}">'
-    )
+    style = f"font-family: {_FONT}; stroke-linejoin: round; stroke-linecap: butt"
+    head = f'<svg {box} role="img" data-figure="{escape(prefix)}" aria-label="{escape(label)}" style="{style}">'
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
-    text = text.replace("xlink:href", "href").replace("font-family: 'DejaVu Sans'; ", "")
-    text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", lambda _: _FONT, text)
-    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
-    text = re.sub(r'<path [^>]*style="fill: none; opacity: 0"/>', "", text)
+    text = text.replace("xlink:href", "href")
+    text = re.sub(r" ?font-family: 'DejaVu Sans'[^;\"]*;?", "", text)
+    text = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", text)
     for colour, name in _IN_PAGE.items():
         text = text.replace(colour, name)
     text = re.sub(r' id="series-(\d+)"', r' class="s s\1"', text)
-    text = re.sub(r'( d=")([^"]*)"', lambda m: f'{m[1]}{_path(m[2])}"', text)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
-    text = re.sub(r">\s+<", "><", text)
-    text = re.sub(r"<g>(<(?:path|use)[^>]*/>)</g>", r"\1", text)
-    return re.sub(r"<g>(<text[^>]*>[^<]*</text>)</g>", r"\1", text).replace("<g></g>", "")
+    return _flat(re.sub(r">\s+<", "><", text))
+
+
+def _flat(text: str) -> str:
+    """Without groups that say nothing, and without what a used mark says itself (its own style goes first)."""
+    own = {
+        name: set(style.split("; ")) for name, style in re.findall(r'<path id="([^"]+)"[^>]* style="([^"]*)"/>', text)
+    }
+
+    def use(tag: re.Match[str]) -> str:
+        rest = [one for one in tag[3].split("; ") if one not in own.get(tag[1], ())]
+        return f'<use href="#{tag[1]}"{tag[2]}' + (f' style="{"; ".join(rest)}"/>' if rest else "/>")
+
+    text = re.sub(r'<use href="#([^"]+)"([^>]*?) style="([^"]*)"/>', use, text)
+    kept: list[bool] = []
+
+    def group(tag: re.Match[str]) -> str:
+        if tag[0] != "</g>":
+            kept.append(tag[0] != "<g>")
+            return tag[0] if kept[-1] else ""
+        return tag[0] if kept.pop() else ""
+
+    return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
 
 
 def _shorten(tag: re.Match[str]) -> str:
-    """A tag with its coordinates to a hundredth of a pixel; the text between tags stays as it is."""
-    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag[0])
+    """A tag with its coordinates to a hundredth of a pixel, its path to a tenth; text between tags stays as it is."""
+    text = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
+    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", text)
 
 
-def _path(drawing: str) -> str:
-    """The same path in fewer letters: a polygon's points to a tenth of a pixel, each as its way from the last."""
-    parts = re.findall(r"([A-Za-z])([^A-Za-z]*)", drawing)
-    if len(parts) <= _SHORT or any(letter not in "MLz" for letter, _ in parts):
-        return " ".join(drawing.split())
-    told: list[str] = []
-    last, before = (0, 0), ""
-    for letter, numbers in parts:
-        if letter == "z":
-            told.append("z")
-        else:
-            x, y = (round(10 * float(number)) for number in numbers.split())
-            if letter == "M":
-                told.append(f"M{_tenths(x)} {_tenths(y)}")
-            else:
-                step = _tenths(x - last[0]), _tenths(y - last[1])
-                told.append((" " if before == "L" else "l") + step[0] + ("" if step[1][0] == "-" else " ") + step[1])
-            last = x, y
-        before = letter
-    return "".join(told)
+def _steps(path: str) -> str:
+    """A path of straight lines as steps of tenths of a pixel, which are short; rounding does not add up along it.
+
+    Other paths stay as they are.
+    """
+    tokens = path.split()
+    if not re.fullmatch(r"(?:M|L|z|-?[\d.]+(?:e-?\d+)?|\s)*", path) or "z" in tokens[:-1]:
+        return path
+    found: list[str | tuple[int, int]] = []
+    numbers = iter(tokens)
+    here = (0, 0)
+    for token in numbers:
+        if token == "z":
+            found.append("z")
+            continue
+        x, y = (round(10 * float(next(numbers))) for _ in range(2))
+        if token == "M":
+            found.append(f"M{_tenths(x)} {_tenths(y)}")
+        elif (x, y) != here or len(tokens) <= 6:
+            _add(found, (x - here[0], y - here[1]))
+        here = (x, y)
+    steps = (one if isinstance(one, str) else f"l{_tenths(one[0])} {_tenths(one[1])}" for one in found)
+    return "".join(steps).replace(" -", "-")
 
 
-def _tenths(number: int) -> str:
-    """So many tenths as a decimal, as short as can be."""
-    return f"{number / 10:g}".replace("0.", ".", 1) if abs(number) < 10 else f"{number / 10:g}"
+def _add(found: list[str | tuple[int, int]], step: tuple[int, int]) -> None:
+    """One more step of a path; two that go the same way along an axis are one."""
+    last = found[-1] if found else ""
+    if not isinstance(last, str):
+        for along, across in ((0, 1), (1, 0)):
+            if last[across] == step[across] == 0 and last[along] * step[along] > 0:
+                found[-1] = (last[0] + step[0], last[1] + step[1])
+                return
+    found.append(step)
+
+
+def _tenths(count: int) -> str:
+    return f"{count / 10:g}" if abs(count) < 100_000 else f"{count / 10:.1f}"

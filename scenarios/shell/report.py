@@ -20,6 +20,15 @@ def report(
         Path | None, typer.Option(help="The page; if not given, report.html in the folder.", show_default=False)
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    figures: Annotated[bool, typer.Option("--figures", help="Write the page's figures as files, too.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="Write the three epsilons as LaTeX and CSV, too.")] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Where figures and tables go; if not given, FOLDER/figures.", show_default=False),
+    ] = None,
+    kinds: Annotated[str, typer.Option("--format", help="Of figures: svg, png, pdf, some of them.")] = "svg,png",
+    dpi: Annotated[int, typer.Option(help="Of PNG figures: dots per inch.")] = 300,
+    width: Annotated[str, typer.Option(help="Of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
 ) -> None:
     """Make the page of a results folder again, from its results.json alone: nothing is run.
 
@@ -28,15 +37,51 @@ def report(
 
     Exit status: 0 done, 2 wrong input.
     """
+    place = folder.parent if folder.name == "results.json" else folder
     try:
-        pages = make(folder.parent if folder.name == "results.json" else folder, out)
+        pages = make(place, out)
+        written = exported(place, into, figures, tables, kinds.split(","), dpi, width)
     except ScenarioError as error:
         fail(error)
     console.print(f"Report: [bold]{escape(str(pages[0]))}[/]", highlight=False, soft_wrap=True)
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
+    for line in written:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if show and not webbrowser.open(pages[0].absolute().as_uri()):
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
+
+
+def exported(
+    folder: Path, into: Path | None, figures: bool, tables: bool, kinds: list[str], dpi: int, width: str
+) -> list[str]:
+    """Write figures and tables for papers, as far as they are asked for; a sentence of each."""
+    from scenarios.bars import Bars
+    from scenarios.kept import read_results
+    from scenarios.report.epsilon_table import export_tables
+    from scenarios.report.export import export_figures
+
+    if not (figures or tables):
+        return []
+    results, place, told = read_results(folder), into or folder / "figures", list[str]()
+    if figures:
+        with Bars(console) as bars:
+            found = export_figures(
+                results,
+                place,
+                formats=kinds,
+                dpi=dpi,
+                width=width,
+                source=str(folder / "results.json"),
+                progress=bars,
+            )
+        told.append(f"Figures: {len(found)}, in {place}, with their captions")
+    if tables:
+        names = [str(one["name"]) for one in results.get("variants", [])]
+        there = [name for name in names if (folder / name / "results.json").is_file()]
+        runs = {name: read_results(folder / name) for name in there} or {str(results["name"]): results}
+        told.append(f"Tables: {', '.join(export_tables(runs, place, str(folder / 'results.json')))} in {place}")
+    return told
 
 
 def make(folder: Path, out: Path | None = None) -> list[Path]:

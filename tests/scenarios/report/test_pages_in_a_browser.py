@@ -95,7 +95,7 @@ def test_the_keyboard_reaches_everything(chromium, pages, kind):
 
 
 def test_pointing_at_a_name_brings_out_its_curve(chromium, pages):
-    with chromium.open(pages / "report.html", width=1200) as page:
+    with chromium.open(pages / "report.html", width=1200, still=True) as page:
         figure = "#curves figure:first-of-type"
         faded = f"[...document.querySelectorAll('{figure} .s')].map(e => getComputedStyle(e).opacity < 0.2)"
         assert not any(page.evaluate(faded))

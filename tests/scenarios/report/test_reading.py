@@ -7,14 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scenarios.loader import load_scenario
 from scenarios.report.page import page
 from scenarios.report.plots import reproduction
 from scenarios.report.study import study as study_page
-from scenarios.report.svg import _path
 from scenarios.runner import run_scenario
 from tests.scenarios.test_report import Page, sample
 
@@ -189,33 +186,6 @@ def test_a_curve_without_a_band_is_named():
     assert reproduction(results | {"figures": [results["figures"][0] | {"curves": [curve, bare]}]})["drawn"][0][
         "band"
     ].endswith("No band: bare.")
-
-
-# ── drawings in few letters ─────────────────────────────────────────────────────────────────────────────
-places = st.tuples(st.floats(-2000, 2000), st.floats(-2000, 2000))
-
-
-@given(st.lists(places, min_size=7, max_size=40), st.booleans())
-def test_a_shortened_path_goes_through_the_same_points(points, closed):
-    long = "M " + " \nL ".join(f"{x:.6f} {y:.6f}" for x, y in points) + (" \nz\n" if closed else "")
-    short = _path(long)
-    assert short.endswith("z") == closed
-    assert len(short) < len(long)
-    found, at = [], (0.0, 0.0)
-    for letter, numbers in re.findall(r"([Mlz])([^Mlz]*)", short):
-        values = [float(v) for v in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", numbers)]
-        for x, y in zip(values[::2], values[1::2], strict=True):
-            at = (x, y) if letter == "M" else (at[0] + x, at[1] + y)
-            found.append(at)
-    assert len(found) == len(points)
-    for (x, y), (a, b) in zip(points, found, strict=True):
-        assert abs(x - a) <= 0.051
-        assert abs(y - b) <= 0.051
-
-
-def test_a_curved_or_a_short_path_stays_as_it_is():
-    for drawing in ("M 1.25 2.5 C 1 2 3 4 5 6", "M 0 0 L 3.5 0"):
-        assert _path(drawing) == drawing
 
 
 # ── size ────────────────────────────────────────────────────────────────────────────────────────────────
