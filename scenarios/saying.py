@@ -163,7 +163,7 @@ def _quoted(value: str) -> str:
 
 def _escaped(one: str) -> str:
     code = ord(one)
-    if one in "\"\\":
+    if one in '"\\':
         return "\\" + one
     if one.isprintable():
         return one
