@@ -63,7 +63,7 @@ def same(one: Any, other: Any) -> bool:
 
 def _in_order(kind: type[BaseModel], names: list[str]) -> list[str]:
     first = [name for name in (tag_field(kind), "kind", "name") if name in names]
-    return list(dict.fromkeys([*cast("list[str]", first), *names]))
+    return list(dict.fromkeys([*first, *names]))
 
 
 def _plain(value: Any, full: bool) -> Any:
@@ -112,7 +112,7 @@ def _deep(value: Any) -> bool:
     """Whether a value is better read over several lines: a list of mappings, or a mapping with one inside of one."""
     if isinstance(value, list):
         return any(isinstance(one, Mapping) for one in cast("list[Any]", value))
-    inner: list[Any] = list(value.values()) if isinstance(value, Mapping) else []
+    inner = [*cast("Mapping[str, Any]", value).values()] if isinstance(value, Mapping) else []
     return any(isinstance(one, Mapping) and (len(inner) > 1 or _deep(one)) for one in inner)
 
 
