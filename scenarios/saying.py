@@ -3,7 +3,6 @@
 ``load(dump(scenario)) == scenario``, to the last bit of every number.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -64,7 +63,7 @@ def same(one: Any, other: Any) -> bool:
 
 def _in_order(kind: type[BaseModel], names: list[str]) -> list[str]:
     first = [name for name in (tag_field(kind), "kind", "name") if name in names]
-    return list(dict.fromkeys([*cast("list[str]", first), *names]))
+    return list(dict.fromkeys([*first, *names]))
 
 
 def _plain(value: Any, full: bool) -> Any:
@@ -113,7 +112,7 @@ def _deep(value: Any) -> bool:
     """Whether a value is better read over several lines: a list of mappings, or a mapping with one inside of one."""
     if isinstance(value, list):
         return any(isinstance(one, Mapping) for one in cast("list[Any]", value))
-    inner: list[Any] = list(value.values()) if isinstance(value, Mapping) else []
+    inner = [*cast("Mapping[str, Any]", value).values()] if isinstance(value, Mapping) else []
     return any(isinstance(one, Mapping) and (len(inner) > 1 or _deep(one)) for one in inner)
 
 
@@ -154,8 +153,22 @@ def _text(value: str) -> str:
     )
     if bare and value.lower() not in ("yes", "no", "on", "off"):
         return value
-    return json.dumps(value) if not value.isprintable() else json.dumps(value, ensure_ascii=False)
+    return _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    """Between quotation marks, what no terminal shows as an escape."""
+    return '"' + "".join(map(_escaped, value)) + '"'
+
+
+def _escaped(one: str) -> str:
+    code = ord(one)
+    if one in '"\\':
+        return "\\" + one
+    if one.isprintable():
+        return one
+    return {10: "\\n", 9: "\\t"}.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\U{code:08x}")
 
 
 def _key(name: str) -> str:
-    return name if PLAIN_KEY.fullmatch(name) and _text(name) == name else json.dumps(name, ensure_ascii=False)
+    return name if PLAIN_KEY.fullmatch(name) and _text(name) == name else _quoted(name)

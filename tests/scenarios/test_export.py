@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
 from typer.testing import CliRunner
 
 from scenarios.cli import app
@@ -20,6 +19,7 @@ from scenarios.sweep.spec import Sweep
 from scenarios.sweep.spec import json_schema as sweep_schema
 from scenarios.tree import plain
 from scenarios.yamlfile import read_yaml
+from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
 
 MODELS = [model for root in (Scenario, Sweep) for model in models_of(root)]
 VALIDATOR = Draft202012Validator(json_schema())

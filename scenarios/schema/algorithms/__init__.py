@@ -18,6 +18,7 @@ from scenarios.schema.algorithms.mixing import (
     PpdcSpec,
 )
 from scenarios.schema.algorithms.own import PythonSpec
+from scenarios.schema.algorithms.planted import PlantedFaultSpec
 from scenarios.schema.algorithms.random_mixing import (
     GroupedDescentSpec,
     NeighborRangeSpec,
@@ -30,7 +31,15 @@ Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec 
 Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
 Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec | PythonSpec,
+    RecalSpec
+    | DPRecalSpec
+    | PrivateGradientDescentSpec
+    | Mixing
+    | Decaying
+    | Random
+    | AdmmSpec
+    | PlantedFaultSpec
+    | PythonSpec,
     Field(discriminator="kind"),
 ]
 
@@ -50,6 +59,7 @@ __all__ = [
     "NeighborRangeSpec",
     "NidsSpec",
     "PgExtraSpec",
+    "PlantedFaultSpec",
     "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",
