@@ -65,7 +65,7 @@ def _records(found: Results) -> None:
         if one["refused"]:
             refused.append(f"{one['attack']}: refused: {one['refused']}")
             continue
-        hits = one.get("success") or {}
+        hits: Results = one.get("success") or {}
         table.add_row(
             escape(one["attack"]), one["verdict"] or _seen(one), _number(one.get("skill")), _number(one.get("mse")),
             f"{hits['count']} of {hits['of']}" if hits else "–",

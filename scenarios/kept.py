@@ -85,7 +85,8 @@ class Kept:
         You get a `ScenarioError` where the agents hold other data here than when the folder was written.
         """
         experiment = Experiment.of(self.scenario if scenario is None else scenario)
-        here, then = describe.problem_facts(experiment.problem), self.manifest.get("problem") or {}
+        here = describe.problem_facts(experiment.problem)
+        then: Results = self.manifest.get("problem") or {}
         for name, value in here.items():
             if name in then and not _alike(value, as_numbers(then[name])):
                 why = "the agents hold other data here than when the folder was written"
@@ -108,10 +109,12 @@ class Kept:
 
     def remarks(self) -> list[str]:
         """What is other than when the folder was written: versions, and code that is not netsim's own."""
-        here, then = describe.versions(), self.manifest.get("versions") or {}
+        here = describe.versions()
+        then: dict[str, str] = self.manifest.get("versions") or {}
         others = [f"{name} {version}" for name, version in then.items() if here.get(name) != version]
         found = [f"The folder was written with {', '.join(others)}."] if others else []
-        codes = {one.get("name"): one.get("sha256") for one in self.manifest.get("resolved") or []}
+        resolved: list[Results] = self.manifest.get("resolved") or []
+        codes = {one.get("name"): one.get("sha256") for one in resolved}
         for spec in self.scenario.algorithms:
             if spec.code is not None and codes.get(spec.name) not in (None, spec.code):
                 found.append(f"The code of {spec.name} is another one than when the folder was written.")

@@ -10,6 +10,7 @@ before. Each holds with its own confidence; that all of k hold at once has proba
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attacks.audit.archive import MARK
@@ -18,11 +19,13 @@ from scenarios.experiment import Experiment
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.jsonfile import write_json
 from scenarios.judging import Judge
-from scenarios.kept import Kept, subject_of
+from scenarios.kept import RESULTS, Kept, read_results, subject_of
 from scenarios.report import render
+from scenarios.report.study import render_study
 from scenarios.report.words import missing
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec
+from scenarios.study import summary
 from scenarios.telling import Progress
 
 Say = Callable[[str], None]
@@ -70,7 +73,8 @@ class Reaudit:
         if status not in (DONE, REFUSED):
             return wanted
         if wanted == before and not self.again:
-            trials = (entry["audit"] or {}).get("trials")
+            audit: Results = entry["audit"] or {}
+            trials: int | None = audit.get("trials")
             of = f" ({trials:,} transcripts of each world)" if trials else ""
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None
@@ -110,6 +114,17 @@ class Reaudit:
             results["status"] = "complete"
         self.kept.save()
         render(results, folder / "report.html")
+
+
+def refresh(folder: Path) -> None:
+    """Bring the results and the page over all variants up to date with those of each."""
+    results = read_results(folder)
+    for variant in results.get("variants", []):
+        if (folder / variant["name"] / RESULTS).is_file():
+            own = read_results(folder / variant["name"])
+            variant["algorithms"] = [summary(entry) for entry in own["algorithms"]]
+    write_json(folder / RESULTS, results)
+    render_study(results, folder / "report.html")
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:

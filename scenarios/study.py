@@ -194,7 +194,7 @@ class _Study:
             "error": self.errors.get(ran.variant),
             "report": f"{ran.variant}/report.html" if ran.results else None,
             "problem": ran.results.get("problem"),
-            "algorithms": [_summary(entry) for entry in ran.results.get("algorithms", [])],
+            "algorithms": [summary(entry) for entry in ran.results.get("algorithms", [])],
         }
 
     def header(self) -> Results:
@@ -216,7 +216,7 @@ def _last(of: Results, key: str) -> Any:
     return (items(of, key) or [None])[-1]
 
 
-def _summary(entry: Results) -> Results:
+def summary(entry: Results) -> Results:
     """What the page over all variants says of an algorithm in one of them."""
     convergence, audit, claims = (part(entry, key) for key in ("convergence", "audit", "budget"))
     return {

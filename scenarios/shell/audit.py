@@ -18,7 +18,7 @@ from netsim.errors import NetsimError, ScenarioError, together
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from scenarios.bars import Bars
     from scenarios.loader import Located
@@ -126,7 +126,7 @@ def _settings(trials: int | None, confidence: float | None, games: Sequence[Game
     """Fields of `audit`, of what was given."""
     told: Results = {"trials": trials, "confidence": confidence}
     for game in games:
-        match game.value:
+        match str(game):
             case "anytime":
                 told["stop"] = "refuted"
             case "classifier":
@@ -211,6 +211,7 @@ class _Order:
     # ── a results folder ────────────────────────────────────────────────────────────────────────────────
     def _folder(self, folder: Path, results: bool) -> None:
         from scenarios.kept import Kept, parts_of, read_results
+        from scenarios.reauditing import refresh
 
         self._refuse(epsilon=self.claim, out=self.out, option=self.options)
         if not results:
@@ -220,7 +221,8 @@ class _Order:
             if len(places) > 1:
                 self._said.print(f"[bold]{escape(place.name)}[/]")
             self._again(Kept.open(place))
-        if self.variant is not None or places != [folder]:
+        if places != [folder]:
+            refresh(folder)
             folder = places[0] if self.variant is not None else folder
         self._end(read_results(folder), folder)
 
@@ -257,7 +259,7 @@ class _Order:
         return apart(self.as_json)
 
     @contextmanager
-    def _bars(self) -> "Iterator[Bars]":
+    def _bars(self) -> "Generator[Bars]":
         from scenarios.bars import Bars
 
         with Bars(self._said) as bars:
@@ -332,7 +334,8 @@ def _print(results: Results, folder: Path) -> None:
         _print_earlier(results)
     print_witnesses(results, folder)
     for entry in results.get("algorithms", []):
-        if entry["kind"] == "python" and (entry.get("audit") or {}).get("verdict") == "undefined":
+        audit: Results = entry.get("audit") or {}
+        if entry["kind"] == "python" and audit.get("verdict") == "undefined":
             console.print("Hold it to a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 

@@ -78,7 +78,7 @@ def test_the_good_file_is_good():
         ("kind: ring", "kind: rong", 5, "topology.kind", "rong", "ring, complete"),
         ("kind: dp_recal", "kind: dprecal", 13, "algorithms[1].kind", "dprecal", "recal, dp_recal"),
         ("kind: dp_recal", "kind: mine", 13, "algorithms[1].kind", "mine",
-         "unknown kind (an algorithm of your own is run from Python, by attacks.audit and scenarios.auditing.worlds"),
+         "unknown kind (an algorithm of your own: kind: python, path: FILE.py:CLASS"),
         ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'softmax' or 'mlp'"),
         ("name: digits", "name: digit", 4, "problem.data.name", "digit", "digits, breast_cancer"),
         # missing

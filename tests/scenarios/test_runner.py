@@ -70,7 +70,11 @@ class TestFolder:
         assert names == {
             "manifest.json", "results.json", "report.html", "audit-leaky.json", "audit-told.json",
             "witness-leaky.json",
-            *(f"{kind}-{slug}.parquet" for kind in ("transcript", "metrics") for slug in ("plain", "leaky", "told")),
+            *(
+                f"{kind}-{slug}.parquet"
+                for kind in ("transcript", "second", "metrics")
+                for slug in ("plain", "leaky", "told")
+            ),
         }  # fmt: skip
 
     def test_results_on_disk_are_the_results(self, finished):

@@ -1,0 +1,147 @@
+"""Kept transcripts attacked: the same numbers as in the run, no truth without the same messages, files that open."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli import app
+from scenarios.estimates import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+
+runner = CliRunner()
+SMALL = """
+name: small
+seed: 5
+replicas: {replicas}
+problem: {{kind: logistic, data: {{name: digits, norm_bound: 4.0}}}}
+topology: {{kind: ring, agents: 4}}
+adversary: {adversary}
+algorithms:
+  - {{kind: recal, name: plain, activations: 40}}
+  - {{kind: dp_recal, name: told, reading: told_state, per_agent: 4, ratio: 1.05}}
+attacks: {{reconstruct: [{{kind: posterior}}]}}
+transcript: {{replicas: all}}
+"""
+
+
+def text(replicas=1, adversary="{}"):
+    return SMALL.format(replicas=replicas, adversary=adversary)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("attacked") / "run"
+    (place.parent / "small.yaml").write_text(text(3))
+    run_scenario(parse(text(3)), place)
+    return place
+
+
+def attacked(*asked):
+    done = runner.invoke(app, ["attack", *map(str, asked), "--json"])
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)["algorithms"]
+
+
+def test_it_finds_what_the_run_found_and_the_truth_is_made_again(folder):
+    results = json.loads((folder / "results.json").read_text())["algorithms"]
+    for told, entry in zip(attacked(folder), results, strict=True):
+        assert told["truth"]["remade"]
+        for name in ("estimated", "asked", "worst", "median", "baseline", "inferred", "attack"):
+            assert told["gradients"][name] == entry["gradients"][name]
+        ours, theirs = told["reconstructions"]["attacks"][0], entry["reconstructions"]["attacks"][0]
+        for name in ("verdict", "verdicts", "skill", "mse", "success"):
+            assert ours[name] == theirs[name]
+
+
+def test_estimates_open_in_pandas_with_the_documented_columns(folder):
+    (told, _) = attacked(folder)
+    frame = pd.read_parquet(told["gradients"]["estimates"])
+    assert list(frame.columns) == list(GRADIENT_COLUMNS)
+    assert len(frame) == told["gradients"]["estimated"] * 1
+    assert frame["error"].max() == told["gradients"]["worst"]
+    assert len(frame["gradient"][0]) == 64
+    records = pd.read_parquet(told["reconstructions"]["records"])
+    assert list(records.columns) == list(RECORD_COLUMNS)
+    assert set(records["agent"]) == {0, 1, 2, 3}
+    assert set(records["seen"]) == {"recovered"}
+
+
+def test_without_the_truth_there_are_the_same_estimates_and_no_scores(folder, tmp_path):
+    (scored, _), (told, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
+    assert told["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
+    assert "worst" not in told["gradients"]
+    one, two = (pd.read_parquet(each["gradients"]["estimates"]) for each in (scored, told))
+    assert two["error"].isna().all()
+    assert np.array_equal(np.stack(one["gradient"]), np.stack(two["gradient"]))
+    (attack,) = told["reconstructions"]["attacks"]
+    assert attack["verdict"] is None
+    assert attack["seen"] == {"recovered": 4}
+    assert "originals" not in told["reconstructions"]
+
+
+def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one(folder):
+    told, _ = attacked(folder, "--attack", "one-record", "--attack", "informed", "--algorithm", "plain") * 2
+    names = [one["attack"] for one in told["reconstructions"]["attacks"]]
+    assert names == ["one_record", "informed"]
+    assert told["reconstructions"]["attacks"][0]["verdict"] == "recovered"
+    assert attacked(folder, "--attack", "gradients")[0]["reconstructions"] is None
+    wrong = runner.invoke(app, ["attack", str(folder), "--attack", "posterio"])
+    assert wrong.exit_code == 2
+    assert "did you mean 'posterior'?" in wrong.stderr
+
+
+def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_path):
+    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
+    asked = [file, "--scenario", scenario, "--out", tmp_path, "--algorithm"]
+    (told,) = attacked(*asked, "plain")
+    assert (told["gradients"]["estimated"], told["truth"]["remade"]) == (40, False)
+    (told,) = attacked(*asked, "plain", "--score")
+    assert told["truth"]["remade"]
+    assert told["gradients"]["worst"] < 1e-9
+    (told,) = attacked(*asked, "told")
+    assert "is not one of this algorithm" in told["gradients"]["refused"]
+    missing = runner.invoke(app, ["attack", str(file)])
+    assert missing.exit_code == 2
+    assert "--scenario" in missing.stderr
+
+
+def test_another_seed_makes_another_transcript_and_nothing_is_scored(folder, tmp_path):
+    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
+    asked = [file, "--scenario", scenario, "-o", "seed=6", "--score", "--out", tmp_path, "--algorithm", "plain"]
+    (told,) = attacked(*asked)
+    assert not told["truth"]["remade"]
+    assert "the seed makes another transcript here" in told["truth"]["why_not"]
+    assert "worst" not in told["gradients"]
+
+
+def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
+    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
+    (told,) = attacked(
+        file, "--scenario", scenario, "--out", tmp_path, "--algorithm", "plain", "--attack", "row_space"
+    )
+    assert "32 at most" in told["reconstructions"]["attacks"][0]["refused"]
+
+
+def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_path):
+    run_scenario(parse(text(1, "{insiders: [0]}")), tmp_path / "run")
+    entry = json.loads((tmp_path / "run" / "results.json").read_text())["algorithms"][0]
+    scored, unscored = attacked(tmp_path / "run")[0], attacked(tmp_path / "run", "--no-score")[0]
+    assert scored["gradients"]["inferred"] == entry["gradients"]["inferred"]
+    assert scored["gradients"]["worst"] == entry["gradients"]["worst"]
+    assert unscored["gradients"]["refused"] is None
+
+
+def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(text() + "audit: {trials: 50}\n")
+    done = runner.invoke(app, ["attack", "small.yaml", "--attack", "one_record", "--out", "out"])
+    assert done.exit_code == 0
+    assert "Scored: the truth was made again from the seed" in done.output
+    entry = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
+    assert entry["audit"] is None
+    assert entry["reconstructions"]["attacks"][0]["attack"] == "one_record"
+    assert (tmp_path / "out" / "estimates-plain.parquet").exists()
