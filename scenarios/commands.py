@@ -44,7 +44,9 @@ def _section(words: tuple[str, ...], command: Any) -> str:
     takes = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     usage = " ".join(["netsim", *words, *(["[OPTIONS]"] if options else []), *map(_place, takes)])
-    lines = [f"## `{' '.join(words)}`", "", _prose(command.help or ""), "", "```text", usage, "```", ""]
+    examples = [line for line in (command.epilog or "").splitlines() if line.startswith("netsim ")]
+    block = "\n".join([usage, *([""] if examples else []), *examples])
+    lines = [f"## `{' '.join(words)}`", "", _prose(command.help or ""), "", _code(block), ""]
     rows = [(f"`{_place(one)}`", one.help or "", "") for one in takes]
     rows += [(_names(one), one.help or "", _default(one)) for one in options]
     if rows:
@@ -76,8 +78,13 @@ def _default(option: Any) -> str:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs of a docstring; `\\b` and `\\f` are marks for the terminal."""
-    return re.sub(r"[\b\f]\n?", "", inspect.cleandoc(text)).strip()
+    """Paragraphs of a docstring, a command in one of its own as code; `\\b` and `\\f` are marks for the terminal."""
+    plain = re.sub(r"[\b\f]\n?", "", inspect.cleandoc(text)).strip()
+    return "\n\n".join(_code(one) if one.startswith("netsim ") else one for one in plain.split("\n\n"))
+
+
+def _code(text: str) -> str:
+    return f"```text\n{text}\n```"
 
 
 def _plain(cell: str) -> str:

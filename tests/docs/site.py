@@ -38,8 +38,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def inside(text: str) -> str:
-    """What belongs to an entry of a list, as Python-Markdown wants it: indented by four, where GitHub takes two."""
-    return re.sub(r"^ {2,3}(?=\S)", "    ", text, flags=re.MULTILINE)
+    """What belongs to an entry of a list, as Python-Markdown wants it: indented by four, where GitHub takes two; and
+    an empty line before the next entry, where this one has several paragraphs."""
+    lines: list[str] = []
+    several = False
+    for line in text.split("\n"):
+        if line.startswith("- ") and several and lines and lines[-1].startswith("    "):
+            lines.append("")
+        if line and not line.startswith("  "):
+            several = False
+        several |= not line
+        lines.append(re.sub(r"^ {2,3}(?=\S)", "    ", line))
+    return "\n".join(lines)
 
 
 def turned(link: re.Match[str], depth: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.site import LINK, turned
+from tests.docs.site import LINK, inside, turned
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CHANGELOG.md"]
@@ -84,3 +84,9 @@ def test_lists_begin_after_an_empty_line(page):
     entry = re.compile(r"(- |\* |1\. )")
     for before, line in pairwise(lines):
         assert not entry.match(line) or not before or entry.match(before) or before.startswith(("  ", "#")), line
+
+
+def test_entries_of_several_paragraphs_are_as_python_markdown_wants_them():
+    written = "- one\n  goes on\n- two\n\n  | a |\n  |---|\n\n  and more\n- three\n\nText.\n"
+    wanted = "- one\n    goes on\n- two\n\n    | a |\n    |---|\n\n    and more\n\n- three\n\nText.\n"
+    assert inside(written) == wanted
