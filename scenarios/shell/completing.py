@@ -158,10 +158,11 @@ def _level(tree: Node, prefix: str) -> Iterator[str]:
 
 def _at(tree: Node, path: str) -> tuple[Node, Any]:
     """The schema of a place, and what the tree says there."""
-    node, said = _schema(), cast(Any, tree)
+    node = _schema()
+    said: Any = tree
     for key in re.findall(r"[^.\[\]]+", path):
         if key.isdigit():
-            said = said[int(key)] if isinstance(said, list) and int(key) < len(cast("list[Any]", said)) else None
+            said = _entry(said, int(key))
             node = _chosen(_items(node), said)
         else:
             inner = _properties(node, said).get(key, {})
@@ -177,13 +178,15 @@ def _properties(node: Node, said: Any) -> Node:
 def _chosen(node: Node, said: Any) -> Node:
     """The one of several forms that the tree says, by its kind or name; else the first that has fields or entries."""
     node = _resolved(node)
-    several: list[Node] = [_resolved(one) for one in node.get("oneOf") or node.get("anyOf") or []]
+    forms: list[Node] = node.get("oneOf") or node.get("anyOf") or []
+    several = [_resolved(one) for one in forms]
     if not several or "properties" in node:
         return node
     for tag in ("kind", "name"):
         word = _inside(said, tag)
         for one in several:
-            if word is not None and (one.get("properties") or {}).get(tag, {}).get("const") == word:
+            properties: Node = one.get("properties") or {}
+            if word is not None and properties.get(tag, {}).get("const") == word:
                 return one
     flat = [_chosen(one, said) for one in several]
     return next((one for one in flat if "properties" in one or "items" in one), node)
@@ -223,6 +226,11 @@ def _resolved(node: Node) -> Node:
 
 def _inside(said: Any, key: str) -> Any:
     return cast("Mapping[str, Any]", said).get(key) if isinstance(said, Mapping) else None
+
+
+def _entry(said: Any, place: int) -> Any:
+    entries = cast("list[Any]", said) if isinstance(said, list) else []
+    return entries[place] if place < len(entries) else None
 
 
 def _said(node: Node) -> str:
