@@ -133,8 +133,8 @@ def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
 
     parameters = "\n".join(f"    {key}: {_flow(value)}" for key, value in said.items() if key != "kind")
     return f"""\
-{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; an editor with a YAML language server
-# completes them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
+{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
+# complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
 name: {name}
 title: {name}
 description: Say in a sentence what this is to show.

@@ -46,7 +46,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str | None:
     from scenarios.shipped import library, variant_names
 
     there = name in library() or Path(name).is_file()
-    if not there and name in dict(completing.kinds("")):
+    if not there and "/" not in name and not name.endswith(completing.YAML):
         return None
     if resolved or settings:
         return _resolved(name, settings)

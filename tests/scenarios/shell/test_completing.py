@@ -70,7 +70,7 @@ def test_a_shell_is_answered_without_loading_what_computes(here):
         "import sys; sys.argv = ['netsim']\n"
         "from scenarios.cli import app\n"
         "try: app(prog_name='netsim')\n"
-        "finally: print([m for m in ('numpy', 'scipy', 'pydantic', 'netsim.algorithms') if m in sys.modules])"
+        "finally: print([m for m in ('numpy', 'scipy', 'scenarios.schema', 'netsim.algorithms') if m in sys.modules])"
     )
     asked = {"COMP_WORDS": "netsim run lossy-tap -o links.lo", "COMP_CWORD": "4", "_NETSIM_COMPLETE": "complete_bash"}
     env = os.environ | asked | {"PYTHONPATH": str(ROOT)}
