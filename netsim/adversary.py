@@ -39,7 +39,8 @@ class Adversary:
     their own private state (`AdversaryView.inside`). Several are a coalition: what they know is united.
     `capture_loss`: the share of packets that a link tap misses, independently (a node tap misses nothing).
     `clock_error`: standard deviation, in seconds, of the constant error of each link tap's clock (on radio: of each
-    receiver's); the transcript is in order of what the clocks said.
+    receiver's); the transcript is in order of what the clocks said. `start`: from when on, in seconds, link taps (on
+    radio: receivers) hear; what was on the air before is missed.
     """
 
     name: str = "eavesdropper"
@@ -48,12 +49,15 @@ class Adversary:
     insiders: tuple[int, ...] = ()
     capture_loss: float = 0.0
     clock_error: float = 0.0
+    start: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.clock_error < math.inf:
             raise ScenarioError("clock_error", self.clock_error, "a standard deviation in seconds", ">= 0")
         if not 0 <= self.capture_loss < 1:
             raise ScenarioError("capture_loss", self.capture_loss, "a share of packets", "0 <= capture_loss < 1")
+        if not 0 <= self.start < math.inf:
+            raise ScenarioError("start", self.start, "a time in seconds", ">= 0")
 
     @property
     def doors(self) -> tuple[int, ...]:
@@ -189,11 +193,12 @@ class Tap:
         late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
         keep: Callable[[Heard], object] = self._heard.append if self._spool is None else self._spool.hear
         draw = self._rng.random
-        if not loss and not late:
+        start = self.adversary.start
+        if not loss and not late and not start:
             return keep
 
         def hear(heard: Heard) -> None:
-            if not loss or draw() >= loss:
+            if heard[0] >= start and (not loss or draw() >= loss):
                 when, sender, receiver, packet = heard
                 keep((when + late, sender, receiver, packet))
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from scenarios.certifying import certificate
-from scenarios.shell.check import check, schema
+from scenarios.exporting import schema
+from scenarios.shell.check import check
 from scenarios.shell.data import data
 from scenarios.shell.ledger import ledger
 from scenarios.shell.list import list_kinds
@@ -53,7 +54,7 @@ command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim t
 command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
 command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
 command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")
-command(MORE, schema, "netsim schema > scenario.schema.json")
+command(MORE, schema, "netsim schema > scenario.schema.json", "netsim schema --sweep --out sweep.schema.json")
 
 
 def _show_version(wanted: bool) -> None:

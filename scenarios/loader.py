@@ -75,12 +75,10 @@ def _read(source: str) -> tuple[str, str]:
         if error.file is not None or path.exists():
             raise
         found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
-        hint = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
-        beside = error.allowed.removesuffix("?") + "? " if error.allowed.startswith("did") else hint
-        raise ScenarioError(
-            "scenario", source, "no such file, and no shipped scenario of this name",
-            f"{beside}a path, or a name that `netsim list` shows",
-        ) from error  # fmt: skip
+        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
+        problem = f"no such file, and no shipped scenario of this name{hint}"
+        raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
 
 
 def _base(name: str, file: str) -> tuple[Any, str]:

@@ -84,6 +84,8 @@ class _Mistakes:
             context = error.get("ctx", {})
             keys, value = [*keys, str(context.get("discriminator")).strip("'")], context.get("tag")
         place = where(self.tree, keys, self.file)
+        if not keys and self.file:
+            return ScenarioError("file", self.file, problem, allowed, place.file, place.line)
         return ScenarioError(dotted(keys) or "scenario", plain(value), problem, allowed, place.file, place.line)
 
     def _path(self, loc: tuple[Key, ...]) -> Path | None:

@@ -53,6 +53,7 @@ UNITS = {
     "first": "an agent, or the value at k = 0",
 }
 ROOMS = {
+    "scenarios.schema.adversaries": {"start": "seconds"},
     "scenarios.schema.data": {"header": ""},
     "scenarios.schema.algorithms.base": {
         "low": "the least value drawn",

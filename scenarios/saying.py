@@ -3,7 +3,6 @@
 ``load(dump(scenario)) == scenario``, to the last bit of every number.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -154,8 +153,22 @@ def _text(value: str) -> str:
     )
     if bare and value.lower() not in ("yes", "no", "on", "off"):
         return value
-    return json.dumps(value) if not value.isprintable() else json.dumps(value, ensure_ascii=False)
+    return _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    """Between quotation marks, what no terminal shows as an escape."""
+    return '"' + "".join(map(_escaped, value)) + '"'
+
+
+def _escaped(one: str) -> str:
+    code = ord(one)
+    if one in '"\\':
+        return "\\" + one
+    if one.isprintable():
+        return one
+    return {10: "\\n", 9: "\\t"}.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\U{code:08x}")
 
 
 def _key(name: str) -> str:
-    return name if PLAIN_KEY.fullmatch(name) and _text(name) == name else json.dumps(name, ensure_ascii=False)
+    return name if PLAIN_KEY.fullmatch(name) and _text(name) == name else _quoted(name)

@@ -47,6 +47,7 @@ from scenarios.schema.algorithms.mixing import GradientTrackingSpec as GradientT
 from scenarios.schema.algorithms.mixing import NidsSpec as Nids
 from scenarios.schema.algorithms.mixing import PgExtraSpec as PgExtra
 from scenarios.schema.algorithms.mixing import PpdcSpec as Ppdc
+from scenarios.schema.algorithms.planted import PlantedFaultSpec as PlantedFault
 from scenarios.schema.algorithms.random_mixing import GroupedDescentSpec as GroupedDescent
 from scenarios.schema.algorithms.random_mixing import NeighborRangeSpec as NeighborRange
 from scenarios.schema.algorithms.random_mixing import RandomPenaltyAdmmSpec as RandomPenaltyAdmm
@@ -237,6 +238,7 @@ __all__ = [
     "Own",
     "Path",
     "PgExtra",
+    "PlantedFault",
     "PoissonClock",
     "Polynomial",
     "PosteriorBatch",

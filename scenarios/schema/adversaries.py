@@ -58,14 +58,15 @@ WiretapSpec = Annotated[AroundSpec | WithinSpec | CutSpec | RandomShareSpec, Fie
 class AdversarySpec(Model):
     """Who listens: on `links` ("all", pairs of agents, or a rule; left out: all, or none where there are insiders)
     and at the door of `nodes`; `insiders` are honest but curious agents, who add what they know of themselves; what
-    the taps on links miss (share of packets), and the standard deviation of their clocks (seconds). Pairs are no
-    taps on radio."""
+    the taps on links miss (share of packets), and the standard deviation of their clocks (seconds). Taps on links
+    hear from `start` on. Pairs are no taps on radio."""
 
     links: Literal["all"] | list[Edge] | WiretapSpec | None = None
     nodes: list[Index] = []
     insiders: list[Index] = []
     capture_loss: Share = 0.0
     clock_error: NonNegative = 0.0
+    start: NonNegative = 0.0
 
     def build(self) -> Adversary:
         return Adversary(
@@ -75,6 +76,7 @@ class AdversarySpec(Model):
             tuple(self.insiders),
             capture_loss=self.capture_loss,
             clock_error=self.clock_error,
+            start=self.start,
         )
 
     def _links(self) -> Literal["all"] | tuple[tuple[int, int], ...] | wiretaps.Wiretaps | None:

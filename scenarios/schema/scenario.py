@@ -111,9 +111,6 @@ class AuditSpec(Model):
         return classifier
 
 
-EXTENDS = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
-
-
 class TranscriptSpec(Model):
     """What is kept of what the eavesdropper hears: of every packet the values of the first of the `replicas`, or of
     all. The `spool` is the file that is written while a run goes on, which a run that is killed leaves behind;
@@ -174,7 +171,6 @@ class Scenario(Model):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
-    schema = Scenario.model_json_schema()
-    schema["properties"] = {"extends": {"type": "string", "description": EXTENDS}} | schema["properties"]
-    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
-    return schema
+    from scenarios.schema.export import exported, extending
+
+    return extending(exported(Scenario))

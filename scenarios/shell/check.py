@@ -1,12 +1,12 @@
-"""`netsim check` and `netsim schema`."""
+"""`netsim check`."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from netsim.errors import ScenarioError
 from scenarios.shell.asked import AsJson, Scenario, Settings
-from scenarios.terminal import DONE, WRONG_INPUT, console, fail, problems, remark, write, write_document
+from scenarios.terminal import DONE, WRONG_INPUT, console, fail, problems, remark, write_document
 
 if TYPE_CHECKING:
     from scenarios.loader import Located
@@ -73,25 +73,3 @@ def _plain(located: "Located", plan: "Plan", status: int) -> dict[str, Any]:
         "dimension": first.problem.dimension,
         "algorithms": [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects],
     }
-
-
-def schema(
-    kind: Annotated[Literal["scenario", "sweep"], typer.Argument(help="Which file's schema.")] = "scenario",
-    where: Annotated[
-        bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
-    ] = False,
-) -> None:
-    """Print the JSON Schema of a scenario file, or of a sweep file, for editors.
-
-    Exit status: 0 done, 2 wrong input.
-    """
-    import json
-
-    from scenarios.schema import json_schema
-    from scenarios.schema.files import schema_file
-    from scenarios.sweep.spec import json_schema as sweep_schema
-
-    if where:
-        write(str(schema_file(kind)))
-        return
-    write(json.dumps(json_schema() if kind == "scenario" else sweep_schema(), indent=1, ensure_ascii=False))

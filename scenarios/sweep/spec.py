@@ -111,4 +111,6 @@ def load_sweep(text: str, file: str) -> Sweep:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a sweep file, for editors."""
-    return Sweep.model_json_schema()
+    from scenarios.schema.export import exported
+
+    return exported(Sweep)

@@ -17,6 +17,7 @@ from scenarios.schema.algorithms.mixing import (
     PgExtraSpec,
     PpdcSpec,
 )
+from scenarios.schema.algorithms.planted import PlantedFaultSpec
 from scenarios.schema.algorithms.random_mixing import (
     GroupedDescentSpec,
     NeighborRangeSpec,
@@ -29,7 +30,7 @@ Mixing = ExtraSpec | PgExtraSpec | NidsSpec | GradientTrackingSpec | DiaDSPSpec 
 Random = RandomPenaltyAdmmSpec | GroupedDescentSpec | NeighborRangeSpec | SecretSharingSpec
 Decaying = Dpp2Spec | DmspSpec
 AlgorithmSpec = Annotated[
-    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec,
+    RecalSpec | DPRecalSpec | PrivateGradientDescentSpec | Mixing | Decaying | Random | AdmmSpec | PlantedFaultSpec,
     Field(discriminator="kind"),
 ]
 
@@ -49,6 +50,7 @@ __all__ = [
     "NeighborRangeSpec",
     "NidsSpec",
     "PgExtraSpec",
+    "PlantedFaultSpec",
     "PpdcSpec",
     "PrivateGradientDescentSpec",
     "PureTarget",

@@ -106,8 +106,3 @@ def test_the_exit_codes_are_those_of_the_documents():
         0, 1, 2, 70, 130,
     )  # fmt: skip
     assert "scenarios.terminal" in sys.modules
-
-
-def test_schema_of_a_sweep_and_where_the_files_are():
-    assert "properties" in json.loads(runner.invoke(app, ["schema", "sweep"]).stdout)
-    assert runner.invoke(app, ["schema", "--where"]).stdout.endswith("scenario.schema.json\n")

@@ -1,0 +1,100 @@
+"""The JSON Schemas: complete, named in every shipped file, true of all of them, and of no wrong one they can tell."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+from scenarios.cli import app
+from scenarios.inheritance import EXTENDS
+from scenarios.loader import library
+from scenarios.saying import dump
+from scenarios.schema import Scenario, json_schema
+from scenarios.schema.base import public_name, tag_field
+from scenarios.schema.export import MEANINGS, meaning, models_of
+from scenarios.schema.files import MARK, schema_file, schema_line, with_schema_line
+from scenarios.sweep.spec import Sweep
+from scenarios.sweep.spec import json_schema as sweep_schema
+from scenarios.tree import plain
+from scenarios.yamlfile import read_yaml
+from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
+
+MODELS = [model for root in (Scenario, Sweep) for model in models_of(root)]
+VALIDATOR = Draft202012Validator(json_schema())
+SWEEP_VALIDATOR = Draft202012Validator(sweep_schema())
+
+
+def test_the_files_are_those_of_the_models():
+    """`python -m scenarios.schema` writes them."""
+    assert json.loads(schema_file().read_text(encoding="utf-8")) == json_schema()
+    assert json.loads(schema_file("sweep").read_text(encoding="utf-8")) == sweep_schema()
+    Draft202012Validator.check_schema(json_schema())
+    Draft202012Validator.check_schema(sweep_schema())
+
+
+def test_every_field_has_a_title_a_description_and_its_default():
+    for schema, root in ((json_schema(), Scenario), (sweep_schema(), Sweep)):
+        for model in models_of(root):
+            part = schema if model is root else schema["$defs"][model.__name__]
+            assert part["title"] == public_name(model)
+            assert part["description"]
+            for name, field in model.model_fields.items():
+                said = part["properties"][name]
+                assert said["title"], (model, name)
+                assert len(said["description"]) > 3, (model, name)
+                assert field.is_required() or name == tag_field(model) or "default" in said, (model, name)
+
+
+def test_units_are_in_the_descriptions():
+    links = json_schema()["$defs"]["LinkSpec"]["properties"]
+    assert links["bandwidth"]["description"].endswith("Unit: bytes per second.")
+    assert links["reliable"]["default"] is True
+
+
+def test_no_meaning_is_of_no_field():
+    fields = {name for model in MODELS for name in (f"{public_name(model)}.{f}" for f in model.model_fields)}
+    bare = {name.partition(".")[2] for name in fields}
+    assert {key for key in MEANINGS if key not in fields | bare and not key.startswith("attack.")} == set()
+    assert all(meaning(model, name) for model in MODELS for name in model.model_fields)
+
+
+@pytest.mark.parametrize("name", sorted(library()))
+def test_every_shipped_file_names_its_schema_and_is_valid(name):
+    text = library()[name]
+    folder = schema_file().parent.parent / "library"
+    first = text.partition("\n")[0]
+    assert (folder / first.removeprefix(MARK)).resolve() == schema_file().resolve()
+    tree = plain(read_yaml(text, name))
+    assert list(VALIDATOR.iter_errors(tree)) == []
+    scenario = Scenario.model_validate({k: v for k, v in tree.items() if k != EXTENDS})
+    for full in (False, True):
+        assert list(VALIDATOR.iter_errors(plain(read_yaml(dump(scenario, full), name)))) == []
+
+
+def test_the_line_for_a_file_elsewhere_names_the_installed_schema(tmp_path):
+    line = schema_line()
+    assert Path(line.strip().removeprefix(MARK).removeprefix("file://")) == schema_file()
+    assert with_schema_line(with_schema_line("name: a\n")) == line + "name: a\n"
+    assert schema_line("sweep", schema_file().parent) == f"{MARK}sweep.schema.json\n"
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - UNTOLD))
+def test_a_schema_refuses_what_the_loader_refuses(name):
+    assert not VALIDATOR.is_valid(plain(read_yaml(FILES[name][0], name)))
+
+
+@pytest.mark.parametrize("name", sorted(set(SWEEPS) - UNTOLD))
+def test_the_sweeps_too(name):
+    assert not SWEEP_VALIDATOR.is_valid(plain(read_yaml(SWEEPS[name][0], name)))
+
+
+def test_the_command_prints_or_writes_either(tmp_path):
+    runner = CliRunner()
+    assert json.loads(runner.invoke(app, ["schema"]).output) == json_schema()
+    done = runner.invoke(app, ["schema", "--sweep", "--out", str(tmp_path / "s.json")])
+    assert done.exit_code == 0
+    assert f"{MARK}s.json" in done.output
+    assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == sweep_schema()
+    assert runner.invoke(app, ["schema", "--out", str(tmp_path / "no" / "s.json")]).exit_code == 2

@@ -1,0 +1,78 @@
+"""The threat gallery and the planted faults among the shipped scenarios show what their descriptions say."""
+
+import pytest
+
+from scenarios import load, run
+from scenarios.loader import library
+from scenarios.schema.algorithms.planted import FAULTS
+
+GROUPS = {
+    "first steps",
+    "threat gallery",
+    "planted faults",
+    "papers: DP-RECAL",
+    "papers: CPGT",
+    "papers: DPP²",
+    "papers: Xiao 2019",
+}
+
+
+def inferred(name, folder, *options):
+    """By algorithm: how many gradients of each agent were inferred, how many were not, and the worst error."""
+    results = run(name, folder, options=options)
+    found = [entry["gradients"] for entry in results["algorithms"]]
+    return [(one["inferred"], one["hidden"], one["worst"]) for one in found]
+
+
+def test_every_shipped_scenario_has_a_group():
+    assert {load(name).group for name in library()} == GROUPS
+
+
+def test_one_tapped_link(tmp_path):
+    (recal, _, worst), (descent, hidden, _) = inferred("one-tapped-link", tmp_path)
+    assert recal[0] > 0
+    assert recal[1:] == [0] * 7
+    assert worst < 1e-12
+    assert sum(descent) == 0
+    assert min(hidden) == 40
+
+
+def test_a_curious_neighbor(tmp_path):
+    (recal, _, worst), (descent, _, _) = inferred("curious-neighbor", tmp_path)
+    assert recal[0] > 0
+    assert worst < 1e-12
+    assert sum(descent) == 0
+
+
+def test_encrypted_but_for_one(tmp_path):
+    (recal, _, worst), (descent, _, _) = inferred("encrypted-but-one", tmp_path / "one")
+    assert 0 < recal[4] == sum(recal)
+    assert worst < 1e-12
+    assert sum(descent) == 0
+    closed = inferred("encrypted-but-one", tmp_path / "none", "link_overrides[0].law.encrypted=true")
+    assert all(sum(found) == 0 for found, _, _ in closed)
+
+
+def test_a_late_tap_misses_what_was_before(tmp_path):
+    (recal, hidden, _), (descent, missed, worst) = inferred("late-tap", tmp_path / "late")
+    assert sum(hidden) > sum(recal)
+    assert worst < 1e-12
+    assert all(0 < one < 40 and one + other == 40 for one, other in zip(descent, missed, strict=True))
+    _, (all_of_it, _, _) = inferred("late-tap", tmp_path / "early", "adversary.start=0")
+    assert min(all_of_it) == 39
+
+
+def test_traffic_alone_gives_no_gradient(tmp_path):
+    for found, _, _ in inferred("traffic-only", tmp_path):
+        assert sum(found) == 0
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_planted_faults_are_found_and_their_twins_are_not(name, tmp_path):
+    scenario = f"fault-{name.replace('_', '-')}"
+    results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [])
+    fault, twin = (entry["audit"]["verdict"] for entry in results["algorithms"])
+    expected = {"one_scalar", "sent_before", "reused_seed", "second_message"}
+    assert fault == ("unprotected" if name in expected else "refuted")
+    assert twin in ("consistent", "underpowered")
+    assert FAULTS[name].lesson in load(scenario).description
