@@ -10,6 +10,7 @@ import typer
 
 from scenarios.certifying import certificate
 from scenarios.comparing.command import compare
+from scenarios.lab.command import lab
 from scenarios.shell.attack import attack
 from scenarios.shell.audit import audit
 from scenarios.shell.check import check
@@ -62,6 +63,7 @@ command(
 command(EXPERIMENTS, check, "netsim check private-descent -o links.loss=0.2")
 command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
 app.add_typer(data, name="data", rich_help_panel=EXPERIMENTS)
+command(EXPERIMENTS, lab, "netsim lab", "netsim lab noise", "netsim lab --list")
 command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
 command(RESULTS, report, "netsim report results/lossy --open")
 command(RESULTS, compare, "netsim compare results/a results/b --out compared.html")

@@ -36,8 +36,10 @@ def plain_tree(source: str) -> Tree:
 
 def variant_names(tree: Mapping[str, Any]) -> list[str]:
     """What the variants of such a tree are called, in their order; none where it has none."""
-    axes = [[label(path, one) for one in values] for path, values in (tree.get("grid") or {}).items()]
-    named: list[str] = [one["name"] for one in tree.get("variants") or []]
+    grid: Mapping[str, list[Any]] = tree.get("grid") or {}
+    variants: list[Mapping[str, Any]] = tree.get("variants") or []
+    axes = [[label(path, one) for one in values] for path, values in grid.items()]
+    named = [str(one["name"]) for one in variants]
     if not axes and not named:
         return []
     return ["-".join([name] * bool(name) + list(point)) for name in named or [""] for point in product(*axes)]
@@ -67,6 +69,9 @@ class Shipped:
         said = tuple(own)
         tree: Tree = inherited(own, place, _base)
         reproduces: Mapping[str, Any] = tree.get("reproduces") or {}
+        algorithms: list[Mapping[str, Any]] = tree.get("algorithms") or []
+        problem: Mapping[str, Any] = tree.get("problem") or {}
+        data: Mapping[str, Any] = problem.get("data") or {}
         return cls(
             name,
             tree.get("group") or OTHERS,
@@ -75,8 +80,8 @@ class Shipped:
             tree.get(EXTENDS),
             said,
             tuple(variant_names(tree)),
-            tuple(one["kind"] for one in tree.get("algorithms") or []),
-            ((tree.get("problem") or {}).get("data") or {}).get("name"),
+            tuple(one["kind"] for one in algorithms),
+            data.get("name"),
             reproduces.get("paper", ""),
             reproduces.get("item", ""),
         )

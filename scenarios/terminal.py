@@ -81,15 +81,13 @@ def fail(
     code = status_of(error) if status is None else status
     told = str(error) if said is None else said
     tell(error, said=said)
-    kept = folder is not None and (folder / "report.html").exists()
-    if kept:
+    kept: dict[str, Any] = {}
+    if folder is not None and (folder / "report.html").exists():
+        kept = {"folder": str(folder)}
         page = f"[bold]{escape(str(folder / 'report.html'))}[/]"
         problems.print(f"What was done until then: {page}", highlight=False, soft_wrap=True)
     if as_json:
-        write_document(
-            {"exit_status": code, "exit_reason": told, "error": error_as_plain(error)}
-            | ({"folder": str(folder)} if kept else {})
-        )
+        write_document({"exit_status": code, "exit_reason": told, "error": error_as_plain(error)} | kept)
     raise typer.Exit(code)
 
 

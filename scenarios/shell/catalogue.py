@@ -242,5 +242,5 @@ def _first(text: str | None) -> str:
 
 def _default(field: Any) -> Any:
     """None where it has to be given."""
-    value = None if field.is_required() else field.get_default(call_default_factory=True)
+    value: Any = None if field.is_required() else field.get_default(call_default_factory=True)
     return value.model_dump() if hasattr(value, "model_dump") else value

@@ -5,13 +5,13 @@ command line says.
 """
 
 import json
+import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
-
-import typer
 
 Node = Mapping[str, Any]
 Offer = tuple[str, str]
@@ -19,6 +19,8 @@ Offer = tuple[str, str]
 SCHEMA = Path(__file__).parents[1] / "schema" / "scenario.schema.json"
 RESULTS = Path("results")
 MANIFEST = "manifest.json"
+YAML = (".yaml", ".yml")
+VALUES = ("number", "integer", "string", "boolean")
 MOST = 40
 """Results folders that are offered."""
 
@@ -31,7 +33,7 @@ def scenarios(incomplete: str) -> list[Offer]:
     named = [
         (name, found[1].strip("\"'") if (found := title.search(text)) else "") for name, text in library().items()
     ]
-    return [one for one in named if one[0].startswith(incomplete)] + files(incomplete, ".yaml", ".yml")
+    return [one for one in named if one[0].startswith(incomplete)] + files(incomplete, *YAML)
 
 
 def files(incomplete: str, *suffixes: str) -> list[Offer]:
@@ -46,11 +48,11 @@ def files(incomplete: str, *suffixes: str) -> list[Offer]:
     return [(one, "") for one in found if one.startswith(incomplete) and not Path(one).name.startswith(".")]
 
 
-def variants(ctx: typer.Context, incomplete: str) -> list[str]:
+def variants(incomplete: str) -> list[str]:
     """Of the scenario on the command line."""
     from scenarios.shipped import variant_names
 
-    return [name for name in variant_names(_tree(ctx)) if name.startswith(incomplete)]
+    return [name for name in variant_names(_tree()) if name.startswith(incomplete)]
 
 
 def kinds(incomplete: str) -> list[Offer]:
@@ -58,6 +60,14 @@ def kinds(incomplete: str) -> list[Offer]:
     mapping: Node = _items(_schema()["properties"]["algorithms"])["discriminator"]["mapping"]
     told = ((kind, _said(_resolved({"$ref": where}))) for kind, where in mapping.items())
     return [one for one in told if one[0].startswith(incomplete)]
+
+
+def kept(incomplete: str) -> list[Offer]:
+    """Data sets that can be fetched."""
+    members: list[Node] = _schema()["$defs"]["ProblemSpec"]["properties"]["data"]["oneOf"]
+    forms = [_resolved(one)["properties"] for one in members]
+    names = [str(one["name"]["const"]) for one in forms if "download" in one]
+    return [(name, "") for name in names if name.startswith(incomplete)]
 
 
 def shown(incomplete: str) -> list[Offer]:
@@ -83,10 +93,10 @@ def witnesses(incomplete: str) -> list[Offer]:
     return [(one, "") for one in found if one.startswith(incomplete)] or files(incomplete, ".json")
 
 
-def settings(ctx: typer.Context, incomplete: str) -> list[str]:
+def settings(incomplete: str) -> list[str]:
     """FIELD=VALUE: one level of fields at a time, and the values of a field that has a list of them."""
     path, equals, value = incomplete.partition("=")
-    tree = _tree(ctx)
+    tree = _tree()
     if equals:
         return [f"{path}={one}" for one in _values(tree, path) if one.startswith(value)]
     inner = re.match(r"(.*[.\]])?", path)
@@ -107,16 +117,27 @@ def _schema() -> Node:
     return json.loads(SCHEMA.read_text(encoding="utf-8"))
 
 
-def _tree(ctx: typer.Context) -> Node:
+def _tree() -> Node:
     """What the scenario on the command line says; nothing where there is none, or one that cannot be read."""
     from netsim.errors import ScenarioError
-    from scenarios.shipped import plain_tree
+    from scenarios.shipped import library, plain_tree
 
-    source = ctx.params.get("scenario")
+    names = library()
+    found = (word for word in _words() if word in names or (Path(word).suffix in YAML and Path(word).is_file()))
     try:
-        return plain_tree(str(source)) if source else {}
+        source = next(found, None)
+        return plain_tree(source) if source is not None else {}
     except (OSError, ValueError, ScenarioError):
         return {}
+
+
+def _words() -> list[str]:
+    """What is on the command line so far, as the shell says it."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    try:
+        return shlex.split(line)
+    except ValueError:  # a quotation mark that is still open
+        return line.split()
 
 
 def _level(tree: Node, prefix: str) -> Iterator[str]:
@@ -129,7 +150,7 @@ def _level(tree: Node, prefix: str) -> Iterator[str]:
             count = len(cast("Sequence[Any]", given)) if isinstance(given, list) else 0
             yield from (f"{start}{name}[{k}]" for k in range(count))
             yield f"{start}{name}="
-        elif _properties(one, given):
+        elif _properties(one, given) and (isinstance(given, Mapping) or not _may_be_value(inner)):
             yield f"{start}{name}."
         else:
             yield f"{start}{name}="
@@ -137,10 +158,11 @@ def _level(tree: Node, prefix: str) -> Iterator[str]:
 
 def _at(tree: Node, path: str) -> tuple[Node, Any]:
     """The schema of a place, and what the tree says there."""
-    node, said = _schema(), cast(Any, tree)
+    node = _schema()
+    said: Any = tree
     for key in re.findall(r"[^.\[\]]+", path):
         if key.isdigit():
-            said = said[int(key)] if isinstance(said, list) and int(key) < len(cast("list[Any]", said)) else None
+            said = _entry(said, int(key))
             node = _chosen(_items(node), said)
         else:
             inner = _properties(node, said).get(key, {})
@@ -156,16 +178,24 @@ def _properties(node: Node, said: Any) -> Node:
 def _chosen(node: Node, said: Any) -> Node:
     """The one of several forms that the tree says, by its kind or name; else the first that has fields or entries."""
     node = _resolved(node)
-    several: list[Node] = [_resolved(one) for one in node.get("oneOf") or node.get("anyOf") or []]
+    forms: list[Node] = node.get("oneOf") or node.get("anyOf") or []
+    several = [_resolved(one) for one in forms]
     if not several or "properties" in node:
         return node
     for tag in ("kind", "name"):
         word = _inside(said, tag)
         for one in several:
-            if word is not None and (one.get("properties") or {}).get(tag, {}).get("const") == word:
+            properties: Node = one.get("properties") or {}
+            if word is not None and properties.get(tag, {}).get("const") == word:
                 return one
     flat = [_chosen(one, said) for one in several]
     return next((one for one in flat if "properties" in one or "items" in one), node)
+
+
+def _may_be_value(node: Node) -> bool:
+    """Whether a number, a text or a truth value may stand here, in place of a mapping."""
+    forms = [_resolved(one) for one in (node, *node.get("anyOf", []), *node.get("oneOf", []))]
+    return any("const" in form or "enum" in form or form.get("type") in VALUES for form in forms)
 
 
 def _values(tree: Node, path: str) -> list[str]:
@@ -196,6 +226,11 @@ def _resolved(node: Node) -> Node:
 
 def _inside(said: Any, key: str) -> Any:
     return cast("Mapping[str, Any]", said).get(key) if isinstance(said, Mapping) else None
+
+
+def _entry(said: Any, place: int) -> Any:
+    entries = cast("list[Any]", said) if isinstance(said, list) else []
+    return entries[place] if place < len(entries) else None
 
 
 def _said(node: Node) -> str:

@@ -9,12 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
+from scenarios.shell import completing
 from scenarios.shell.asked import AsJson
 from scenarios.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
 
 data = typer.Typer(help="Data sets by name: list them, fetch one, or say where they are kept.", no_args_is_help=True)
 PARTS = ("train", "test")
-NAME = typer.Argument(help="A data set of `netsim data list`.", show_default=False)
+NAME = typer.Argument(help="A data set of `netsim data list`.", show_default=False, autocompletion=completing.kept)
 PART = typer.Option(
     help="Only this part of the published split; if not given, all that there is.", show_default=False
 )

@@ -13,10 +13,22 @@ from scenarios.shell.asked import AsJson
 from scenarios.terminal import console, write_document
 
 Rows = list[dict[str, Any]]
-Kind = StrEnum(
-    "Kind",
-    ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"],
-)
+
+
+class Kind(StrEnum):
+    """What there is to list: the names of `scenarios.shell.catalogue.KINDS`, which takes its time to load."""
+
+    SCENARIOS = "scenarios"
+    ALGORITHMS = "algorithms"
+    ATTACKS = "attacks"
+    PROBLEMS = "problems"
+    DATA = "data"
+    TOPOLOGIES = "topologies"
+    CODECS = "codecs"
+    FAULTS = "faults"
+    LEDGER = "ledger"
+
+
 KIND = typer.Argument(help="What to list; if not given, the scenarios (with --json: everything).", show_default=False)
 
 
@@ -30,12 +42,12 @@ def list_kinds(kind: Annotated[Kind | None, KIND] = None, as_json: AsJson = Fals
 
         write_document({name: rows() for name, rows in KINDS.items() if kind in (None, name)})
         return
-    chosen = kind or Kind.scenarios
-    if chosen == Kind.scenarios:
+    chosen = kind or Kind.SCENARIOS
+    if chosen == Kind.SCENARIOS:
         _scenarios()
     else:
         _table(chosen)
-    others = ", ".join(one for one in Kind if one != chosen)
+    others = ", ".join(one.value for one in Kind if one != chosen)
     console.print(f"\n[bold]netsim list KIND[/] also lists: {others}.", highlight=False)
 
 
@@ -57,15 +69,15 @@ def _scenarios() -> None:
     console.print("Run one with [bold]netsim run NAME[/], read it with [bold]netsim show NAME[/].", highlight=False)
 
 
-def _table(kind: str) -> None:
+def _table(kind: Kind) -> None:
     from scenarios.shell.catalogue import KINDS
     from scenarios.shell.data import print_sets
 
     rows = KINDS[kind]()
-    if kind == Kind.data:
+    if kind == Kind.DATA:
         print_sets(rows)
         return
-    if kind == Kind.attacks:
+    if kind == Kind.ATTACKS:
         for on, some in groupby(rows, key=lambda row: row["on"]):
             console.print(f"[bold cyan]On {on}[/]", highlight=False)
             console.print(Padding(_laid_out(kind, list(some)), (0, 0, 1, 2)), highlight=False)
@@ -90,15 +102,15 @@ def _laid_out(kind: str, rows: Rows) -> Table:
 
 
 def _cells(kind: str, row: dict[str, Any]) -> tuple[str, ...]:
-    if kind == Kind.algorithms:
+    if kind == Kind.ALGORITHMS:
         claim = row["claim"]
         return row["kind"], row["update"], "none" if claim is None else claim["source"]
-    if kind == Kind.attacks:
+    if kind == Kind.ATTACKS:
         return row["kind"] or row["name"], ", ".join(row["needs"]) or "nothing else", row["source"]
-    if kind == Kind.problems:
+    if kind == Kind.PROBLEMS:
         return row["name"], row["loss"]
-    if kind == Kind.faults:
+    if kind == Kind.FAULTS:
         return row["name"], row["lesson"]
-    if kind == Kind.ledger:
+    if kind == Kind.LEDGER:
         return row["name"], "; ".join(row["algorithms"])
     return row["name"], row["what"]

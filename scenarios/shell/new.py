@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -133,8 +133,8 @@ def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
 
     parameters = "\n".join(f"    {key}: {_flow(value)}" for key, value in said.items() if key != "kind")
     return f"""\
-{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; an editor with a YAML language server completes
-# them. `netsim check {name}.yaml` finds mistakes, `netsim run {name}.yaml` runs it, `-o FIELD=VALUE` changes a field.
+{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
+# complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
 name: {name}
 title: {name}
 description: Say in a sentence what this is to show.
@@ -174,7 +174,8 @@ audit:                        # is the claim true? two adjacent worlds, told apa
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+        inside = cast("Mapping[str, Any]", value).items()
+        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in inside) + "}"
     return str(value)
 
 

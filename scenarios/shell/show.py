@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.inheritance import EXTENDS
 from scenarios.shell import completing
 from scenarios.shell.asked import Settings
 from scenarios.terminal import fail, write
@@ -47,7 +46,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str | None:
     from scenarios.shipped import library, variant_names
 
     there = name in library() or Path(name).is_file()
-    if not there and name in dict(completing.kinds("")):
+    if not there and "/" not in name and not name.endswith(completing.YAML):
         return None
     if resolved or settings:
         return _resolved(name, settings)
@@ -70,6 +69,7 @@ def _with_schema(text: str) -> str:
 
 def _own(name: str) -> str:
     """A file as it is; where it extends another, with all that it takes from there."""
+    from scenarios.inheritance import EXTENDS
     from scenarios.loader import load_scenario
     from scenarios.saying import dump
     from scenarios.schema.files import schema_line
@@ -87,7 +87,9 @@ def _own(name: str) -> str:
 
 
 def _said(tree: Any, file: str, before: str = "") -> Iterator[str]:
-    """The fields that stand in this file, as dotted paths; of a mapping that is taken in part, those that are in it."""
+    """The fields that stand in this file, as dotted paths; of a mapping that it says in part, those in it."""
+    from scenarios.inheritance import EXTENDS
+
     for key, value in tree.items():
         if isinstance(value, Fields) and any(place.file != file for place in value.places.values()):
             yield from _said(value, file, f"{before}{key}.")

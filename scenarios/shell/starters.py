@@ -1,7 +1,7 @@
 """The least that a scenario has to say of an algorithm so that it runs: from its model, with values by field."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
@@ -37,6 +37,8 @@ def starter(kind: str) -> dict[str, Any]:
     for name, field in fields.items():
         if name != "kind" and name in VALUES and (field.is_required() or name in ("per_agent", "clip")):
             said[name] = VALUES[name]
+        elif name != "kind" and field.is_required() and get_origin(field.annotation) is Literal:
+            said[name] = get_args(field.annotation)[0]
     silent = [name for name in NOISE if name in fields and not fields[name].get_default()]
     if "target" in fields:
         said["target"] = dict(TARGET)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from netsim.checks import unknown
 from netsim.errors import ScenarioError
@@ -109,7 +109,7 @@ def fetch(name: str, part: Part, cache: Cache, told: Callable[[int, int | None],
     You get a `ScenarioError` where no address answers, and for a file that is not what was published.
     """
     getting = cache if told is None else replace(cache, fetch=partial(fetched, told=told))
-    options = {"part": part} if "part" in inspect.signature(LOADERS[name]).parameters else {}
+    options: dict[str, Any] = {"part": part} if "part" in inspect.signature(LOADERS[name]).parameters else {}
     return load(name, cache=getting, download=True, **options)
 
 

@@ -1,0 +1,108 @@
+"""What all commands have in common: help that teaches, exit codes, and one document for machines."""
+
+import json
+import shlex
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from scenarios import cli, terminal
+from scenarios.cli import app
+from tests.scenarios.small import SMALL
+
+runner = CliRunner()
+LEAKY = [line for line in SMALL.splitlines(keepends=True) if "name: plain" not in line and "name: told" not in line]
+QUICK = (
+    "".join(LEAKY)
+    .replace("attacks: {images: true}\n", "")
+    .replace("trials: 400, chunk: 200", "trials: 60, chunk: 60")
+)
+
+
+def leaves(command, words=()):
+    if not hasattr(command, "commands"):
+        yield words, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from leaves(inner, (*words, name))
+
+
+COMMANDS = dict(leaves(get_command(app)))
+
+
+@pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)
+def test_every_help_has_an_exit_status_and_an_example_that_its_parser_takes(words):
+    command = COMMANDS[words]
+    assert "Exit status: 0 " in command.help
+    examples = [
+        one for part in command.epilog.split("\n\n") if (one := part.removeprefix("Example: ")).startswith("netsim ")
+    ]
+    assert examples
+    for one in examples:
+        said = shlex.split(one.partition(" > ")[0])[1:]
+        assert tuple(said[: len(words)]) == words
+        command.make_context(words[-1], said[len(words) :], resilient_parsing=False)
+
+
+def test_the_help_is_in_groups():
+    text = runner.invoke(app, ["--help"]).output
+    places = [text.index(group) for group in (cli.FIRST, cli.EXPERIMENTS, cli.RESULTS, cli.MORE)]
+    assert places == sorted(places)
+    assert "--install-completion" in text
+
+
+def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leaky.yaml").write_text(QUICK)
+    done = runner.invoke(app, ["run", "leaky.yaml", "--out", "out", "--jobs", "1", "--json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == told["exit_status"] == 1
+    (row,) = told["algorithms"]
+    assert (row["verdict"], row["epsilon_exact"]["lower"], row["claim_broken"]) == ("unprotected", "inf", True)
+    assert row["theorem"] == "DP-RECAL, Theorem 4"
+    assert "leaky is unprotected" in told["exit_reason"]
+    assert (tmp_path / told["report"]).exists()
+    assert "running" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["run", "nothing", "--json"], 2),
+        (["check", "private-descent", "-o", "links.loss=2", "--json"], 2),
+        (["check", "private-descent", "--json"], 0),
+    ],
+)
+def test_an_error_is_a_document_too(words, status):
+    done = runner.invoke(app, words)
+    told = json.loads(done.stdout)
+    assert done.exit_code == told["exit_status"] == status
+    assert ("error" in told) == (status == 2)
+
+
+def test_a_run_that_fails_is_status_70_and_says_where_its_folder_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lost.yaml").write_text(QUICK.replace("reliable: true", "reliable: false"))
+    done = runner.invoke(app, ["run", "lost.yaml", "--out", "out", "--json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == told["exit_status"] == 70
+    assert (told["error"]["type"], told["folder"]) == ("DeadlockError", "out")
+
+
+def test_a_defect_of_a_command_is_status_70_and_no_finding(monkeypatch, capsys):
+    def broken():
+        raise ZeroDivisionError("of its own")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == terminal.FAILED
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_exit_codes_are_those_of_the_documents():
+    assert (terminal.DONE, terminal.REFUTED, terminal.WRONG_INPUT, terminal.FAILED, terminal.INTERRUPTED) == (
+        0, 1, 2, 70, 130,
+    )  # fmt: skip
+    assert "scenarios.terminal" in sys.modules

@@ -1,0 +1,105 @@
+"""`netsim list` and `netsim show`: nothing that the code knows is missing."""
+
+import json
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.algorithms import Algorithm
+from netsim.problems.data import LOADERS
+from netsim.problems.kinds import Kind
+from scenarios.cli import app
+from scenarios.loader import library, load_scenario, parse
+from scenarios.reproduction.variants import expanded
+from scenarios.schema.attacks import KINDS as RECORDS
+from scenarios.shell import catalogue
+from scenarios.shell import list as listing
+from scenarios.shell.starters import built, models
+from scenarios.shipped import plain_tree, variant_names
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def everything():
+    done = runner.invoke(app, ["list", "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def names(rows):
+    return [row["name"] for row in rows]
+
+
+def test_every_registry_is_listed_whole(everything):
+    assert names(everything["scenarios"]) == sorted(library(), key=names(everything["scenarios"]).index)
+    assert names(everything["algorithms"]) == list(models())
+    assert [row["kind"] for row in everything["attacks"] if row["on"] == "records"] == list(RECORDS)
+    assert names(everything["problems"]) == list(get_args(Kind)) == list(catalogue.PROBLEMS)
+    assert names(everything["data"]) == list(LOADERS)
+    assert {"topologies", "codecs", "faults", "ledger"} < set(everything)
+    assert list(everything) == list(listing.Kind)
+
+
+def test_an_algorithm_has_its_class_claim_and_attacks(everything):
+    found = {row["kind"]: row for row in everything["algorithms"]}
+    assert found["dp_recal"]["class"] == "DPRecal"
+    assert found["dp_recal"]["claim"] == {"source": "DP-RECAL, Theorem 4", "norm": "ℓ2"}
+    assert found["dp_recal"]["attacks"] == ["through_iterates", "through_probe"]
+    assert found["extra"]["claim"] is None
+    assert {"name": "per_agent", "required": True, "default": None} in found["dp_recal"]["parameters"]
+
+
+def test_an_attack_has_what_it_needs_and_whose_it_is(everything):
+    found = {row["kind"]: row for row in everything["attacks"]}
+    assert found["idlg"]["needs"] == ["one record an agent"]
+    assert "Zhao" in found["idlg"]["source"]
+
+
+def test_variants_are_named_as_they_are_run():
+    for name in library():
+        assert variant_names(plain_tree(name)) == [one.name for one in expanded(load_scenario(name))]
+
+
+def test_scenarios_are_read_in_groups_with_a_title_each():
+    text = runner.invoke(app, ["list"]).output
+    assert text.index("First steps") < text.index("Threat gallery") < text.index("Papers: DP-RECAL")
+    assert all(name in text for name in library())
+    assert "A baton walks a random graph" not in text  # descriptions are for show
+
+
+@pytest.mark.parametrize("kind", ["data", "problems", "codecs", "faults"])
+def test_a_kind_is_a_table(kind):
+    done = runner.invoke(app, ["list", kind])
+    assert done.exit_code == 0
+    assert catalogue.KINDS[kind]()[0]["name"] in done.output
+    assert runner.invoke(app, ["list", "nothing"]).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", list(models()))
+def test_every_starter_makes_an_algorithm(kind):
+    if "path" not in models()[kind].model_fields:
+        assert isinstance(built(kind)[0], Algorithm)
+
+
+def test_show_of_an_algorithm_says_its_update_parameters_and_claim():
+    text = runner.invoke(app, ["show", "private_gradient_descent"]).output
+    assert "x_i ← Σ_j w_ij x̃_j" in text
+    assert "Claim: Laplace composition over the rounds" in text
+    assert "rounds  required" in text
+    wrong = runner.invoke(app, ["show", "privat_gradient_descent"])
+    assert wrong.exit_code == 2
+    assert "did you mean 'private_gradient_descent'?" in wrong.stderr
+
+
+def test_show_of_a_file_that_extends_is_the_same_scenario_and_says_from_where(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("extends: lossy-tap\nname: mine\nlinks: {loss: 0.1}\n")
+    for more in ([], ["--resolved"]):
+        text = runner.invoke(app, ["show", "mine.yaml", *more]).output
+        assert parse(text).scenario == load_scenario("mine.yaml").scenario
+    assert (
+        "# The file itself says: name, links.loss. The rest is from lossy-tap."
+        in runner.invoke(app, ["show", "mine.yaml"]).output
+    )

@@ -1,0 +1,74 @@
+"""`netsim new`: what it writes can be run as it is, and nothing is overwritten."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli import app
+from scenarios.loader import load_scenario
+from scenarios.runner import checked
+from scenarios.shell.starters import models
+
+runner = CliRunner()
+ROOT = Path(__file__).parents[3]
+OWN = [kind for kind, model in models().items() if "path" not in model.model_fields]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_scenario_runs_to_a_verdict(here):
+    assert runner.invoke(app, ["new", "first"]).exit_code == 0
+    assert (here / "first.yaml").read_text().startswith("# yaml-language-server: $schema=file:")
+    quick = ["-o", "audit.trials=60", "-o", "audit.chunk=60", "-o", "algorithms[0].rounds=4", "--jobs", "1"]
+    done = runner.invoke(app, ["run", "first.yaml", "--out", "out", *quick])
+    assert done.exit_code == 0, done.output + done.stderr
+    assert "private gradient descent: consistent" in done.output
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_every_algorithm_has_a_start_that_can_be_run(kind):
+    done = runner.invoke(app, ["new", "one", "--algorithm", kind])
+    assert done.exit_code == 0, done.stderr
+    experiment = checked(load_scenario("one.yaml"))
+    assert experiment.subjects[0].spec.kind == kind
+
+
+def test_an_extension_is_the_base_but_for_its_name():
+    assert runner.invoke(app, ["new", "mine", "--from", "lossy-tap"]).exit_code == 0
+    found, base = load_scenario("mine.yaml").scenario, load_scenario("lossy-tap").scenario
+    changed = ("name", "title", "seed")
+    assert found.model_dump(exclude=set(changed)) == base.model_dump(exclude=set(changed))
+
+
+def test_an_algorithm_of_ones_own_is_audited_at_once(here):
+    assert runner.invoke(app, ["new", "my-descent", "--python"]).exit_code == 0
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    script = [sys.executable, "audit_my_descent.py"]
+    sound = subprocess.run(script, cwd=here, env=env, capture_output=True, text=True, timeout=120)
+    assert sound.returncode == 0, sound.stderr
+    assert sound.stdout.startswith("consistent: ")
+    code = (here / "my_descent.py").read_text()
+    (here / "my_descent.py").write_text(code.replace("Laplace(self.scale))", "Laplace(self.scale / 40))"))
+    broken = subprocess.run(script, cwd=here, env=env, capture_output=True, text=True, timeout=120)
+    assert broken.returncode == 1, broken.stdout + broken.stderr
+    assert broken.stdout.startswith("refuted: ")
+
+
+@pytest.mark.parametrize(
+    "words", [["first"], ["First Try"], ["x", "--algorithm", "nothing"], ["x", "--from", "nothing"]]
+)
+def test_nothing_is_overwritten_and_wrong_input_is_one_line(here, words):
+    (here / "first.yaml").write_text("mine")
+    done = runner.invoke(app, ["new", *words])
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert [file.name for file in here.iterdir()] == ["first.yaml"]
+    assert (here / "first.yaml").read_text() == "mine"
