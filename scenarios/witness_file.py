@@ -89,7 +89,8 @@ class WitnessFile(Model):
     def place(self) -> str:
         """Where the transcript was found, in words."""
         chunk = "chunk of aimed noise" if self.chunk == AIMED else f"chunk {self.chunk}"
-        draw: int = (self.scenario.get("audit") or {}).get("draw", 0)
+        asked: Mapping[str, Any] = self.scenario.get("audit") or {}
+        draw: int = asked.get("draw", 0)
         drawn = f", draw {draw}" if draw else ""
         return f"world {self.world}, {chunk}, replica {self.replica} of seed {self.scenario['seed']}{drawn}"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from scenarios.experiment import Experiment
 from scenarios.report import figures as drawn
+from scenarios.report import plan
 from scenarios.report.formats import show
 from scenarios.report.pictures import picture
 from scenarios.report.svg import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, canvas, inline
@@ -51,7 +52,7 @@ class Curve:
 
 def network(experiment: Experiment) -> Html:
     """The agents, their links and who listens where, as in the report."""
-    svg = drawn.network(surroundings(experiment), _name())
+    svg = plan.network(surroundings(experiment), _name())
     return _framed(svg, 470, _key_of_network(experiment))
 
 

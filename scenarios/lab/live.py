@@ -97,6 +97,7 @@ class Played:
         except AttackError:
             return ()
         inferred = sorted({one.agent for one in told})
+        assert prior is not None
         cases = [
             Case(Evidence.of([one for one in told if one.agent == i]), Known.of(view.public, i, prior))
             for i in inferred
