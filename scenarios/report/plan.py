@@ -1,4 +1,4 @@
-"""The network as a plain picture for lessons and papers: agents, links, who hears and who meddles, without a script."""
+"""The network as a plain picture, for lessons and papers: agents, links, who hears and who meddles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
