@@ -72,7 +72,7 @@ class _Reader(HTMLParser):
             self._entry = Entry(index, "", "") if tag == "li" else None
 
     def _drawing(self, given: Mapping[str, str], classes: Sequence[str]) -> None:
-        if given.get("role") == "img":
+        if given.get("role") == "img" and "viewbox" in given:  # without one a script draws it
             self._at = self._place()
             name = given.get("data-figure") or given.get("id") or ""
             cast("list[Drawing]", self._figure).append(Drawing(name, "", "", given.get("aria-label", ""), [], []))

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
-from scenarios.report.drawings import Drawing, drawings
+from scenarios.report import plan
+from scenarios.report.drawings import Drawing, Entry, drawings
+from scenarios.report.formats import part
+from scenarios.report.legend import Marks
 from scenarios.report.printing import LETTER, LINE, POINTS, SMALLEST, SWATCH, save
 from scenarios.report.svg import Drawn, collected
 from scenarios.telling import Progress, Silent
@@ -64,7 +67,7 @@ def export_figures(
         raise ScenarioError("--dpi", dpi, "no resolution of a figure", "30 … 2400")
     with collected() as drawn:
         text = _page(results)
-    found = drawings(text)
+        found = [*drawings(text), *_network(results)]
     byname = {one.name: one for one in drawn}
     folder.mkdir(parents=True, exist_ok=True)
     exported: list[Exported] = []
@@ -88,6 +91,21 @@ def _page(results: Result) -> str:
     from scenarios.report.study import study
 
     return study(results) if "variants" in results else page(results)
+
+
+def _network(results: Result) -> list[Drawing]:
+    """The network without its script: the page's own has buttons."""
+    net = part(results, "network")
+    if not net.get("positions"):
+        return []
+    svg = str(plan.network(net, "network"))
+    key = [Entry(None, str(swatch), words) for swatch, words in Marks.of(net).legend]
+    return [Drawing("network", "Network", svg, _label(svg), [f"The network: {net.get('name', '')}."], key)]
+
+
+def _label(svg: str) -> str:
+    """What a drawing says to who cannot see it."""
+    return html.unescape(cast("re.Match[str]", re.search(r'aria-label="([^"]*)"', svg))[1])
 
 
 # ── options ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,11 +185,9 @@ def standalone(svg: str, inches: float) -> str:
     box = cast("re.Match[str]", re.search(r'viewBox="([^"]*)"', text))[1].split()
     height = inches * float(box[3]) / float(box[2])
     size = f'width="{inches:g}in" height="{height:.4g}in"'
-    title = cast("re.Match[str]", re.search(r'aria-label="([^"]*)"', text))[1]
+    title = _label(text)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}'
-    return re.sub(
-        r"<svg([^>]*)>", lambda m: f"{head}{m[1]}><title>{html.escape(html.unescape(title))}</title>", text, count=1
-    )
+    return re.sub(r"<svg([^>]*)>", lambda m: f"{head}{m[1]}><title>{html.escape(title)}</title>", text, count=1)
 
 
 def light_colours() -> dict[str, str]:
