@@ -5,6 +5,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from attacks.audit.archive import MARK
+from scenarios.written import clear_figures
 
 FILES = (
     "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
@@ -20,6 +21,7 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
         for file in folder.glob(pattern):
             if file.is_file():
                 file.unlink()
+    clear_figures(folder)
     for spools in folder.glob("transcript-*/"):
         _clear_spools(spools)
     for evidence in folder.glob("audit-*/"):

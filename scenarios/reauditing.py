@@ -21,12 +21,15 @@ from scenarios.jsonfile import write_json
 from scenarios.judging import Judge
 from scenarios.kept import RESULTS, Kept, read_results, subject_of
 from scenarios.report import render
+from scenarios.report.formats import part
 from scenarios.report.study import render_study
 from scenarios.report.words import missing
 from scenarios.schema import Scenario
+from scenarios.schema.outputs import OutputsSpec
 from scenarios.schema.scenario import AuditSpec
 from scenarios.study import summary
-from scenarios.telling import Progress
+from scenarios.telling import Progress, Silent
+from scenarios.written import write_outputs
 
 Say = Callable[[str], None]
 ASKED = ("trials", "confidence", "chunk", "stop", "classifier", "views")
@@ -113,18 +116,19 @@ class Reaudit:
         if results["status"] in ("interrupted", "running") and not missing(results):
             results["status"] = "complete"
         self.kept.save()
-        render(results, folder / "report.html")
+        write_outputs(results, {None: results}, folder, self.kept.scenario.outputs, render, self.progress)
 
 
 def refresh(folder: Path) -> None:
     """Bring the results and the page over all variants up to date with those of each."""
-    results = read_results(folder)
+    results, runs = read_results(folder), dict[str, Results]()
     for variant in results.get("variants", []):
         if (folder / variant["name"] / RESULTS).is_file():
-            own = read_results(folder / variant["name"])
+            own = runs[variant["name"]] = read_results(folder / variant["name"])
             variant["algorithms"] = [summary(entry) for entry in own["algorithms"]]
     write_json(folder / RESULTS, results)
-    render_study(results, folder / "report.html")
+    outputs = OutputsSpec.model_validate(part(results, "scenario").get("outputs") or {})
+    write_outputs(results, runs, folder, outputs, render_study, Silent())
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:

@@ -34,6 +34,7 @@ from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
+from scenarios.written import write_outputs
 
 MANIFEST = "manifest.json"
 EVERY = 0.1
@@ -147,12 +148,8 @@ class _Session:
         self._save(status)
         if not self.page:
             return
-        from scenarios.summary import write_tables  # needs pyarrow, which takes its time to load
-
-        write_tables({None: self.results}, self.folder)
-        self.progress.begin("writing the report", 1)
-        render(self.results, self.folder / "report.html")
-        self.progress.advance(1)
+        outputs = self.experiment.scenario.outputs
+        write_outputs(self.results, {None: self.results}, self.folder, outputs, render, self.progress)
 
     def _save_so_far(self) -> None:
         self._save("running")
@@ -233,7 +230,8 @@ class _Session:
             entry["measures"] = progress.measures(found, self.experiment.scenario.measures)
             if noted := asked(found, self.experiment.scenario):
                 entry["measures"]["asked"] = noted
-            found.write(self.folder / f"metrics-{entry['slug']}.parquet")
+            if self.experiment.scenario.outputs.metrics:
+                found.write(self.folder / f"metrics-{entry['slug']}.parquet")
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
     def _gradients(self, subject: Subject, run: Run) -> Results:

@@ -27,6 +27,7 @@ from scenarios.reproduction.variants import Variant, expanded
 from scenarios.runner import MANIFEST, checked, prepare
 from scenarios.schema import Scenario
 from scenarios.telling import Progress, Silent
+from scenarios.written import write_outputs
 
 COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
 ABSENT, PENDING = "data not present", "not reached"
@@ -135,10 +136,8 @@ class _Study:
         interrupted = INTERRUPTED in self.status.values() or len(self.status) < max(1, len(self.plan.variants))
         failed = FAILED in self.status.values()
         results = self.save(INTERRUPTED if interrupted else FAILED if failed else COMPLETE)
-        from scenarios.summary import write_tables  # needs pyarrow, which takes its time to load
-
-        write_tables({name: ran.results for name, ran in self.ran.items()}, self.folder)
-        render_study(results, self.folder / "report.html")
+        runs = {name: ran.results for name, ran in self.ran.items()}
+        write_outputs(results, runs, self.folder, self.plan.scenario.outputs, render_study, self.progress)
         return results
 
     def each(self) -> Iterator[tuple[str, Results, str | None]]:

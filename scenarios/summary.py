@@ -85,8 +85,8 @@ def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str
     draft.replace(path)
 
 
-def write_tables(runs: Mapping[str | None, Mapping[str, Any]], folder: Path) -> None:
-    """`folder`/algorithms.parquet and, where there were attacks on records, attacks.parquet, of runs by variant."""
+def write_tables(runs: Mapping[Any, Mapping[str, Any]], folder: Path) -> None:
+    """`folder`/algorithms.parquet and, where there were attacks on records, attacks.parquet, by variant."""
     for name, columns, rows in ((ALGORITHMS, COLUMNS, algorithm_rows), (ATTACKS, ATTACK_COLUMNS, attack_rows)):
         found = [{"variant": variant} | row for variant, results in runs.items() for row in rows(results)]
         if found or name == ALGORITHMS:

@@ -119,6 +119,8 @@ from scenarios.schema.media import RadioSpec as Radio
 from scenarios.schema.media import medium
 from scenarios.schema.messages import FixedPoint, Float16, Float32, Float64, Quantizer, RandomK, ScaledSign, TopK
 from scenarios.schema.messages import MessageSpec as Messages
+from scenarios.schema.outputs import OutputsSpec
+from scenarios.schema.outputs import OutputsSpec as Outputs
 from scenarios.schema.problem import DirichletSplit, EqualSplit, LabelSplit
 from scenarios.schema.problem import ProblemSpec as Problem
 from scenarios.schema.reproduction import FigureSpec as Figure
@@ -235,6 +237,8 @@ __all__ = [
     "Nids",
     "OptimumIsZero",
     "Other",
+    "Outputs",
+    "OutputsSpec",
     "Own",
     "Path",
     "PgExtra",

@@ -15,6 +15,7 @@ from scenarios.schema.measures import MeasureSpec
 from scenarios.schema.meddlers import MeddlerSpec
 from scenarios.schema.media import MediumSpec
 from scenarios.schema.messages import MessageSpec
+from scenarios.schema.outputs import OutputsSpec
 from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.topologies import TopologySpec
@@ -154,6 +155,7 @@ class Scenario(Model):
     measures: MeasureSpec = MeasureSpec()
     attacks: AttackSpec = AttackSpec()
     transcript: TranscriptSpec = TranscriptSpec()
+    outputs: OutputsSpec = OutputsSpec()
     audit: AuditSpec | None = None
     variants: list[VariantSpec] = []
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
