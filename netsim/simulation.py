@@ -179,7 +179,7 @@ class Simulation:
         )
 
     def _transport(self) -> Transport:
-        both = [edge for pair in self.topology.edges for edge in (pair, pair[::-1])] if self.link_laws else []
+        both = [edge for i, j in self.topology.edges for edge in ((i, j), (j, i))] if self.link_laws else []
         lines = [self.access, *self.access_laws.values()]
         return Transport.of(
             [self.link_laws.get(edge, self.links) for edge in both] or [self.links],

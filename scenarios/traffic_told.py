@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 Results = dict[str, Any]
+ROUNDING = 1e-9
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
@@ -48,7 +49,7 @@ def slower(found: Results) -> str:
 
 
 def _none_takes_time(work: Results) -> bool:
-    return all(mean is not None and mean[2] < 1e-9 for mean in work["means"])
+    return all(mean is not None and mean[2] < ROUNDING for mean in work["means"])
 
 
 def dimension(found: Results) -> str:
@@ -80,7 +81,8 @@ def rows(found: Results) -> list[tuple[str, str, str, str]]:
         ("Who acted when", f"{activity['found']:,} of {activity['asked']:,} activations",
          f"{activity['wrong']:,} wrong{_guess(activity['guessed'])}",
          activity["refused"] or ""),
-        ("Activations of each agent", _met(activity["score"]), _error(activity["score"]), ""),
+        ("Activations of each agent", _met(activity["score"]), _error(activity["score"]),
+         "" if activity["guessed"] is not None else "rounds are public: the tap adds nothing"),
         ("Seconds to compute", "–" if work["refused"] else f"{_met(work['score'])}, {work['kind']}",
          _error(work["score"]), work["refused"] or _why_bounded(work)),
         ("Who computes slower", f"{work['ranked']:,} of {work['pairs']:,} pairs", f"{work['rightly']:,} rightly", ""),
@@ -89,7 +91,8 @@ def rows(found: Results) -> list[tuple[str, str, str, str]]:
         one = found[key]
         told = "–" if one["total"] is None else _interval(one["total"])
         truth = "" if one["total"] is None else f"truth {one['total_truth']:,}"
-        counted.append((name, told, truth, one["refused"] or ""))
+        open_end = "the last packets may still have been on their way" if key == "lost" else ""
+        counted.append((name, told, truth, one["refused"] or open_end))
     told = "–" if size["refused"] else _interval([size["low"], None, size["high"]])
     return [*counted, ("Dimension", told, f"truth {size['truth']:,}", size["refused"] or "")]
 
@@ -113,10 +116,14 @@ def _met(score: Results) -> str:
 def _error(score: Results) -> str:
     if score["error"] is None:
         return ""
-    return f"off by {score['error']:.3g} in the mean; a guess: {score['baseline']:.3g}"
+    error = score["error"] if score["error"] > ROUNDING else 0
+    return f"off by {error:.3g} in the mean; a guess: {score['baseline']:.3g}"
 
 
 def _interval(amount: Sequence[float | None]) -> str:
-    low, _, high = amount
+    low, value, high = amount
     low, high = float(low or 0), math.inf if high is None else float(high)
-    return _whole(low) if low == high else f"{_whole(low)} … {_whole(high)}"
+    if low == high:
+        return _whole(low)
+    between = f"{_whole(low)} … {_whole(high)}"
+    return between if value is None else f"{_whole(value)} ({between})"

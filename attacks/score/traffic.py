@@ -13,8 +13,8 @@ from netsim.run import Run
 @dataclass(frozen=True)
 class Covered:
     """Of `asked` numbers, `estimated` have an interval with two ends, `held` of those hold the truth, `exact` are
-    points; `error` is the mean distance of the best guesses from the truth, None where there are none; `baseline` that
-    of who has no tap, for the same numbers."""
+    points; `error` is the mean distance of the best guesses from the truth, None where there are none; `baseline`
+    that of who has no tap, for the same numbers."""
 
     asked: int
     estimated: int
@@ -29,8 +29,9 @@ class TrafficScore:
     """`activations`, `computing` (seconds), `repeated` and `lost` (packets): how well numbers are known.
 
     `events_found` of `events` activations have an event of their agent at their time; `events_wrong` are none's.
-    `guessed`: the share of the activations whose agent is right for who names the one with most neighbors always; in
-    rounds, where everybody acts, None. `pairs` of agents whose mean times differ, `ranked` of them, `rightly` of these.
+    `guessed`: the share of the activations whose agent is right for who names the one with most neighbors always;
+    in rounds, where everybody acts, None. `pairs` of agents whose mean times differ, `ranked` of them, `rightly` of
+    these.
     `slowest`: the agent whose mean time is largest. `dimension`: the true one.
     """
 

@@ -11,8 +11,8 @@ from netsim.errors import AttackError
 
 
 def analysed(view: AdversaryView) -> Sealed:
-    """You get an `AttackError` where no link was heard, where agents may begin anew and count anew, and for a protocol
-    that is neither one token that walks nor exchanges in rounds."""
+    """You get an `AttackError` where no link was heard, where agents may begin anew and count anew, and for a
+    protocol that is neither one token that walks nor exchanges in rounds."""
     if view.public.forgetful:
         raise AttackError("agents may be stopped and begin anew: how many messages each of them sends is not public")
     protocol = read(view.public)

@@ -9,7 +9,7 @@ acknowledgements that were lost. At the end of a run one packet may still be on 
 from collections.abc import Mapping
 
 from attacks.traffic.found import Amount, Edge, LinkTraffic
-from attacks.traffic.overheard import Overheard
+from attacks.traffic.overheard import Overheard, opposite
 from attacks.traffic.walk import Z
 
 NOT_KNOWN = "no packet is sent again or acknowledged here: a lost one looks like any other"
@@ -59,9 +59,9 @@ def _repeated(heard: Overheard, link: Edge, messages: int) -> Amount:
 
 
 def _lost(heard: Overheard, link: Edge, repeated: Mapping[Edge, Amount]) -> Amount:
-    data, (back, on_way) = _unacknowledged(heard, link), _failed(heard, link[::-1])
+    data, (back, on_way) = _unacknowledged(heard, link), _failed(heard, opposite(link))
     low, high = data
-    acks = max(0.0, repeated[link[::-1]].high - back)
+    acks = max(0.0, repeated[opposite(link)].high - back)
     return Amount(low, high + acks if low == high else None, high + acks + on_way)
 
 
@@ -74,7 +74,7 @@ def _failed(heard: Overheard, link: Edge) -> tuple[int, int]:
 
 def _unacknowledged(heard: Overheard, link: Edge) -> tuple[int, int]:
     """How many data packets of a link were lost, at least and at most."""
-    data, acks = heard.data.get(link, ()), heard.acks.get(link[::-1], ())
+    data, acks = heard.data.get(link, ()), heard.acks.get(opposite(link), ())
     lost = len(data) - len(acks)
     on_way = bool(data) and (not acks or acks[-1] < data[-1])
     return max(0, lost - on_way), lost

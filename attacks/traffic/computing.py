@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from attacks.traffic.found import Amount, Computing, Edge
+from attacks.traffic.found import Amount, Computing
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol, Told
 from attacks.traffic.walk import Move, Z
@@ -57,16 +57,11 @@ def of_walk(heard: Overheard, protocol: Protocol, moves: Sequence[Move]) -> Comp
     gaps = [Gaps() for _ in heard.neighbors]
     waits = _waits(heard)
     seen = _acknowledged(heard)
-    following: dict[Edge, float] = {}
-    next_on = [0.0] * len(moves)
-    for k, (time, sender, receiver) in reversed(tuple(enumerate(moves))):
-        next_on[k] = following.get((sender, receiver), math.inf)
-        following[sender, receiver] = time
     for k, (time, sender, _) in enumerate(moves):
         since: float | None = 0.0
         if k:
             before, *link = moves[k - 1]
-            since = heard.arrival((link[0], link[1]), before, next_on[k - 1]) if seen else before
+            since = heard.arrival((link[0], link[1]), before) if seen else before
         gaps[sender].add(told, None if since is None or since > time else time - since, waits)
     if seen:
         return _computing(heard, gaps, np.zeros(len(gaps)))
@@ -78,6 +73,15 @@ def of_walk(heard: Overheard, protocol: Protocol, moves: Sequence[Move]) -> Comp
 def of_rounds(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> Computing:
     """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
     much of the neighbors' messages' travel as was not over when the agent itself told."""
+    gaps = gaps_of_rounds(heard, protocol, times)
+    if _acknowledged(heard):
+        return _computing(heard, gaps, np.zeros(len(gaps)))
+    travel = _travel(heard, protocol, times) if heard.transport.alike else math.inf
+    return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
+
+
+def gaps_of_rounds(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> list[Gaps]:
+    """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
     gaps = [Gaps(asked=1 if protocol.after else 0) for _ in times]
     seen, wait = _acknowledged(heard), _waits(heard)
     for i, own in enumerate(times):
@@ -90,10 +94,7 @@ def of_rounds(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[flo
             gaps[i].add(
                 told, None if since is None or since > own[k] else own[k] - since, wait if told.closed else 0.0
             )
-    if seen:
-        return _computing(heard, gaps, np.zeros(len(gaps)))
-    travel = _travel(heard, protocol, times) if heard.transport.alike else math.inf
-    return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
+    return gaps
 
 
 def _complete(
@@ -103,18 +104,13 @@ def _complete(
     told = {j: sent[k] for j, sent in near.items()}
     if not seen:
         return max(own[k], *told.values())
-    there = [heard.arrival((j, agent), near[j][k], _after(near[j], k)) for j in near]
+    there = [heard.arrival((j, agent), near[j][k]) for j in near]
     known = [one for one in there if one is not None]
     return max(own[k], *known) if len(known) == len(there) else None
 
 
-def _after(times: Sequence[float], k: int) -> float:
-    """The time after number k."""
-    return times[k + 1] if k + 1 < len(times) else math.inf
-
-
 def _travel(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
-    """At most so long, in the mean, a message travels: the least mean time from a sending to what had to wait for it."""
+    """At most so long a message travels in the mean: the least mean time from a sending to what waited for it."""
     most = math.inf
     for i, own in enumerate(times):
         for j in heard.neighbors[i]:
@@ -138,8 +134,8 @@ def _waits(heard: Overheard) -> float:
 
 
 def _computing(heard: Overheard, gaps: Sequence[Gaps], travel: np.ndarray, same_travel: bool = False) -> Computing:
-    """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of all
-    agents, whatever it is."""
+    """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
+    all agents, whatever it is."""
     seen, clocked = _acknowledged(heard) and not heard.transport.queues, heard.transport.clock_rate is not None
     if heard.transport.queues:
         travel, same_travel = np.full(len(gaps), math.inf), False

@@ -4,6 +4,7 @@ import bisect
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from attacks.traffic.found import Edge
 from attacks.traffic.protocol import Protocol
@@ -19,8 +20,8 @@ class Overheard:
     """`stream`: (time, sender, receiver) of data packets in order; `data` and `acks`: times by directed link.
 
     `everywhere`: all links are tapped; `whole`: a tap missed nothing on its link; `missed`: the share that taps are
-    known to miss; `late`: they began after the run did; `timed`: clocks agree. `unclear`: why data and acknowledgements cannot be told apart.
-    `sizes`: those of sealed data packets.
+    known to miss; `late`: they began after the run did; `timed`: clocks agree. `unclear`: why data and
+    acknowledgements cannot be told apart. `sizes`: those of sealed data packets.
     """
 
     transport: Transport
@@ -68,27 +69,49 @@ class Overheard:
         own = {size - TAG_BYTES for *_, size, sealed in rows if sealed}
         return cls(
             transport, view.public.neighbors, tuple(stream), data, acks, tuple(sorted(tapped)), tapped == every,
-            not adversary.capture_loss and not adversary.start, adversary.capture_loss, adversary.start > 0, not adversary.clock_error,
-            len(rows), tuple(sorted(own - ({ACK_BYTES} if acknowledged else set()))), unclear,
+            not adversary.capture_loss and not adversary.start, adversary.capture_loss, adversary.start > 0,
+            not adversary.clock_error, len(rows), tuple(sorted(own - ({ACK_BYTES} if acknowledged else set()))), unclear,
         )  # fmt: skip
 
     def covered(self, agent: int) -> bool:
         """Whether every link of an agent is tapped."""
         return self.everywhere or all((agent, j) in self.links for j in self.neighbors[agent])
 
-    def arrival(self, link: Edge, sent: float, following: float) -> float | None:
+    def arrival(self, link: Edge, sent: float) -> float | None:
         """When a message that was first sent at this time on a reliable link in order was there, if that is certain.
 
-        Its receiver acknowledges at once whatever arrives. An older packet that is still on its way would be
-        acknowledged too, so the one before has to have been; so would the message that is sent at `following`, so
-        the acknowledgement has to come before it. Certain as far as timeouts outlast the way there and back.
+        Its receiver acknowledges at once whatever arrives: the next acknowledgement is this message's, unless an
+        older packet is still on its way, or another follows before. Older packets are not on their way if all that
+        could be were acknowledged. None travels longer than the longest travel that was seen (`travel`), as far as
+        that is known.
         """
-        times, back = self.data.get(link, ()), self.acks.get(link[::-1], ())
+        times, back = self.data.get(link, ()), self.acks.get(opposite(link), ())
         k = bisect.bisect_left(times, sent)
-        if k and bisect.bisect_left(back, times[k - 1]) == bisect.bisect_left(back, sent):
-            return None
+        first = k
+        while first and times[first] - times[first - 1] <= self.travel:
+            first -= 1
+        begun = bisect.bisect_left(back, times[first]) if first < len(times) else len(back)
         after = bisect.bisect_left(back, sent)
-        return back[after] if after < len(back) and back[after] < following else None
+        if after - begun < k - first or after == len(back):
+            return None
+        return back[after] if k + 1 == len(times) or back[after] <= times[k + 1] else None
+
+    @cached_property
+    def travel(self) -> float:
+        """The longest time, in seconds, from a packet to an acknowledgement that came before the next packet."""
+        longest = 0.0
+        for link, times in self.data.items():
+            back = self.acks.get(opposite(link), ())
+            for k, sent in enumerate(times):
+                after = bisect.bisect_left(back, sent)
+                if after < len(back) and (k + 1 == len(times) or back[after] < times[k + 1]):
+                    longest = max(longest, back[after] - sent)
+        return longest
+
+
+def opposite(link: Edge) -> Edge:
+    """The other direction."""
+    return link[1], link[0]
 
 
 def _tapped(view: AdversaryView, heard: set[Edge], every: set[Edge]) -> set[Edge]:

@@ -32,6 +32,8 @@ def exchanged(heard: Overheard, protocol: Protocol) -> Exchanged:
     begins = [k for k, one in enumerate(protocol.told) if one.closed]
     events = sorted(Event(own[k], i) for i, own in enumerate(times) if own is not None for k in begins)
     hidden = sum(own is None for own in times)
+    if hidden and not why and not heard.whole and heard.transport.reliable:
+        why = "the tap did not hear all: a repetition cannot be told from a new exchange"
     if hidden and not why:
         why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
     return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why))

@@ -16,6 +16,7 @@ from netsim.algorithms.algorithm import Stopping
 
 Z = 1.96
 """Of two-sided intervals of 95 %."""
+MISSED = "the tap missed packets, or sits on some links only: what it heard did happen, but is not all"
 Move = tuple[float, int, int]
 """A new token: time, sender, receiver."""
 
@@ -47,7 +48,7 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
     certain = heard.transport.reliable is False and not heard.transport.radio
     events = tuple(Event(time, sender) for time, sender, _ in heard.stream) if certain and heard.timed else ()
     counts = _counts(heard, certain, stopping)
-    why = why or "the tap missed packets, or sits on some links only: what was heard did happen, but is not all"
+    why = why or (MISSED if certain else "the tap did not hear all: a repetition cannot be told from a new token")
     return Walked((), Activity(events, tuple(counts), complete=False, refused=why))
 
 
