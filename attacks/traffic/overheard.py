@@ -66,11 +66,11 @@ class Overheard:
                 stream.append((time, i, j))
         every = {(i, j) for i, near in enumerate(view.public.neighbors) for j in near}
         tapped = _tapped(view, {(i, j) for _, i, j, *_ in rows if j != EVERYBODY}, every)
-        own = {size - TAG_BYTES for *_, size, sealed in rows if sealed}
+        own = {size - TAG_BYTES for *_, size, sealed in rows if sealed} - ({ACK_BYTES} if acknowledged else set())
         return cls(
             transport, view.public.neighbors, tuple(stream), data, acks, tuple(sorted(tapped)), tapped == every,
             not adversary.capture_loss and not adversary.start, adversary.capture_loss, adversary.start > 0,
-            not adversary.clock_error, len(rows), tuple(sorted(own - ({ACK_BYTES} if acknowledged else set()))), unclear,
+            not adversary.clock_error, len(rows), tuple(sorted(own)), unclear,
         )  # fmt: skip
 
     def covered(self, agent: int) -> bool:
