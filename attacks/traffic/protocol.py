@@ -13,7 +13,7 @@ import numpy as np
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arrays import Array
-from netsim.errors import AttackError
+from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Mechanism
 from netsim.messages import Message
 from netsim.node import Heard, Node
@@ -21,6 +21,10 @@ from netsim.regularizers import Regularizer
 
 ACTIVATIONS = 4
 """Of a walk so many are run: they have to be alike."""
+
+
+MOST_ROUNDS = 1_000_000
+"""Code that never ends is not followed further."""
 
 
 class _Done(Exception):  # noqa: N818
@@ -103,7 +107,7 @@ def _play(algorithm: Algorithm, notes: "_Notes") -> None:
             coroutine.send(None)
     except (StopIteration, _Done):
         return
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
         raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
     finally:
         coroutine.close()
@@ -166,5 +170,5 @@ class _Notes:
     def estimate(self, x: Array) -> None:  # noqa: ARG002
         self.steps.append("close")
         self.closed += 1
-        if self.closed == self._most:
+        if self.closed in (self._most, MOST_ROUNDS):
             raise _Done

@@ -4,6 +4,7 @@ The timeout T doubles up to 2^6 T (`netsim.reliable`). It is a setting of the tr
 between packets of one link those that come often are tried.
 """
 
+import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -25,6 +26,12 @@ def timeouts(links: Iterable[Sequence[float]]) -> list[float]:
     return [gap for gap, _ in sorted(gaps.items(), key=lambda item: (-item[1], item[0]))[:TRIED]]
 
 
+def among(times: Sequence[float], time: float) -> bool:
+    """Whether a time is one of these, which are in order, up to rounding."""
+    k = bisect.bisect_left(times, time)
+    return any(same(time, near) for near in times[max(0, k - 1) : k + 1])
+
+
 class Pending:
     """One message on one link: when it first went on the air, and how often it was sent again."""
 
@@ -33,6 +40,10 @@ class Pending:
     def __init__(self, sent: float, timeout: float) -> None:
         self.timeout, self.attempt = timeout, 0
         self.due = sent + timeout
+
+    def over(self, time: float) -> bool:
+        """Whether its next repetition should have been by now: it was acknowledged."""
+        return self.due < time - 10 * CLOSE * max(1.0, time)
 
     def again(self, time: float) -> bool:
         """Whether a packet at this time is its next repetition; if so, the one after it is due."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from attacks.traffic.found import Activity, Amount, Event
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.repeats import Pending, same, timeouts
+from attacks.traffic.repeats import Pending, among, timeouts
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,15 @@ def _shared(heard: Overheard, links: Sequence[Sequence[float]], total: int) -> l
     """Moments at which all links of an agent carry data, less those at which all of them only repeat."""
     if len(links) < 2:
         return None
-    common = [time for time in links[0] if all(any(same(time, other) for other in link) for link in links[1:])]
+    common = [time for time in links[0] if all(among(link, time) for link in links[1:])]
     if len(common) == total:
         return common
-    alone = [[b - a for a, b in pairwise(link) if not any(same(b, time) for time in common)] for link in links]
+    alone = [[b - a for a, b in pairwise(link) if not among(common, b)] for link in links]
     for timeout in timeouts([(0.0, gap) for gaps in alone for gap in gaps]) if heard.transport.alike else ():
         pending: list[Pending] = []
         new: list[float] = []
         for time in common:
+            pending = [one for one in pending if not one.over(time)]
             if not any(one.again(time) for one in pending):
                 new.append(time)
                 pending.append(Pending(time, timeout))

@@ -85,6 +85,7 @@ def _path(heard: Overheard, first: int, timeout: float | None) -> list[Move] | N
     pending: dict[Edge, list[Pending]] = defaultdict(list)
     for time, sender, receiver in heard.stream:
         waiting = pending[sender, receiver]
+        waiting[:] = [one for one in waiting if not one.over(time)]
         if any(one.again(time) for one in waiting):
             continue
         if sender != holder:
