@@ -19,7 +19,7 @@ def analysed(view: AdversaryView) -> Sealed:
     heard = Overheard.of(view, protocol)
     if protocol.walk:
         return _of_walk(view, protocol, heard)
-    found = exchanged(heard, protocol)
+    found = exchanged(heard, protocol, endless=view.public.patience.endless)
     messages = dict.fromkeys(heard.links, len(protocol.told))
     return Sealed(
         heard.packets,

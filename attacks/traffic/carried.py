@@ -3,7 +3,7 @@
 On a reliable link data packets less messages are repetitions. A data packet that arrived was acknowledged, so data
 packets less acknowledgements of the other direction were lost. An attempt fails by the data or by the
 acknowledgement, and a message is repeated at least as often as it failed: what is left of the repetitions bounds the
-acknowledgements that were lost. At the end of a run one packet may still be on its way.
+acknowledgements that were lost. At the end of a run a packet of each link is taken to be on its way still.
 """
 
 from collections.abc import Mapping

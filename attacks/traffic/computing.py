@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
+from scipy import special
 
 from attacks.traffic.found import Amount, Computing
 from attacks.traffic.overheard import Overheard
@@ -157,7 +158,8 @@ def _computing(heard: Overheard, gaps: Sequence[Gaps], travel: np.ndarray, same_
 def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
     if not gaps.seconds:
         return None
-    mean, error = gaps.mean, Z * gaps.error(whole=not clocked)
+    quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
+    mean, error = gaps.mean, quantile * gaps.error(whole=not clocked)
     return Amount(max(0.0, mean - travel - error), max(0.0, mean), max(0.0, mean + error))
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from attacks.traffic.found import Activity, Amount, Event
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.repeats import Pending, among, timeouts
+from attacks.traffic.repeats import Pending, among, same, timeouts
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,15 @@ class Exchanged:
     activity: Activity
 
 
-def exchanged(heard: Overheard, protocol: Protocol) -> Exchanged:
-    """What was heard of an algorithm in rounds. The number of rounds is public, the tap adds nothing to it."""
+def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> Exchanged:
+    """What was heard of an algorithm in rounds, whose exchanges wait for all if `endless`. The number of rounds is
+    public, the tap adds nothing to it."""
     agents, total = len(heard.neighbors), len(protocol.told)
     counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
     why = _unclear(heard)
     times = tuple(None if why else _times(heard, i, total) for i in range(agents))
+    if wrong := _caused(times, heard.neighbors) if endless else set[int]():
+        times = tuple(None if i in wrong else own for i, own in enumerate(times))
     begins = [k for k, one in enumerate(protocol.told) if one.closed]
     events = sorted(Event(own[k], i) for i, own in enumerate(times) if own is not None for k in begins)
     hidden = sum(own is None for own in times)
@@ -74,9 +77,8 @@ def _shared(heard: Overheard, links: Sequence[Sequence[float]], total: int) -> l
     if len(links) < 2:
         return None
     common = [time for time in links[0] if all(among(link, time) for link in links[1:])]
-    if len(common) == total:
-        return common
     alone = [[b - a for a, b in pairwise(link) if not among(common, b)] for link in links]
+    found: set[tuple[float, ...]] = set()
     for timeout in timeouts([(0.0, gap) for gaps in alone for gap in gaps]) if heard.transport.alike else ():
         pending: list[Pending] = []
         new: list[float] = []
@@ -85,6 +87,29 @@ def _shared(heard: Overheard, links: Sequence[Sequence[float]], total: int) -> l
             if not any(one.again(time) for one in pending):
                 new.append(time)
                 pending.append(Pending(time, timeout))
-        if len(new) == total:
-            return new
-    return None
+        if len(new) == total and all(_explained(link, new, timeout) for link in links):
+            found.add(tuple(new))
+    return list(found.pop()) if len(found) == 1 else None
+
+
+def _explained(link: Sequence[float], new: Sequence[float], timeout: float) -> bool:
+    """Whether all packets of a link are new at these times, or due again."""
+    left, pending = list(reversed(new)), list[Pending]()
+    for time in link:
+        pending = [one for one in pending if not one.over(time)]
+        if left and same(left[-1], time):
+            pending.append(Pending(left.pop(), timeout))
+        elif not any(one.again(time) for one in pending):
+            return False
+    return not left
+
+
+def _caused(times: Sequence[tuple[float, ...] | None], neighbors: Sequence[Sequence[int]]) -> set[int]:
+    """Agents whose exchanges begin before all of a neighbor's exchange before that one, which cannot be; with it."""
+    wrong: set[int] = set()
+    for i, own in enumerate(times):
+        for j in neighbors[i]:
+            other = times[j]
+            if own and other and any(b < a - 1e-9 for a, b in zip(other, own[1:], strict=False)):
+                wrong |= {i, j}
+    return wrong
