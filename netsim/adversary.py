@@ -19,6 +19,7 @@ from netsim.models import NOTHING, Model, Penalty
 from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.regularizers import Regularizer
 from netsim.transcript import EVERYBODY, Door, Record, Transcript
+from netsim.transport import PLAIN, Transport
 from netsim.wiretaps import Wiretaps
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class PublicKnowledge:
     takes agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the
     agents that may be stopped and begin anew; `codec` is how values go on the wire; `records[i]` how many records
     agent i has. `model` is the loss of a record as a function of the parameters, None where there is no one such;
-    `penalty` what every objective adds to the mean of it.
+    `penalty` what every objective adds to the mean of it. `transport` is how messages are carried.
     """
 
     algorithm: "Algorithm"
@@ -143,6 +144,7 @@ class PublicKnowledge:
     records: tuple[int, ...] = ()
     model: Model | None = None
     penalty: Penalty = NOTHING
+    transport: Transport = PLAIN
 
     def query_time(self, agent: int) -> float | None:
         """How many seconds a private query takes this agent, None if that is random."""

@@ -29,6 +29,7 @@ from netsim.randomness import NoiseThrough
 from netsim.run import Run
 from netsim.running import Watch
 from netsim.topology import Topology
+from netsim.transport import Transport
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,19 @@ class Simulation:
             records=self.problem.records,
             model=self.problem.model,
             penalty=self.problem.penalty,
+            transport=self._transport(),
+        )
+
+    def _transport(self) -> Transport:
+        both = [edge for i, j in self.topology.edges for edge in ((i, j), (j, i))] if self.link_laws else []
+        lines = [self.access, *self.access_laws.values()]
+        return Transport.of(
+            [self.link_laws.get(edge, self.links) for edge in both] or [self.links],
+            header_bytes=self.header_bytes,
+            radio=self.medium != "links",
+            access=any(line != AccessLaw() for line in lines),
+            downtimes=bool(self.downtimes),
+            clock_rate=None if self.activation is None else self.activation.rate,
         )
 
     @property

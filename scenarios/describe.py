@@ -170,6 +170,7 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
         "timeline": None,
         "gradients": None,
         "leakage": None,
+        "traffic_analysis": None,
         "images": None,
         "reconstructions": None,
         "plan": None,

@@ -16,7 +16,7 @@ from netsim.errors import AttackError, DeadlockError, ScenarioError
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, former, progress
+from scenarios import describe, former, progress, traffic
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.jsonfile import write_json
@@ -180,6 +180,8 @@ class _Session:
             raise KeyboardInterrupt
         if self.experiment.scenario.attacks.gradients:
             entry |= self._gradients(subject, run)
+        if self.experiment.scenario.attacks.traffic:
+            entry["traffic_analysis"] = traffic.analysis(run, diary)
         self._save("running")
         if subject.attacked is not None:
             self._rebuilt(entry, subject, subject.attacked, keeper)

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios import anatomy, findings, progress, sentences, views_described
+from scenarios import anatomy, findings, progress, sentences, traffic_told, views_described
 from scenarios.report import defences
 from scenarios.terminal import console, problems
 
@@ -116,6 +116,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         sentences.ending(entry),
         sentences.traffic(entry),
         sentences.gradients(entry["gradients"], findings.listener(results)),
+        *traffic_told.sentences(entry.get("traffic_analysis")),
         findings.deadline_note(results, entry),
         sentences.images(entry["images"]),
         *defences.lines(entry.get("reconstructions")),

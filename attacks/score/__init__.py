@@ -3,20 +3,25 @@
 from attacks.score.gradients import Calibration, GradientScore, calibration, score_gradients
 from attacks.score.images import ImageScore, psnr, score_image, ssim
 from attacks.score.records import Matched, RecordScore, match, mean_skill, score_records, success
+from attacks.score.traffic import Covered, TrafficScore, computing_times, score_traffic
 
 __all__ = [
     "Calibration",
+    "Covered",
     "GradientScore",
     "ImageScore",
     "Matched",
     "RecordScore",
+    "TrafficScore",
     "calibration",
+    "computing_times",
     "match",
     "mean_skill",
     "psnr",
     "score_gradients",
     "score_image",
     "score_records",
+    "score_traffic",
     "ssim",
     "success",
 ]

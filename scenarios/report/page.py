@@ -23,6 +23,7 @@ from scenarios.report.series import Series, looks
 from scenarios.report.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.report.views import views
 from scenarios.report.words import headline, meanings, missing, subjects, terms
+from scenarios.traffic_told import rows
 
 Result = Mapping[str, Any]
 _DEFAULTS = dict.fromkeys(
@@ -88,6 +89,7 @@ def environment() -> Environment:
             "hidden": hidden,
             "hidden_in_full": hidden_in_full,
             "exact": exact,
+            "traffic_rows": rows,
         }
     )
     return environment

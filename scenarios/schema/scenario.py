@@ -27,10 +27,13 @@ class AttackSpec(Model):
     gradients. What an attacker believes beforehand comes from the records that no agent holds. `rounds`: which of an
     agent's gradients an attack gets; `labels`: whether it is told the labels; `success`: the root mean square error
     over a record's features up to which it counts as rebuilt. `images`: the short form for one record, rebuilt in
-    closed form from exact gradients of a logistic loss, or as the mode of the posterior from noisy ones."""
+    closed form from exact gradients of a logistic loss, or as the mode of the posterior from noisy ones. `traffic`:
+    say what the times and sizes of packets alone tell: who acted when, how long agents compute, what was repeated and
+    lost, and the dimension."""
 
     gradients: bool = True
     images: bool = False
+    traffic: bool = False
     reconstruct: list[RebuildSpec] = []
     holding: Count = 1
     rounds: Rounds = "all"

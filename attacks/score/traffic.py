@@ -1,0 +1,145 @@
+"""What a traffic analysis says against what the network and the agents really did."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from attacks.traffic.found import Amount, Edge, Sealed
+from attacks.traffic.repeats import same
+from netsim.diary import Diary
+from netsim.randomness import Streams
+from netsim.run import Run
+
+
+@dataclass(frozen=True)
+class Covered:
+    """Of `asked` numbers, `estimated` have an interval with two ends, `held` of those hold the truth, `exact` are
+    points; `error` is the mean distance of the best guesses from the truth, None where there are none; `baseline`
+    that of who has no tap, for the same numbers."""
+
+    asked: int
+    estimated: int
+    held: int
+    exact: int
+    error: float | None
+    baseline: float | None
+
+
+@dataclass(frozen=True)
+class TrafficScore:
+    """`activations`, `computing` (seconds), `repeated` and `lost` (packets): how well numbers are known.
+
+    `events_found` of `events` activations have an event of their agent at their time; `events_wrong` are none's.
+    `guessed`: the share of the activations whose agent is right for who names the one with most neighbors always;
+    in rounds, where everybody acts, None. `pairs` of agents whose mean times differ, `ranked` of them, `rightly` of
+    these.
+    `slowest`: the agent whose mean time is largest. `dimension`: the true one.
+    """
+
+    activations: Covered
+    events: int
+    events_found: int
+    events_wrong: int
+    guessed: float | None
+    computing: Covered
+    pairs: int
+    ranked: int
+    rightly: int
+    slowest: int | None
+    repeated: Covered
+    lost: Covered
+    dimension: int
+
+
+def score_traffic(found: Sealed, run: Run, diary: Diary) -> TrafficScore:
+    """Compare with the diary of the run, and with the computing times that its agents drew."""
+    truth = computing_times(run)
+    count, begun = len(run.activations), {(p.start, agent) for (agent, _), p in diary.begun.items()}
+    matched = _matched(found, diary)
+    walk = run.simulation.algorithm.stopping().walks
+    degrees = run.simulation.topology.degrees
+    likely = max(range(count), key=lambda i: degrees[i])
+    total, ways = sum(run.activations), sum(degrees)
+    guesses = [total * d / ways for d in degrees] if walk else [float(run.simulation.algorithm.horizon or 0)] * count
+    known = [k for k, one in enumerate(truth) if one is not None]
+    times = [truth[k] or 0.0 for k in known]
+    mean = sum(times) / len(times) if times else 0.0
+    links = found.links
+    return TrafficScore(
+        _covered(found.activity.counts, list(run.activations), guesses),
+        len(begun),
+        matched,
+        len(found.activity.events) - matched,
+        run.activations[likely] / max(total, 1) if walk else None,
+        _covered([found.computing.means[k] for k in known], times, [mean] * len(times)),
+        *_ranking(found, truth),
+        _largest(truth),
+        _of_links(links.repeated, {edge: one.repeated for edge, one in diary.links.items()}),
+        _of_links(links.lost, {edge: one.lost for edge, one in diary.links.items()}),
+        run.simulation.problem.dimension,
+    )
+
+
+def computing_times(run: Run) -> list[float | None]:
+    """The mean seconds that a query really took each agent: its stream's draws, again. None for who asked nothing."""
+    streams, means = Streams(run.simulation.seed), list[float | None]()
+    for agent, asked in enumerate(run.queries):
+        law, rng = run.simulation.compute_law(agent), streams.plain("agent", agent, "compute")
+        drawn = [0.0 if law is None else law.draw(rng) for _ in range(asked)]
+        means.append(sum(drawn) / asked if asked else None)
+    return means
+
+
+def _matched(found: Sealed, diary: Diary) -> int:
+    """Events that are an activation's: each agent's, in order."""
+    matched = 0
+    begun: dict[int, list[float]] = {}
+    for (agent, _), passage in sorted(diary.begun.items()):
+        begun.setdefault(agent, []).append(passage.start)
+    for times in begun.values():
+        times.sort(reverse=True)
+    for time, agent in found.activity.events:
+        left = begun.get(agent, [])
+        while left and left[-1] < time and not same(left[-1], time):
+            left.pop()
+        if left and same(left[-1], time):
+            left.pop()
+            matched += 1
+    return matched
+
+
+def _covered(found: Sequence[Amount | None], truth: Sequence[float], guesses: Sequence[float]) -> Covered:
+    known = [(one, true, guess) for one, true, guess in zip(found, truth, guesses, strict=True) if one is not None]
+    bounded = [(one, true) for one, true, _ in known if one.high < float("inf")]
+    guessed = [(one.value, true, guess) for one, true, guess in known if one.value is not None]
+    return Covered(
+        len(truth),
+        len(bounded),
+        sum(one.holds(true) for one, true in bounded),
+        sum(one.exact for one, _ in bounded),
+        sum(abs(value - true) for value, true, _ in guessed) / len(guessed) if guessed else None,
+        sum(abs(guess - true) for _, true, guess in guessed) / len(guessed) if guessed else None,
+    )
+
+
+def _of_links(found: Mapping[Edge, Amount], truth: Mapping[Edge, int]) -> Covered:
+    """Of who has no tap, the guess is that nothing was lost, and so nothing repeated."""
+    links = sorted(truth)
+    return _covered([found.get(edge) for edge in links], [truth[edge] for edge in links], [0.0] * len(links))
+
+
+def _ranking(found: Sealed, truth: Sequence[float | None]) -> tuple[int, int, int]:
+    pairs = [
+        (i, j)
+        for i, one in enumerate(truth)
+        for j, other in enumerate(truth)
+        if one is not None and other is not None and one > other
+    ]
+    ranked = found.computing.slower
+    return len(pairs), len(ranked), len(ranked & set(pairs))
+
+
+def _largest(truth: Sequence[float | None]) -> int | None:
+    """The agent that took longest; None where that is not one agent."""
+    times = [-1.0 if one is None else one for one in truth]
+    most = max(times, default=0.0)
+    return times.index(most) if times.count(most) == 1 else None

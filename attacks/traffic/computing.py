@@ -1,0 +1,175 @@
+"""How long agents compute: from when what they wait for is there until they send.
+
+On reliable links an arrival is acknowledged at once, so its moment is on the wire. Without acknowledgements a gap
+between two sendings holds the travel of a message too, and only bounds the work.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+from scipy import special
+
+from attacks.traffic.found import Amount, Computing
+from attacks.traffic.overheard import Overheard
+from attacks.traffic.protocol import Protocol, Told
+from attacks.traffic.walk import Move, Z
+
+CONFIDENCE = 0.95
+"""Of all statements together that an agent is slower than another."""
+FEWEST = 8
+"""Fewer samples of an agent say nothing about who is slower."""
+
+
+@dataclass
+class Gaps:
+    """Of one agent: seconds a query between what it waited for and what it sent (`seconds`), of `asked` such gaps."""
+
+    seconds: list[float] = field(default_factory=list[float])
+    asked: int = 0
+
+    def add(self, told: Told, gap: float | None, waits: float) -> None:
+        """One gap, less the mean wait for a clock; None where its beginning is not known."""
+        if not told.queries:
+            return
+        self.asked += 1
+        if gap is not None:
+            self.seconds.append((gap - waits) / told.queries)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.seconds))
+
+    def error(self, whole: bool) -> float:
+        """The standard error of the mean: of its law's mean, or (`whole`) of the run's mean, of which all but
+        `asked` − n are known."""
+        n = len(self.seconds)
+        if n < 2:
+            return 0.0 if whole and n == self.asked else math.inf
+        spread = float(np.std(self.seconds, ddof=1)) / math.sqrt(n)
+        return spread * math.sqrt(max(0.0, 1 - n / self.asked)) if whole else spread
+
+
+def of_walk(heard: Overheard, protocol: Protocol, moves: Sequence[Move]) -> Computing:
+    """From all moves of a walk. Without acknowledgements a gap holds one message's travel."""
+    (told,) = protocol.told
+    gaps = [Gaps() for _ in heard.neighbors]
+    waits = _waits(heard)
+    seen = _acknowledged(heard)
+    for k, (time, sender, _) in enumerate(moves):
+        since: float | None = 0.0
+        if k:
+            before, *link = moves[k - 1]
+            since = heard.arrival((link[0], link[1]), before) if seen else before
+        gaps[sender].add(told, None if since is None or since > time else time - since, waits)
+    if seen:
+        return _computing(heard, gaps, np.zeros(len(gaps)))
+    known = [one.mean + Z * _finite(one.error(whole=False)) for one in gaps if one.seconds]
+    travel = min(known, default=math.inf) if heard.transport.alike else math.inf
+    return _computing(heard, gaps, np.full(len(gaps), travel), same_travel=heard.transport.alike)
+
+
+def of_rounds(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> Computing:
+    """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
+    much of the neighbors' messages' travel as was not over when the agent itself told."""
+    gaps = gaps_of_rounds(heard, protocol, times)
+    if _acknowledged(heard):
+        return _computing(heard, gaps, np.zeros(len(gaps)))
+    travel = _travel(heard, protocol, times) if heard.transport.alike else math.inf
+    return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
+
+
+def gaps_of_rounds(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> list[Gaps]:
+    """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
+    gaps = [Gaps(asked=1 if protocol.after else 0) for _ in times]
+    seen, wait = _acknowledged(heard), _waits(heard)
+    for i, own in enumerate(times):
+        around = [times[j] for j in heard.neighbors[i]]
+        if own is None or any(one is None for one in around):
+            continue
+        near = {j: times[j] or () for j in heard.neighbors[i]}
+        for k, told in enumerate(protocol.told):
+            since: float | None = 0.0 if k == 0 else _complete(heard, i, near, own, k - 1, seen)
+            gaps[i].add(
+                told, None if since is None or since > own[k] else own[k] - since, wait if told.closed else 0.0
+            )
+    return gaps
+
+
+def _complete(
+    heard: Overheard, agent: int, near: dict[int, Sequence[float]], own: Sequence[float], k: int, seen: bool
+) -> float | None:
+    """When an agent's exchange k was over; without acknowledgements a moment before which it was not."""
+    told = {j: sent[k] for j, sent in near.items()}
+    if not seen:
+        return max(own[k], *told.values())
+    there = [heard.arrival((j, agent), near[j][k]) for j in near]
+    known = [one for one in there if one is not None]
+    return max(own[k], *known) if len(known) == len(there) else None
+
+
+def _travel(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
+    """At most so long a message travels in the mean: the least mean time from a sending to what waited for it."""
+    most = math.inf
+    for i, own in enumerate(times):
+        for j in heard.neighbors[i]:
+            other = times[j]
+            if own is None or other is None or len(own) < FEWEST or len(protocol.told) < FEWEST:
+                continue
+            lags = np.array(own[1:]) - np.array(other[:-1])
+            most = min(most, float(np.mean(lags)) + Z * float(np.std(lags, ddof=1)) / math.sqrt(len(lags)))
+    return most
+
+
+def _acknowledged(heard: Overheard) -> bool:
+    """Whether arrivals are on the wire, and in order."""
+    return bool(heard.transport.reliable) and heard.transport.in_order
+
+
+def _waits(heard: Overheard) -> float:
+    """The mean wait for a clock's next tick, in seconds."""
+    rate = heard.transport.clock_rate
+    return 0.0 if rate is None else 1 / rate
+
+
+def _computing(heard: Overheard, gaps: Sequence[Gaps], travel: np.ndarray, same_travel: bool = False) -> Computing:
+    """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
+    all agents, whatever it is."""
+    seen, clocked = _acknowledged(heard) and not heard.transport.queues, heard.transport.clock_rate is not None
+    if heard.transport.queues:
+        travel, same_travel = np.full(len(gaps), math.inf), False
+    kind = "bounded" if not seen else "estimated" if clocked else "measured"
+    means = tuple(_mean(one, float(most), clocked) for one, most in zip(gaps, travel, strict=True))
+    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / max(2, len(gaps) * (len(gaps) - 1)))
+    slower = {
+        (i, j)
+        for i in range(len(gaps))
+        for j in range(len(gaps))
+        if i != j and _slower(gaps[i], gaps[j], 0.0 if same_travel else float(travel[i]), z)
+    }
+    why = None
+    if not any(means):
+        why = "of no agent both the end and the beginning of its work were heard"
+    return Computing(means, kind, tuple(len(one.seconds) for one in gaps), frozenset(slower), why)
+
+
+def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
+    if not gaps.seconds:
+        return None
+    quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
+    mean, error = gaps.mean, quantile * gaps.error(whole=not clocked)
+    return Amount(max(0.0, mean - travel - error), max(0.0, mean), max(0.0, mean + error))
+
+
+def _slower(one: Gaps, other: Gaps, travel: float, z: float) -> bool:
+    """Whether the first agent's work takes longer by more than chance, and than a message's travel, could explain."""
+    if min(len(one.seconds), len(other.seconds)) < FEWEST:
+        return False
+    chance = z * math.hypot(one.error(whole=False), other.error(whole=False))
+    return one.mean - other.mean > travel + chance + 1e-9
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else 0.0

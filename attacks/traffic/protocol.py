@@ -1,0 +1,174 @@
+"""What the public code of an algorithm sends, and when: one agent's coroutine run on a port that only takes notes.
+
+Gradients are zeros there and neighbors say what the agent says: only the order of queries and messages, and how many
+vectors a message has, are read off. They depend on no data in the algorithms that a pattern is found for.
+"""
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from netsim.adversary import PublicKnowledge
+from netsim.algorithms.algorithm import Algorithm
+from netsim.arrays import Array
+from netsim.errors import AttackError, NetsimError
+from netsim.mechanisms import Mechanism
+from netsim.messages import Message
+from netsim.node import Heard, Node
+from netsim.regularizers import Regularizer
+
+ACTIVATIONS = 4
+"""Of a walk so many are run: they have to be alike."""
+
+
+MOST_ROUNDS = 1_000_000
+"""Code that never ends is not followed further."""
+
+
+class _Done(Exception):  # noqa: N818
+    """Enough was seen."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One message in the code's order: `queries` of the objective since the message before, its number of `vectors`,
+    and whether an activation was `closed` in between (the first one counts as such)."""
+
+    queries: int
+    vectors: int
+    closed: bool
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """`walk`: one token, passed on once an activation, from agent `first` on; `told` has one entry then. Else all
+    agents exchange in rounds, and `told` has an entry for each exchange of the whole run."""
+
+    walk: bool
+    first: int
+    told: tuple[Told, ...]
+    rounds: int
+    after: int = 0
+    """Queries after the last message."""
+
+    @property
+    def vectors(self) -> tuple[int, ...]:
+        """The numbers of vectors that messages may have, ascending."""
+        return tuple(sorted({one.vectors for one in self.told}))
+
+
+def read(public: PublicKnowledge) -> Protocol:
+    """The pattern of the public algorithm. You get an `AttackError` where it is none of the two."""
+    algorithm = public.algorithm
+    walk, first = algorithm.stopping().walks, int(getattr(algorithm, "first", 0))
+    notes = _Notes(public, first, ACTIVATIONS if walk else None)
+    _play(algorithm, notes)
+    closed = max(notes.closed, 1)
+    if walk:
+        told = _split(notes.steps)
+        alike = len(notes.steps) > 0 and len({(one.queries, one.vectors) for one in told}) == 1
+        if not alike or len(told) != closed or not _only(notes.steps, ">"):
+            raise AttackError(
+                "the walk's messages are more than one token passed on: times and sizes do not follow it"
+            )
+        return Protocol(True, first, told[:1], 0)
+    if not _only(notes.steps, "="):
+        raise AttackError("its agents send messages to single neighbors, besides exchanges or in place of them")
+    last = max(k for k, step in enumerate(notes.steps) if step[0] == "=")
+    return Protocol(False, 0, _split(notes.steps), closed, notes.steps[last:].count("query"))
+
+
+def _only(steps: Sequence[str], mark: str) -> bool:
+    """Whether there are messages, and all of this kind."""
+    sent = [step for step in steps if step not in ("query", "close")]
+    return bool(sent) and all(step[0] == mark for step in sent)
+
+
+def _split(steps: Sequence[str]) -> tuple[Told, ...]:
+    found: list[Told] = []
+    queries, closed = 0, True
+    for step in steps:
+        if step == "query":
+            queries += 1
+        elif step == "close":
+            closed = True
+        else:
+            found.append(Told(queries, int(step[1:]), closed))
+            queries, closed = 0, False
+    return tuple(found)
+
+
+def _play(algorithm: Algorithm, notes: "_Notes") -> None:
+    coroutine = cast("Coroutine[Any, Any, None]", algorithm.run(cast("Node", notes)))
+    try:
+        with np.errstate(all="ignore"):
+            coroutine.send(None)
+    except (StopIteration, _Done):
+        return
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
+        raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
+    finally:
+        coroutine.close()
+    raise AttackError("its code waits for something else than messages")
+
+
+class _Notes:
+    """The port: it answers at once and writes down "query", "=v" (an exchange of v vectors), ">v", "close"."""
+
+    def __init__(self, public: PublicKnowledge, agent: int, most: int | None) -> None:
+        self.id, self.agents, self.neighbors = agent, public.agents, public.neighbors[agent]
+        self.weights: Array = public.weights[agent]
+        self.replicas, self.dimension = 1, public.dimension
+        self.records = public.records[agent] if public.records else 1
+        self.regularizer: Regularizer = public.regularizer
+        self.coins = np.random.default_rng(0)
+        self.steps: list[str] = []
+        self.closed = self._number = 0
+        self._most = most
+        self._token: Message | None = None
+
+    def zeros(self) -> Array:
+        return np.zeros((1, self.dimension))
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
+        self.steps.append("query")
+        return np.zeros_like(x)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
+        self.steps.append("query")
+        return v.copy()
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        self.steps.append("query")
+        return v.copy()
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        return value
+
+    async def exchange(self, **values: Array) -> Heard:
+        self.steps.append(f"={len(values)}")
+        told = Message(self.id, "exchange", self._number, dict(values))
+        self._number += 1
+        return Heard(cast("Node", self), told, dict.fromkeys(self.neighbors, told))
+
+    def send(self, to: int, **values: Array) -> None:  # noqa: ARG002
+        self.steps.append(f">{len(values)}")
+        self._token = Message(self.id, "direct", 0, dict(values))
+
+    def broadcast(self, **values: Array) -> None:
+        self.steps.append(f"*{len(values)}")
+        self._token = Message(self.id, "direct", 0, dict(values))
+
+    async def receive(self) -> Message:
+        if self._token is None:
+            raise _Done
+        token, self._token = self._token, None
+        return token
+
+    def estimate(self, x: Array) -> None:  # noqa: ARG002
+        self.steps.append("close")
+        self.closed += 1
+        if self.closed in (self._most, MOST_ROUNDS):
+            raise _Done

@@ -1,0 +1,96 @@
+"""What times and sizes alone give away, as results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from attacks.score import TrafficScore, computing_times, score_traffic
+from attacks.traffic import Amount, Sealed, analysed
+from attacks.traffic.found import Edge
+from netsim.diary import Diary
+from netsim.errors import AttackError
+from netsim.run import Run
+
+Results = dict[str, Any]
+EVENTS = 2000
+"""So many events are kept in results; the others are counted."""
+
+
+def analysis(run: Run, diary: Diary) -> Results:
+    """The analysis of the run's first view, scored; or why it was refused."""
+    try:
+        found = analysed(run.views[0])
+    except AttackError as error:
+        return {"refused": str(error)}
+    return _described(found, score_traffic(found, run, diary), run, diary)
+
+
+def _described(found: Sealed, score: TrafficScore, run: Run, diary: Diary) -> Results:
+    activity, work, links, size = found.activity, found.computing, found.links, found.dimension
+    return {
+        "refused": None,
+        "packets": found.packets,
+        "activity": {
+            "refused": activity.refused,
+            "complete": activity.complete,
+            "events": [[event.time, event.agent] for event in activity.events[:EVENTS]],
+            "asked": score.events,
+            "found": score.events_found,
+            "wrong": score.events_wrong,
+            "guessed": score.guessed,
+            "counts": [_amount(one) for one in activity.counts],
+            "truth": list(run.activations),
+            "score": asdict(score.activations),
+        },
+        "computing": {
+            "refused": work.refused,
+            "kind": work.kind,
+            "means": [None if one is None else _amount(one) for one in work.means],
+            "samples": list(work.samples),
+            "truth": computing_times(run),
+            "slower": sorted(map(list, work.slower)),
+            "slowest": work.slowest,
+            "slowest_truth": score.slowest,
+            "pairs": score.pairs,
+            "ranked": score.ranked,
+            "rightly": score.rightly,
+            "score": asdict(score.computing),
+        },
+        "repeated": _links(
+            links.repeated, links.repeats_refused, {edge: one.repeated for edge, one in diary.links.items()}
+        )
+        | {"score": asdict(score.repeated)},
+        "lost": _links(links.lost, links.losses_refused, {edge: one.lost for edge, one in diary.links.items()})
+        | {"score": asdict(score.lost)},
+        "dimension": {
+            "refused": size.refused,
+            "low": None if size.refused else size.low,
+            "high": None if size.refused else size.high,
+            "truth": score.dimension,
+        },
+    }
+
+
+def _amount(one: Amount) -> list[float | None]:
+    return [one.low, one.value, one.high]
+
+
+def _links(found: Mapping[Edge, Amount], refused: str | None, truth: Mapping[Edge, int]) -> Results:
+    edges = sorted(found)
+    return {
+        "refused": refused,
+        "links": [list(edge) for edge in edges],
+        "packets": [_amount(found[edge]) for edge in edges],
+        "truth": [truth[edge] for edge in edges],
+        "total": _total([found[edge] for edge in edges]),
+        "total_truth": sum(truth[edge] for edge in edges),
+    }
+
+
+def _total(amounts: Sequence[Amount]) -> list[float | None] | None:
+    if not amounts:
+        return None
+    values = [one.value for one in amounts]
+    known = [value for value in values if value is not None]
+    value = sum(known) if len(known) == len(values) else None
+    return [sum(one.low for one in amounts), value, sum(one.high for one in amounts)]

@@ -1,0 +1,81 @@
+"""Traffic analysis in scenarios: results, sentences, and the page."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios import run
+from scenarios.traffic_told import rows, sentences
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("heard")
+    return run("traffic-only", folder), folder
+
+
+@pytest.fixture(scope="module")
+def missed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("missed")
+    return run("traffic-missed", folder), folder
+
+
+def told(results):
+    return [entry["traffic_analysis"] for entry in results["algorithms"]]
+
+
+def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
+    for found in told(heard[0]):
+        assert found["activity"]["found"] == found["activity"]["asked"] > 0
+        assert found["activity"]["wrong"] == 0
+        assert found["computing"]["slowest"] == found["computing"]["slowest_truth"] == 3
+        assert found["dimension"]["low"] == found["dimension"]["high"] == found["dimension"]["truth"] == 64
+        (sentence,) = sentences(found)
+        assert "agent 3 computes slowest; dimension 64" in sentence
+
+
+def test_a_lossy_tap_leaves_the_dimension(missed):
+    for found in told(missed[0]):
+        assert found["activity"]["found"] == found["activity"]["wrong"] == 0
+        assert found["computing"]["refused"]
+        assert found["dimension"]["low"] == found["dimension"]["high"] == 64
+        first, second = sentences(found)
+        assert first == "Times and sizes alone tell: dimension 64."
+        assert second.startswith("Who acted when is not identifiable: the tap did not hear all")
+
+
+def test_results_are_json_and_every_key_is_described(heard, missed):
+    page = (Path(__file__).parents[2] / "docs/results.md").read_text()
+    for results, folder in (heard, missed):
+        stored = json.loads((folder / "results.json").read_text())
+        for found in told(stored):
+            for name, part in found.items():
+                assert f"`{name}`" in page
+                for key in part if isinstance(part, dict) else ():
+                    assert f"`{key}`" in page
+        assert len(told(results)) == 2
+
+
+def test_the_page_has_a_table_for_each(heard, missed):
+    for results, folder in (heard, missed):
+        page = (folder / "report.html").read_text()
+        assert page.count('<h2 id="traffic-title">') == 1
+        for found in told(results):
+            assert len(rows(found)) == 7
+            assert all(row[0] in page for row in rows(found))
+
+
+def test_who_does_not_ask_is_told_nothing(tmp_path):
+    results = run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
+    assert told(results) == [None, None]
+    assert "traffic-title" not in (tmp_path / "report.html").read_text()
+
+
+def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
+    options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
+    results = run("traffic-only", tmp_path, options=options)
+    for found in told(results):
+        assert set(found) == {"refused"}
+        (sentence,) = sentences(found)
+        assert sentence.startswith("No traffic analysis: no packet was heard on a link")
