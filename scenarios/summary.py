@@ -86,10 +86,10 @@ def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str
 
 
 def write_tables(runs: Mapping[Any, Mapping[str, Any]], folder: Path) -> None:
-    """`folder`/algorithms.parquet and, where there were attacks on records, attacks.parquet, by variant."""
+    """`folder`/algorithms.parquet and attacks.parquet, each where there is a row for it, by variant."""
     for name, columns, rows in ((ALGORITHMS, COLUMNS, algorithm_rows), (ATTACKS, ATTACK_COLUMNS, attack_rows)):
         found = [{"variant": variant} | row for variant, results in runs.items() for row in rows(results)]
-        if found or name == ALGORITHMS:
+        if found:
             write(found, {**VARIANT, **columns}, folder / name)
 
 
