@@ -97,7 +97,11 @@ def audit(
     netsim audit FOLDER
 
     goes on with an audit that was stopped, and only then are transcripts added. One that is done has been read: with
-    --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told.
+    --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told. Audits of
+    a folder share their error: the n-th new one at --confidence C is made at 1 - (1 - C)/(n(n + 1)), so that with the
+    first, at 1 - a, all hold together at C - a at least, however many there are. One that refutes the claim decides:
+    later ones take nothing back. None is made that would bring what holds together below 0.5. Code that was changed is
+    not audited in the folder of the old.
 
     Exit status: 0 done, 1 a claim does not hold (or an algorithm that claims nothing is unprotected), 2 wrong input,
     70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder, goes on).
@@ -346,12 +350,13 @@ def _print_earlier(results: Results) -> None:
 
     for entry in results["algorithms"]:
         audit: Results = entry.get("audit") or {}
-        for one in audit.get("earlier", []):
+        others = [("before", one) for one in audit.get("earlier", [])]
+        for when, one in others + [("since", one) for one in audit.get("later", [])]:
             said = one["verdict"] or "refused"
             proven = "–" if one["epsilon_audited"] is None else f"≥ {sentences.number(one['epsilon_audited'])}"
             console.print(
-                f"{escape(entry['name'])}, audited before (draw {one['draw']}): {said}, ε audited {proven} with "
-                f"{one['trials'] or 0:,} transcripts at {one['confidence']:g}.",
+                f"{escape(entry['name'])}, audited {when} (draw {one['draw']}): {said}, ε audited {proven} with "
+                f"{one['trials'] or 0:,} transcripts at {one['confidence']:.6g}.",
                 style="dim", highlight=False, soft_wrap=True,
             )  # fmt: skip
 
