@@ -1,10 +1,10 @@
-"""SHA-256 of all that objectives hold, functions among it: the same in every process, another one for other contents."""
+"""SHA-256 of all that objectives hold, functions too: the same in every process, another for other contents."""
 
 import dis
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
@@ -16,6 +16,8 @@ from netsim.errors import ScenarioError
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 NAMED = (type, ModuleType, BuiltinFunctionType, np.ufunc)
 """What its name tells."""
+Seen = dict[int, tuple[int, object]]
+"""By identity: the how-manyth it was, and the thing itself, which lives as long as its identity is used."""
 
 
 def data_print(objectives: Sequence[object]) -> str:
@@ -25,14 +27,14 @@ def data_print(objectives: Sequence[object]) -> str:
     You get a `ScenarioError` for what cannot be told from another of its kind, such as an open file.
     """
     digest = hashlib.sha256()
-    seen: set[int] = set()
+    seen: Seen = {}
     for one in objectives:
         for part in _parts(one, seen):
             digest.update(part)
     return digest.hexdigest()
 
 
-def _parts(value: object, seen: set[int]) -> Iterator[bytes]:
+def _parts(value: object, seen: Seen) -> Iterator[bytes]:
     if isinstance(value, np.ndarray) and value.dtype != object:
         array = cast("np.ndarray[Any, Any]", value)
         yield f"array {array.dtype.str} {array.shape}\n".encode()
@@ -44,9 +46,9 @@ def _parts(value: object, seen: set[int]) -> Iterator[bytes]:
     elif isinstance(value, CodeType):
         yield from _code(value, seen)
     elif id(value) in seen and isinstance(value, FunctionType):  # one that calls itself
-        yield b"again " + _name(value)
+        yield f"function {seen[id(value)][0]} again\n".encode()
     elif isinstance(value, FunctionType):
-        seen.add(id(value))
+        seen[id(value)] = len(seen), value
         yield from _function(value, seen)
     elif isinstance(value, Mapping):
         for key, one in cast("Mapping[object, object]", value).items():
@@ -60,43 +62,47 @@ def _parts(value: object, seen: set[int]) -> Iterator[bytes]:
         yield from _object(value, seen)
 
 
-def _object(value: Any, seen: set[int]) -> Iterator[bytes]:
+def _object(value: Any, seen: Seen) -> Iterator[bytes]:
     """A dataclass by its fields, everything else by what a copy of it would be made from."""
-    yield _name(cast("type[object]", type(value)))
-    if is_dataclass(value):
+    kind: Any = type(value)
+    yield _name(kind)
+    if hasattr(kind, "__dataclass_fields__"):
         for one in fields(value):
             yield f"{one.name}\n".encode()
             yield from _parts(getattr(value, one.name), seen)
-    elif isinstance(value, MethodType):
+    elif kind is MethodType:
         yield from _several("method", (value.__func__, value.__self__), seen)
-    elif isinstance(value, partial):
-        part = cast("partial[Any]", value)
-        yield from _several("partial", (part.func, part.args, part.keywords), seen)
+    elif kind is partial:
+        yield from _several("partial", (value.func, value.args, value.keywords), seen)
+    elif id(value) in seen:
+        yield f"object {seen[id(value)][0]} again\n".encode()
+        return
     else:
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        try:
-            made: Any = value.__reduce_ex__(4)
-        except TypeError as error:
-            kind = f"{type(value).__module__}.{type(value).__qualname__}"
-            why = f"an objective holds a {kind}, which cannot be told from another one ({error})"
-            raise ScenarioError("problem", kind, why, "numbers, arrays, functions, and dataclasses of these") from None
-        if isinstance(made, str):
-            yield made.encode()
-        else:
-            yield from _several("object", [list(one) if isinstance(one, Iterator) else one for one in made], seen)
-    if callable(value) and isinstance(call := getattr(type(value), "__call__", None), FunctionType):
+        seen[id(value)] = len(seen), value
+        yield from _several("object", _reduced(value), seen)
+    if callable(value) and isinstance(call := vars(kind).get("__call__"), FunctionType):
         yield from _parts(call, seen)
 
 
-def _several(kind: str, values: Sequence[object], seen: set[int]) -> Iterator[bytes]:
+def _reduced(value: Any) -> list[object]:
+    try:
+        made: Any = value.__reduce_ex__(4)
+    except TypeError as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        why = f"an objective holds a {kind}, which cannot be told from another one ({error})"
+        raise ScenarioError("problem", kind, why, "numbers, arrays, functions, and dataclasses of these") from None
+    if isinstance(made, str):
+        return [made]
+    return [list(cast("Iterator[object]", one)) if isinstance(one, Iterator) else one for one in made]
+
+
+def _several(kind: str, values: Sequence[object], seen: Seen) -> Iterator[bytes]:
     yield f"{kind} {len(values)}\n".encode()
     for one in values:
         yield from _parts(one, seen)
 
 
-def _function(value: FunctionType, seen: set[int]) -> Iterator[bytes]:
+def _function(value: FunctionType, seen: Seen) -> Iterator[bytes]:
     yield _name(value)
     yield from _code(value.__code__, seen)
     cells = [_content(cell) for cell in value.__closure__ or ()]
@@ -110,7 +116,7 @@ def _function(value: FunctionType, seen: set[int]) -> Iterator[bytes]:
             yield from _parts(used, seen)
 
 
-def _code(code: CodeType, seen: set[int]) -> Iterator[bytes]:
+def _code(code: CodeType, seen: Seen) -> Iterator[bytes]:
     yield f"code {code.co_name} {code.co_names} {code.co_varnames} {code.co_freevars}\n".encode()
     yield code.co_code
     yield from _several("constants", code.co_consts, seen)
@@ -133,4 +139,5 @@ def _content(cell: Any) -> object:
 
 def _name(value: Any) -> bytes:
     """Where a thing is: module and name. A file that is run has another module name in each of its texts."""
-    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}\n".encode()
+    own = getattr(value, "__qualname__", getattr(value, "__name__", ""))
+    return f"{getattr(value, '__module__', '')}.{own}\n".encode()

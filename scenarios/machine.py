@@ -85,9 +85,9 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
     `epsilon_claimed` is None where no number is claimed. `epsilon_exact` goes from `lower` to `upper`, with an
     `estimate`; of `epsilon_audited` the `lower` end is proven at `confidence`, and nothing is known above it. Both
     are None without an audit, and the claim is then that of the budget, of which `adjacency` and `norm` are not kept.
-    Where a folder was audited more than once, `verdict` is that of all its audits, and the numbers are those of the one
-    that decides; it and all before it hold at once with probability `together`, and `earlier` and `later` sum up the
-    others. Without others these are None and empty.
+    Where a folder was audited more than once, `verdict` is that of all its audits, and the numbers are those of the
+    one that decides; it and all before it hold at once with probability `together`, and `earlier` and `later` sum up
+    the others. Without others these are None and empty.
     """
     audit, budget = _part(entry, "audit"), _part(entry, "budget")
     claim, exact, audited = _part(audit, "claim"), _part(audit, "epsilon_exact"), audit.get("epsilon_audited")

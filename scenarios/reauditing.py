@@ -107,7 +107,8 @@ class Reaudit:
 
     def _unfinished(self, entry: Results) -> bool:
         """Whether the audit that is shown was stopped when its verdict was there, and its views were not."""
-        shown = not (entry.get("audit") or {}).get("later")
+        audit: Results = entry.get("audit") or {}
+        shown = not audit.get("later")
         wanted = _before(entry, self.kept.scenario).views != "none"
         return entry.get("audit_status") == DONE and shown and wanted and entry.get("views") is None
 
@@ -130,7 +131,9 @@ class Reaudit:
         if shown and found is not None:
             self._look(entry, judge, found)
         elif found is not None and own.views != "none":
-            self.say(f"{entry['name']}: the folder shows the audit that refuted the claim, and the views of that one.")
+            self.say(
+                f"{entry['name']}: the folder shows the audit that refuted the claim, and the views of that one."
+            )
         self._finish(asked)
 
     def _commit(self, entry: Results, draft: Results, made: list[Results], asked: Scenario) -> bool:
@@ -147,7 +150,7 @@ class Reaudit:
         old.setdefault("together", several.confidence_of(old))
         shown = several.decides(new, old)
         slug, draw = entry["slug"], _draw(new["asked"]["draw"])
-        former = _draw((old.get("asked") or {}).get("draw", 0))
+        former = _draw(several.draw_of(old))
         if shown:
             new["earlier"] = [several.brief(one, former) if one is old else one for one in made]
             if new.get("witness"):

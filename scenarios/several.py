@@ -1,4 +1,4 @@
-"""Several audits of one claim in one folder: what each may spend, which of them decides, and what is kept of the rest.
+"""Several audits of one claim in one folder: what each may spend, which decides, and what is kept of the rest.
 
 An audit at confidence 1 − α says something wrong with probability α at most. Audits of a folder have noise of their
 own, but how many there are, and at which confidence, may depend on what those before have said: who asks until one
@@ -31,8 +31,15 @@ def audits(audit: Results | None) -> list[Results]:
 
 def confidence_of(one: Results) -> float:
     """At which an audit was made, also one that could not judge."""
+    asked: Results = one.get("asked") or {}
     found = one.get("confidence")
-    return float((one.get("asked") or {}).get("confidence", 0.95) if found is None else found)
+    return float(asked.get("confidence", 0.95) if found is None else found)
+
+
+def draw_of(audit: Mapping[str, Any]) -> int:
+    """Which noise an audit had."""
+    asked: Results = audit.get("asked") or {}
+    return int(asked.get("draw", 0))
 
 
 def spent(made: Sequence[Results]) -> float:
@@ -54,7 +61,9 @@ def check(confidence: float, made: Sequence[Results]) -> None:
             f"the audits of this folder have spent {spent(made):.4g} of error probability: with one more they would "
             f"hold together at {max(0.0, together):.4g} only"
         )
-        raise ScenarioError("--confidence", confidence, why, "a higher confidence, or another folder with another seed")
+        raise ScenarioError(
+            "--confidence", confidence, why, "a higher confidence, or another folder with another seed"
+        )
 
 
 def decides(new: Results, old: Results | None) -> bool:
@@ -66,8 +75,7 @@ def decides(new: Results, old: Results | None) -> bool:
 def brief(audit: Mapping[str, Any], draft: str) -> Results:
     """An audit that another one is shown in place of. `draft` is what the names of its files have."""
     exact: Results = audit.get("epsilon_exact") or {}
-    asked: Results = audit.get("asked") or {}
-    own = {"draw": asked.get("draw", 0), "confidence": confidence_of(dict(audit))}
+    own = {"draw": draw_of(audit), "confidence": confidence_of(dict(audit))}
     told = ("trials", "verdict", "reason", "refused", "epsilon_audited", "first_violation", "together", "asked")
     ends = {key: exact.get(key) for key in ("lower", "estimate", "upper")} if exact else None
     witness = None if not audit.get("witness") else str(audit["witness"]).replace(".json", f"{draft}.json")
