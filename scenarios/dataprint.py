@@ -34,8 +34,8 @@ def data_print(objectives: Sequence[object]) -> str:
     return digest.hexdigest()
 
 
-def _parts(value: object, seen: Seen) -> Iterator[bytes]:
-    if isinstance(value, np.ndarray) and value.dtype != object:
+def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
+    if isinstance(cast(object, value), np.ndarray) and cast("np.ndarray[Any, Any]", value).dtype != object:
         array = cast("np.ndarray[Any, Any]", value)
         yield f"array {array.dtype.str} {array.shape}\n".encode()
         yield array.tobytes()
@@ -54,7 +54,7 @@ def _parts(value: object, seen: Seen) -> Iterator[bytes]:
         for key, one in cast("Mapping[object, object]", value).items():
             yield from _several("entry", (key, one), seen)
     elif isinstance(value, Sequence):
-        yield from _several(type(value).__name__, cast("Sequence[object]", value), seen)
+        yield from _several(str(type(cast(object, value)).__name__), cast("Sequence[object]", value), seen)
     elif isinstance(value, AbstractSet):
         inner = (b"".join(_parts(one, seen)) for one in cast("AbstractSet[object]", value))
         yield b"set\n" + b"".join(sorted(inner))
@@ -64,7 +64,7 @@ def _parts(value: object, seen: Seen) -> Iterator[bytes]:
 
 def _object(value: Any, seen: Seen) -> Iterator[bytes]:
     """A dataclass by its fields, everything else by what a copy of it would be made from."""
-    kind: Any = type(value)
+    kind = cast(Any, type(value))
     yield _name(kind)
     if hasattr(kind, "__dataclass_fields__"):
         for one in fields(value):
