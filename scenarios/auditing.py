@@ -2,13 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from attacks import gradients
 from attacks.audit.archive import Archive
@@ -27,6 +25,7 @@ from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
 from scenarios import describe
+from scenarios.dataprint import data_print
 from scenarios.experiment import Subject
 from scenarios.schema import Scenario
 
@@ -157,30 +156,6 @@ class _Worlds:
         streams = Streams(self.simulation.seed)
         dither = Dither(partial(dither_of, streams, chunk, self.agent), replicas)
         return Sample(run.views[0], partial(coins_of, streams, self.agent), run.truth.releases[self.agent], dither)
-
-
-def data_print(objectives: Sequence[object]) -> str:
-    """SHA-256 of all that objectives hold, to the last bit: arrays with their types and shapes, and parameters; of
-    objectives within objectives too."""
-    digest = hashlib.sha256()
-    for one in objectives:
-        for part in _parts(one):
-            digest.update(part)
-    return digest.hexdigest()
-
-
-def _parts(value: object) -> Iterator[bytes]:
-    if isinstance(value, np.ndarray):
-        array = cast("np.ndarray[Any, Any]", value)
-        yield f"array {array.dtype.str} {array.shape}\n".encode()
-        yield array.tobytes()
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield f"{type(value).__module__}.{type(value).__qualname__}\n".encode()
-        for one in fields(value):
-            yield f"{one.name}\n".encode()
-            yield from _parts(getattr(value, one.name))
-    else:
-        yield f"{value!r}\n".encode()
 
 
 @cache

@@ -69,6 +69,8 @@ def sentence(entry: Result) -> str:
         }.get(audit_status(entry), "The run ended before this algorithm's audit was done.")
     reason = str(audit.get("reason", ""))
     reason = capitalized(reason)
+    if audit.get("besides"):
+        reason += f" {audit['besides']}"
     if has_claim(entry) or audit["verdict"] not in BROKEN:
         return reason
     claim: Result = audit.get("claim") or {}

@@ -7,7 +7,6 @@ from typing import cast
 
 from attacks import gradients
 from attacks.audit.archive import MARK, Archive
-from attacks.audit.audit import Pair
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
 from netsim.problems import Objective
@@ -25,32 +24,55 @@ from scenarios.views import look
 
 @dataclass(frozen=True)
 class Judge:
-    """Audits the algorithms of an experiment, and writes what comes of it to entries and to files in `folder`."""
+    """Audits the algorithms of an experiment, and writes what comes of it to entries and to files in `folder`.
+
+    `draft` is added to the name of the witness's file where the audit is not yet the one that the folder shows.
+    """
 
     experiment: Experiment
     folder: Path
     progress: Progress
     jobs: int
     save: Callable[[], None]
+    draft: str = ""
 
     def judge(self, entry: Results, subject: Subject, activations: int) -> None:
         """Fill an entry's `plan`, `audit`, `audit_status` and `views`; `activations` is Θ, the run's largest."""
-        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
-        if claim is None:
-            entry["audit_status"] = NO_CLAIM
-            return
-        try:
-            pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
-            entry["audit"] = (
-                self._audit(entry, subject, activations, Asked(self._scenario, subject, pair, claim)) | search
-            )
-        except PrivacyError as error:
-            entry["audit"], entry["audit_status"] = {"refused": str(error)}, REFUSED
+        asked = self.decide(entry, subject, activations)
+        if asked is None:
             return
         write_json(self.folder / f"audit-{entry['slug']}.json", entry["audit"])
-        entry["audit_status"] = DONE
         self.save()
-        entry["views"] = self._views(subject, pair, claim)
+        entry["views"] = self.views(asked)
+
+    def decide(self, entry: Results, subject: Subject, activations: int) -> Asked | None:
+        """Fill an entry's `plan`, `audit` and `audit_status`, and write the witness; what the views are to look at,
+        None where there is no verdict."""
+        claim = self._claim(subject, activations)
+        if claim is None:
+            entry["audit_status"] = NO_CLAIM
+            return None
+        try:
+            asked, search = self._asked(subject, claim)
+            entry["audit"] = self._audit(entry, subject, activations, asked) | search
+        except PrivacyError as error:
+            entry["audit"], entry["audit_status"] = {"refused": str(error)}, REFUSED
+            return None
+        entry["audit_status"] = DONE
+        return asked
+
+    def asked(self, subject: Subject, activations: int) -> Asked:
+        """What an audit that has a verdict was asked."""
+        claim = self._claim(subject, activations)
+        assert claim is not None
+        return self._asked(subject, claim)[0]
+
+    def _claim(self, subject: Subject, activations: int) -> Claim | None:
+        return subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
+
+    def _asked(self, subject: Subject, claim: Claim) -> tuple[Asked, Results]:
+        pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
+        return Asked(self._scenario, subject, pair, claim), search
 
     @property
     def _scenario(self) -> Scenario:
@@ -70,7 +92,7 @@ class Judge:
         found = audited(asked, folder, self.progress.advance, self.jobs)
         entry["over_time"] = anatomy.over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnessing.Audited(asked.pair, asked.claim, activations, found.witness)
-        path = witnessing.file_of(self.folder, entry["slug"])
+        path = witnessing.file_of(self.folder, entry["slug"] + self.draft)
         saved = witnessing.save(path, self.experiment, subject, proof)
         return describe.audit(found) | {"witness": None if saved is None else saved.name}
 
@@ -84,7 +106,9 @@ class Judge:
         there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
         self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
 
-    def _views(self, subject: Subject, pair: Pair, claim: Claim) -> Results | None:
+    def views(self, asked: Asked) -> Results | None:
+        """What each point of view sees of the pair; None where none is asked for."""
+        subject, pair, claim = asked.subject, asked.pair, asked.claim
         spec = self._scenario.audit
         assert spec is not None
         if spec.views == "none":

@@ -120,6 +120,18 @@ class Kept:
                 found.append(f"The code of {spec.name} is another one than when the folder was written.")
         return found
 
+    def check_code(self, name: str) -> None:
+        """A `ScenarioError` where an algorithm's code is another one than when the folder was written: an audit of
+        the new code does not belong beside transcripts, witnesses and verdicts of the old."""
+        resolved: list[Results] = self.manifest.get("resolved") or []
+        then = next((one.get("sha256") for one in resolved if one.get("name") == name), None)
+        spec = next(one for one in self.scenario.algorithms if one.name == name)
+        if then is None or spec.code in (None, then):
+            return
+        path = spec.path if isinstance(spec, PythonSpec) else name
+        why = f"the code of {name} is another one than when the folder was written: a new audit is not of the same"
+        raise ScenarioError("folder", str(self.folder), why, f"another folder: netsim audit {path} --out OTHER")
+
     def save(self) -> None:
         """Write the results."""
         write_json(self.folder / RESULTS, self.results)

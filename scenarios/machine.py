@@ -85,6 +85,9 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
     `epsilon_claimed` is None where no number is claimed. `epsilon_exact` goes from `lower` to `upper`, with an
     `estimate`; of `epsilon_audited` the `lower` end is proven at `confidence`, and nothing is known above it. Both
     are None without an audit, and the claim is then that of the budget, of which `adjacency` and `norm` are not kept.
+    Where a folder was audited more than once, `verdict` is that of all its audits, and the numbers are those of the
+    one that decides; it and all before it hold at once with probability `together`, and `earlier` and `later` sum up
+    the others. Without others these are None and empty.
     """
     audit, budget = _part(entry, "audit"), _part(entry, "budget")
     claim, exact, audited = _part(audit, "claim"), _part(audit, "epsilon_exact"), audit.get("epsilon_audited")
@@ -106,6 +109,9 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
         "norm": claim.get("norm"),
         "gradient_change": claim.get("gradient_change"),
         "failed_conditions": list(claim.get("failed_conditions", budget.get("failed_conditions")) or ()),
+        "together": audit.get("together"),
+        "earlier": list(audit.get("earlier") or ()),
+        "later": list(audit.get("later") or ()),
         "pair": audit.get("pair"),
         "first_violation": audit.get("first_violation"),
         "outside_model": findings.outside_model(entry),

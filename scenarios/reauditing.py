@@ -4,18 +4,23 @@ What may be added. An audit that was stopped has been read by nobody: it goes on
 may be given more of them than were asked for, since nothing that was seen decided it. An audit that is done has been
 read, and its intervals are those of a fixed number of transcripts: to add some because of what it said would break
 their confidence. More is then a new audit with noise of its own (`audit.draw`), which takes nothing from those
-before. Each holds with its own confidence; that all of k hold at once has probability 1 − Σ(1 − confidence) at least.
+before. `scenarios.several` says what all of them together may spend of error, and which of them decides: the folder
+shows the last one that refuted the claim, or else the last one. The others are summed up beside it, and their files
+have names with their draw (audit-SLUG.draw1.json).
 """
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attacks.audit.archive import MARK
+from netsim.diary import Diary
+from scenarios import several
+from scenarios.auditing import Asked
 from scenarios.describe import Results
-from scenarios.experiment import Experiment
+from scenarios.experiment import Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.jsonfile import write_json
 from scenarios.judging import Judge
@@ -29,6 +34,8 @@ from scenarios.schema.outputs import OutputsSpec
 from scenarios.schema.scenario import AuditSpec
 from scenarios.study import summary
 from scenarios.telling import Progress, Silent
+from scenarios.timeline import Chronicle
+from scenarios.witnessing import file_of
 from scenarios.written import write_outputs
 
 Say = Callable[[str], None]
@@ -60,7 +67,13 @@ class Reaudit:
                 self.say(f"{entry['name']} was never run to its end: netsim run, with this folder, does that.")
                 continue
             if (spec := self._due(entry)) is not None:
+                self.kept.check_code(entry["name"])
                 self._audit(entry, spec)
+                done = True
+            elif self._unfinished(entry):
+                self.say(f"{entry['name']}: what was to be seen from single views follows.")
+                self.kept.check_code(entry["name"])
+                self._rest(entry)
                 done = True
         return done
 
@@ -75,47 +88,134 @@ class Reaudit:
         wanted = AuditSpec.model_validate(before.model_dump() | dict(self.settings))
         if status not in (DONE, REFUSED):
             return wanted
+        made = several.audits(entry["audit"])
         if wanted == before and not self.again:
-            audit: Results = entry["audit"] or {}
-            trials: int | None = audit.get("trials")
+            trials: int | None = made[-1].get("trials")
             of = f" ({trials:,} transcripts of each world)" if trials else ""
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None
-        number = len(entry["audit"].get("earlier", [])) + 1
+        several.check(wanted.confidence, made)
+        share = several.share(wanted.confidence, len(made))
         self.say(
             f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise "
-            f"of its own (draw {before.draw + 1}), number {number + 1} of this folder."
+            f"of its own (draw {before.draw + 1}), number {len(made) + 1} of this folder, at confidence {share:.6g}: "
+            f"all audits of the folder share the error probability that was asked for."
         )
         if (mark := self.kept.folder / f"audit-{entry['slug']}" / MARK).is_file():
             self.say(f"What an audit that was stopped has seen is in {mark.parent.name}.")
         return wanted.model_copy(update={"draw": before.draw + 1})
 
+    def _unfinished(self, entry: Results) -> bool:
+        """Whether the audit that is shown was stopped when its verdict was there, and its views were not."""
+        audit: Results = entry.get("audit") or {}
+        shown = not audit.get("later")
+        wanted = _before(entry, self.kept.scenario).views != "none"
+        return entry.get("audit_status") == DONE and shown and wanted and entry.get("views") is None
+
     # ── doing it ────────────────────────────────────────────────────────────────────────────────────────
     def _audit(self, entry: Results, spec: AuditSpec) -> None:
-        asked = self.kept.scenario.model_copy(update={"audit": spec})
-        experiment = self._experiment(asked)
+        read = entry.get("audit_status") in (DONE, REFUSED)
+        made = several.audits(entry["audit"]) if read else []
+        own = spec.model_copy(update={"confidence": several.share(spec.confidence, len(made))})
+        asked = self.kept.scenario.model_copy(update={"audit": own})
         draft = copy.deepcopy(entry)
-        subject = subject_of(experiment, entry)
-        judge = Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda: None)
-        judge.judge(draft, subject, int(entry["run"]["largest_activations"]))
-        if draft["audit"] is not None:
-            draft["audit"] |= _told(entry, spec)
-            if "together" in draft["audit"] and "reason" in draft["audit"]:
-                draft["audit"]["reason"] += _besides(draft["audit"])
-            write_json(self.kept.folder / f"audit-{entry['slug']}.json", draft["audit"])
-        entry.update(draft)
+        judge = self._judge(asked, _draw(own.draw) if made else "")
+        subject, activations = subject_of(judge.experiment, entry), int(entry["run"]["largest_activations"])
+        found = judge.decide(draft, subject, activations)
+        if draft["audit_status"] == NO_CLAIM:
+            entry.update(draft)
+            self._finish(asked)
+            return
+        draft["audit"] = {"confidence": own.confidence} | draft["audit"] | {"asked": spec.model_dump()}
+        shown = self._commit(entry, draft, made, asked)
+        if shown and found is not None:
+            self._look(entry, judge, found)
+        elif found is not None and own.views != "none":
+            self.say(
+                f"{entry['name']}: the folder shows the audit that refuted the claim, and the views of that one."
+            )
         self._finish(asked)
 
-    def _experiment(self, asked: Scenario) -> Experiment:
-        return self.kept.experiment(asked)
+    def _commit(self, entry: Results, draft: Results, made: list[Results], asked: Scenario) -> bool:
+        """Write that the audit is done: it is read from here on, whatever is stopped after it. Returns whether it is
+        the one to show."""
+        new: Results = draft["audit"]
+        if not made:
+            entry.update(draft | _unseen(entry))
+            self._save(asked)
+            self._write(entry)
+            return True
+        old: Results = entry["audit"]
+        new["together"] = max(0.0, 1 - several.spent([*made, new]))
+        old.setdefault("together", several.confidence_of(old))
+        shown = several.decides(new, old)
+        slug, draw = entry["slug"], _draw(new["asked"]["draw"])
+        former = _draw(several.draw_of(old))
+        if shown:
+            new["earlier"] = [several.brief(one, former) if one is old else one for one in made]
+            if new.get("witness"):
+                new["witness"] = file_of(self.kept.folder, slug).name
+            entry.update(draft | _unseen(entry))
+        else:
+            old["later"] = [*old.get("later", []), several.brief(new, "")]
+        entry["audit"]["besides"] = several.besides(entry["audit"])
+        self._save(asked)
+        folder = self.kept.folder
+        if shown:
+            _move(folder / f"audit-{slug}.json", folder / f"audit-{slug}{former}.json")
+            _move(file_of(folder, slug), file_of(folder, slug + former))
+            _move(file_of(folder, slug + draw), file_of(folder, slug))
+        else:
+            write_json(folder / f"audit-{slug}{draw}.json", new)
+        self._write(entry)
+        return shown
 
-    def _finish(self, asked: Scenario) -> None:
-        results, folder = self.kept.results, self.kept.folder
+    def _look(self, entry: Results, judge: Judge, asked: Asked) -> None:
+        """What is told of the audit that is shown besides its verdict: the timeline, and what views see."""
+        if entry.get("timeline") is not None:
+            entry["timeline"] = self._timeline(entry, asked.subject, len(judge.experiment.subjects))
+            self.kept.save()
+        entry["views"] = judge.views(asked)
+
+    def _timeline(self, entry: Results, subject: Subject, algorithms: int) -> Results:
+        """The run's packets around what this audit found: the run is simulated again, to the same packets."""
+        self.progress.begin(f"{subject.spec.name}: the run's packets again, for the timeline", 1)
+        diary = Diary()
+        run = replace(subject.simulation, measure=False).run(diary=diary)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return Chronicle(run, diary, algorithms).results(entry)["timeline"]
+
+    def _rest(self, entry: Results) -> None:
+        """What an audit that is done was stopped before."""
+        spec = _before(entry, self.kept.scenario)
+        own = spec.model_copy(update={"confidence": several.confidence_of(entry["audit"])})
+        asked = self.kept.scenario.model_copy(update={"audit": own})
+        judge = self._judge(asked)
+        found = judge.asked(subject_of(judge.experiment, entry), int(entry["run"]["largest_activations"]))
+        self._look(entry, judge, found)
+        self._finish(asked)
+
+    def _judge(self, asked: Scenario, draft: str = "") -> Judge:
+        experiment = self.kept.experiment(asked)
+        return Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda: None, draft)
+
+    def _write(self, entry: Results) -> None:
+        """The file of the audit that is shown."""
+        if entry["audit"] is not None:
+            write_json(self.kept.folder / f"audit-{entry['slug']}.json", entry["audit"])
+
+    def _save(self, asked: Scenario) -> None:
+        results = self.kept.results
         if results["scenario"].get("audit") is None:
             results["scenario"]["audit"] = asked.model_dump()["audit"]
         if results["status"] in ("interrupted", "running") and not missing(results):
             results["status"] = "complete"
         self.kept.save()
+
+    def _finish(self, asked: Scenario) -> None:
+        self._save(asked)
+        results, folder = self.kept.results, self.kept.folder
         write_outputs(results, {None: results}, folder, self.kept.scenario.outputs, render, self.progress)
 
 
@@ -132,47 +232,25 @@ def refresh(folder: Path) -> None:
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:
-    """What was asked of the audit that is there; the scenario's where there is none, and the default without one."""
-    audit: Results = entry.get("audit") or {}
-    if "asked" in audit:
-        return AuditSpec.model_validate(audit["asked"])
+    """What was asked of the last audit that is there; the scenario's where there is none, the default without one."""
+    made = several.audits(entry.get("audit"))
+    if made and made[-1].get("asked"):
+        return AuditSpec.model_validate(made[-1]["asked"])
     return scenario.audit or AuditSpec()
 
 
-def _told(entry: Results, spec: AuditSpec) -> Results:
-    """What is added to an audit that was made of a folder: what was asked of it, and what came before."""
-    audit: Results = entry.get("audit") or {}
-    earlier: list[Results] = list(audit.get("earlier", []))
-    if entry.get("audit_status") in (DONE, REFUSED):
-        earlier.append(_summary(audit))
-    told: Results = {"asked": spec.model_dump()}
-    if not earlier:
-        return told
-    wrong = sum(1 - float(one["confidence"]) for one in earlier) + 1 - spec.confidence
-    return told | {"earlier": earlier, "together": max(0.0, 1 - wrong)}
+def _unseen(entry: Results) -> Results:
+    """What another audit was shown with: it is made anew, or is not there."""
+    timeline = entry.get("timeline")
+    told: Results = {"views": None}
+    return told if timeline is None else told | {"timeline": timeline | {"break": None, "budget": None}}
 
 
-def _besides(audit: Results) -> str:
-    """What is to be read together with what the last of several audits says."""
-    count, sure = len(audit["earlier"]), float(audit["together"])
-    before = "once" if count == 1 else f"{count} times"
-    said = ", ".join(one["verdict"] or "refused" for one in audit["earlier"])
-    return (
-        f" (The claim was audited {before} before, with other noise: {said}. Each audit holds at its own confidence, "
-        f"all at once with probability {sure:.4g} at least.)"
-    )
+def _draw(draw: int) -> str:
+    """What the names of the files of an audit that is not shown have."""
+    return f".draw{draw}"
 
 
-def _summary(audit: Results) -> Results:
-    """An audit that was read before."""
-    exact: Results = audit.get("epsilon_exact") or {}
-    asked: Results = audit.get("asked") or {}
-    return {
-        "draw": asked.get("draw", 0),
-        "trials": audit.get("trials"),
-        "confidence": audit.get("confidence", asked.get("confidence", 0.95)),
-        "verdict": audit.get("verdict"),
-        "refused": audit.get("refused"),
-        "epsilon_exact": {key: exact.get(key) for key in ("lower", "estimate", "upper")} if exact else None,
-        "epsilon_audited": audit.get("epsilon_audited"),
-    }
+def _move(file: Path, to: Path) -> None:
+    if file.is_file():
+        file.replace(to)

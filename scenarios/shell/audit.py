@@ -53,7 +53,13 @@ def audit(
     option: Annotated[list[str] | None, SETTING] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(min=0, help="The ε that you claim of your algorithm, of its whole run.", show_default=False),
+        typer.Option(
+            min=0,
+            help="The ε that you claim of your algorithm, of its whole run: between worlds that differ in one record "
+            "of one agent, or else as -o audit.adjacency=agent (all its labels) or "
+            "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient) says.",
+            show_default=False,
+        ),
     ] = None,
     delta: Annotated[
         float | None, typer.Option(min=0, max=0.999, help="The δ of that claim; 0 if not given.", show_default=False)
@@ -97,7 +103,11 @@ def audit(
     netsim audit FOLDER
 
     goes on with an audit that was stopped, and only then are transcripts added. One that is done has been read: with
-    --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told.
+    --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told. Audits of
+    a folder share their error: the n-th new one at --confidence C is made at 1 - (1 - C)/(n(n + 1)), so that with the
+    first, at 1 - a, all hold together at C - a at least, however many there are. One that refutes the claim decides:
+    later ones take nothing back. None is made that would bring what holds together below 0.5. Code that was changed
+    is not audited in the folder of the old.
 
     Exit status: 0 done, 1 a claim does not hold (or an algorithm that claims nothing is unprotected), 2 wrong input,
     70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder, goes on).
@@ -335,9 +345,30 @@ def _print(results: Results, folder: Path) -> None:
     print_witnesses(results, folder)
     for entry in results.get("algorithms", []):
         audit: Results = entry.get("audit") or {}
+        if audit.get("claim"):
+            console.print(_held(entry, audit), highlight=False, markup=False, soft_wrap=True)
         if entry["kind"] == "python" and audit.get("verdict") == "undefined":
             console.print("Hold it to a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
     console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
+
+
+def _held(entry: Results, audit: Results) -> str:
+    """What a claim is held against: which worlds are adjacent, by how much a gradient differs, δ, and the pair."""
+    from scenarios import sentences
+    from scenarios.schema.algorithms.own import BY_HAND
+
+    claim: Results = audit["claim"]
+    stated = "" if claim["norm"] == BY_HAND else f"; the claim is stated in {claim['norm']}"
+    how = (
+        ""
+        if entry["kind"] != "python"
+        else " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
+    )
+    return (
+        f"{entry['name']} is held to its ε between worlds that differ so: {claim['adjacency']} (the gradient by "
+        f"{sentences.number(claim['gradient_change'])} at most, in ℓ2{stated}), at δ = "
+        f"{sentences.number(claim['delta'])}. Pair examined: {audit['pair']}.{how}"
+    )
 
 
 def _print_earlier(results: Results) -> None:
@@ -346,12 +377,13 @@ def _print_earlier(results: Results) -> None:
 
     for entry in results["algorithms"]:
         audit: Results = entry.get("audit") or {}
-        for one in audit.get("earlier", []):
+        others = [("before", one) for one in audit.get("earlier", [])]
+        for when, one in others + [("since", one) for one in audit.get("later", [])]:
             said = one["verdict"] or "refused"
             proven = "–" if one["epsilon_audited"] is None else f"≥ {sentences.number(one['epsilon_audited'])}"
             console.print(
-                f"{escape(entry['name'])}, audited before (draw {one['draw']}): {said}, ε audited {proven} with "
-                f"{one['trials'] or 0:,} transcripts at {one['confidence']:g}.",
+                f"{escape(entry['name'])}, audited {when} (draw {one['draw']}): {said}, ε audited {proven} with "
+                f"{one['trials'] or 0:,} transcripts at {one['confidence']:.6g}.",
                 style="dim", highlight=False, soft_wrap=True,
             )  # fmt: skip
 

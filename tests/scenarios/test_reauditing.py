@@ -72,12 +72,13 @@ def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(fol
     after = entry_of(folder)["audit"]
     assert done
     assert "nothing may be added to it" in told[0]
-    assert (after["asked"]["draw"], after["trials"], after["confidence"]) == (1, 400, 0.9)
+    assert (after["asked"]["draw"], after["trials"], after["asked"]["confidence"]) == (1, 400, 0.9)
+    assert after["confidence"] == pytest.approx(1 - 0.1 / 2)
     (earlier,) = after["earlier"]
     assert earlier["epsilon_audited"] == before["epsilon_audited"]
     assert (earlier["draw"], earlier["trials"], earlier["verdict"]) == (0, 300, before["verdict"])
-    assert after["together"] == pytest.approx(1 - 0.05 - 0.1)
-    assert "The claim was audited once before" in after["reason"]
+    assert after["together"] == pytest.approx(1 - 0.05 - 0.1 / 2)
+    assert "The claim was audited once before" in after["besides"]
     assert after["average_loss"]["estimate"] != before["average_loss"]["estimate"]
     assert json.loads((folder / "audit-noisy.json").read_text()) == after
 
