@@ -294,7 +294,7 @@ def _over(audit: Mapping[str, Any]) -> tuple[int | None, float]:
     """The first release by which the exact ε is proven to be above the claim, and its estimate; from 0."""
     claimed = float(_part(audit, "claim").get("epsilon") or 0.0)
     over = (
-        (level["release"], float(level["estimate"]))
+        (level.get("release"), float(level["estimate"]))
         for level in _list(audit, "growth")
         if exceeds(float(level["lower"]), claimed)
     )
