@@ -194,7 +194,7 @@ class Pool:
         """The last message that counts, the activation, the release if one was made, and what was spent by then."""
         if not self.shape.in_step:
             return []
-        points = [
+        points: list[tuple[float, int, int | None, _Spent]] = [
             (end, int(self.shape.date(message)), t, self._level(t))
             for t, (message, end) in enumerate(zip(self._messages.tolist(), self._ends.tolist(), strict=True))
             if math.isfinite(message)
