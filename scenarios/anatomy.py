@@ -1,6 +1,6 @@
 """What a loss is made of, and the three epsilons over time, as plain data and in a sentence."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from attacks.audit.anatomy import averages, breakdown
 from attacks.audit.anatomy.anatomy import Anatomy
 from attacks.audit.audit import Audit
-from attacks.audit.verdict import RESOLUTION, ROUNDING
+from attacks.audit.verdict import exceeds
 from netsim.claims import Adjacency, Claim
 from netsim.simulation import Simulation
 from scenarios.reproduction.budget import VACUOUS, claim_after, first_above, horizon
@@ -43,14 +43,18 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
     estimate and its lower end are above 20; `undefined_from` is where the claim's conditions begin to fail, and
     `condition` which does; `exceeds_from` where the exact ε is first proven to be above what is claimed of that
     activation, and `exceeds` by how much.
-    In rounds an activation is a round; in a walk a claim counts those of the agent that has most (PLF).
+    In rounds an activation is a round, `rounds` of them, and what is sent after the last belongs to one more, of
+    which the claim is that of the whole run. In a walk (`rounds` None) a claim counts the activations of the agent
+    that has most (PLF).
     """
     levels = _levels(found)
-    last = max([horizon(simulation) or 0, *levels, found.activations])
+    walks, end = simulation.algorithm.stopping().walks, horizon(simulation)
+    rounds = None if walks else end
+    last = max([end or 0, *levels, found.activations])
 
     @cache
     def claim(k: int) -> Claim | None:
-        return claim_after(simulation, k, adjacency, delta)
+        return claim_after(simulation, k if rounds is None else min(k, rounds), adjacency, delta)
 
     def claimed(k: int) -> float | None:
         one = claim(k)
@@ -61,9 +65,10 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
     defined = last if undefined is None else undefined - 1
     shown = _thinned(sorted(levels))
     failed = claim(undefined) if undefined is not None else None
-    exceeds = _exceeds(levels, claimed)
+    first = _exceeds(levels, claimed)
     return {
-        "unit": "activations" if simulation.algorithm.stopping().walks else "rounds",
+        "unit": "activations" if walks else "rounds",
+        "rounds": rounds,
         "delta": found.claim.delta,
         "confidence": found.confidence,
         "vacuous_above": VACUOUS,
@@ -83,8 +88,8 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         "proven_vacuous_from": _first(levels, lambda level: level[0] > VACUOUS),
         "undefined_from": undefined,
         "condition": None if failed is None else "; ".join(failed.failed_conditions),
-        "exceeds_from": exceeds,
-        "exceeds": None if exceeds is None else {"exact": levels[exceeds][0], "claimed": claimed(exceeds)},
+        "exceeds_from": first,
+        "exceeds": None if first is None else {"exact": levels[first][0], "claimed": claimed(first)},
     }
 
 
@@ -92,21 +97,28 @@ def sentence(over_time: Results | None) -> str | None:
     """Where the budget is exceeded, and where it stops to mean anything; None where neither is so."""
     if not over_time:
         return None
-    unit = str(over_time["unit"]).removesuffix("s")
     said: list[str] = []
     if (k := over_time["exceeds_from"]) is not None:
-        ends = over_time["exceeds"]
+        ends, when = over_time["exceeds"], moment(over_time, k, "at {}")
         exact, claimed = _number(ends["exact"]), _number(ends["claimed"])
-        said.append(f"first exceeds the claim at {unit} {k} ({exact} > {claimed}, claimed of a run that ends there)")
+        said.append(f"first exceeds the claim {when} ({exact} > {claimed}, claimed of a run that ends there)")
     level = over_time["vacuous_above"]
     if (k := over_time["exact_vacuous_from"]) is not None:
-        said.append(f"is above {level:g} from {unit} {k} on")
+        said.append(f"is above {level:g} {moment(over_time, k, 'from {} on')}")
     parts = [f"The exact ε {' and '.join(said)}."] if said else []
     if (k := over_time["claimed_vacuous_from"]) is not None:
-        parts.append(f"The claim is vacuous (ε > {level:g}) from {unit} {k} on.")
+        parts.append(f"The claim is vacuous (ε > {level:g}) {moment(over_time, k, 'from {} on')}.")
     if (k := over_time["undefined_from"]) is not None:
-        parts.append(f"The claim is undefined from {unit} {k} on: {over_time['condition']}.")
+        parts.append(f"The claim is undefined {moment(over_time, k, 'from {} on')}: {over_time['condition']}.")
     return " ".join(parts) or None
+
+
+def moment(over_time: Mapping[str, Any], k: int, within: str = "{}") -> str:
+    """The k-th round or activation in words, as `within` says it; what is sent after the last round is in none."""
+    rounds = over_time.get("rounds")
+    if rounds is not None and k > rounds:
+        return f"after the last round ({rounds:,})"
+    return within.format(f"{str(over_time['unit']).removesuffix('s')} {k:,}")
 
 
 def _number(value: object) -> str:
@@ -117,11 +129,10 @@ def _number(value: object) -> str:
 def _levels(found: Audit) -> dict[int, tuple[float, float]]:
     """(proven, estimated) ε by the end of each activation, of the worse direction; it does not fall."""
     levels: dict[int, tuple[float, float]] = {}
-    for direction in found.exact:
-        for level in direction.growth:
-            lower, estimate = levels.get(level.activation, (0.0, 0.0))
-            levels[level.activation] = max(lower, level.lower), max(estimate, level.estimate)
-    return dict(sorted(levels.items()))
+    for level in found.growth:
+        lower, estimate = levels.get(level.activation, (0.0, 0.0))
+        levels[level.activation] = max(lower, level.lower), max(estimate, level.estimate)
+    return levels
 
 
 def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], float | None]) -> int | None:
@@ -133,7 +144,7 @@ def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], fl
 
     def above(k: int) -> bool:
         claim = claimed(k)
-        return claim is not None and levels[k][0] > claim * (1 + ROUNDING) + RESOLUTION
+        return claim is not None and exceeds(levels[k][0], claim)
 
     before = 0
     for k in _thinned(known):

@@ -15,7 +15,6 @@ import numpy as np
 from attacks.audit.audit import Audit
 from attacks.audit.games.game import GameResult
 from attacks.audit.games.power import Plan
-from attacks.audit.loss.pool import Level
 from attacks.audit.statistics.intervals import Interval
 from attacks.score import GradientScore, ImageScore
 from netsim.problems import Dataset, Problem
@@ -321,7 +320,7 @@ def audit(found: Audit) -> Results:
         "classifier": _classifier(found),
         "classifier_refused": found.untrained,
         "anytime": _anytime(found),
-        "growth": [asdict(level) for level in max((e.growth for e in found.exact), key=_last)],
+        "growth": [asdict(level) for level in found.growth],
         "not_judged_from": min((e.unreliable_from for e in found.exact if e.unreliable_from), default=None),
         "leaks": [{"share": e.leaks, "message": str(e.uncovered)} for e in found.exact if e.uncovered is not None],
         "checks": {
@@ -335,10 +334,6 @@ def audit(found: Audit) -> Results:
 
 def _interval(found: Interval | None) -> Results | None:
     return None if found is None else {"lower": found.lower, "estimate": found.estimate, "upper": found.upper}
-
-
-def _last(growth: tuple[Level, ...]) -> float:
-    return growth[-1].estimate if growth else 0.0
 
 
 def plan(found: Plan) -> Results:

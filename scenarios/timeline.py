@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
-from attacks.audit.verdict import ROUNDING
+from attacks.audit.verdict import exceeds
 from netsim.adversary import Adversary
 from netsim.diary import Diary, LinkCount, Passage
 from netsim.network import downs
@@ -293,11 +293,10 @@ def _bare(audit: Mapping[str, Any], activation: int) -> Results | None:
 def _over(audit: Mapping[str, Any]) -> tuple[int | None, float]:
     """The first release by which the exact ε is proven to be above the claim, and its estimate; from 0."""
     claimed = float(_part(audit, "claim").get("epsilon") or 0.0)
-    levels = _list(audit, "growth")
     over = (
-        (k, float(level["estimate"]))
-        for k, level in enumerate(levels)
-        if float(level["lower"]) > claimed * (1 + ROUNDING)
+        (level.get("release"), float(level["estimate"]))
+        for level in _list(audit, "growth")
+        if exceeds(float(level["lower"]), claimed)
     )
     return next(over, (None, math.nan))
 

@@ -23,7 +23,7 @@ from attacks.audit.loss.aimed import AIMED
 from attacks.audit.loss.exact import ExactLoss, combine, granted_from, with_aimed
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.statistics.intervals import error_rate
-from attacks.audit.verdict import ROUNDING, Judgement, Verdict, decide
+from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, decide
 from attacks.audit.witnesses.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Claim
@@ -31,7 +31,6 @@ from netsim.errors import AttackError, PrivacyError
 
 __all__ = ["Audit", "Infer", "Pair", "Simulate", "audit"]
 
-BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 NOT_BOTH = (
     "a trained classifier needs chunks to learn from and others to play, and an audit that may stop says what it "
     "says of the first one alone: ask for a classifier, or to stop"

@@ -1,7 +1,7 @@
 """What an audit has found."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from attacks.audit.games.anytime import Stopping
 from attacks.audit.games.game import GameResult
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.explain import Uncovered
+from attacks.audit.loss.pool import Level
 from attacks.audit.pair import Pair
 from attacks.audit.statistics.intervals import Interval, normal_mean
-from attacks.audit.verdict import ROUNDING, Judgement
+from attacks.audit.verdict import BROKEN, Judgement, exceeds
 from attacks.audit.witnesses.witness import Place
 from netsim.claims import Claim
 
@@ -94,7 +95,7 @@ class Audit:
     @property
     def activations(self) -> int:
         """How often the agent released something in the transcripts that were examined."""
-        return max((level.activation for e in self.exact for level in e.growth), default=0)
+        return max((level.activation for level in self.growth), default=0)
 
     @property
     def uncovered(self) -> Uncovered | None:
@@ -103,17 +104,33 @@ class Audit:
 
     @property
     def first_violation(self) -> int | None:
-        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message."""
+        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message.
+
+        None where the claim is not broken, or a game alone broke it.
+        """
         if self.uncovered is not None:
             return self.uncovered.activation
+        level = self.violated
+        return None if level is None else level.activation
+
+    @property
+    def violated(self) -> Level | None:
+        """The first level of a broken claim that is proven to be above it, of either direction."""
         claimed = self.claim.epsilon
-        over = [
-            level.activation
-            for e in self.exact
-            for level in e.growth
-            if claimed is not None and level.lower > claimed * (1 + ROUNDING)
-        ]
-        return min(over, default=None)
+        if claimed is None or self.judgement.verdict not in BROKEN:
+            return None
+        return next((level for level in self.growth if exceeds(level.lower, claimed)), None)
+
+    @property
+    def growth(self) -> tuple[Level, ...]:
+        """The budget on the way there, of the worse direction at each point."""
+        found: dict[tuple[int, float], Level] = {}
+        for level in (level for direction in self.exact for level in direction.growth):
+            point = level.activation, math.inf if level.release is None else level.release
+            other = found.get(point, level)
+            worse = max(level.lower, other.lower), max(level.estimate, other.estimate)
+            found[point] = replace(level, lower=worse[0], estimate=worse[1])
+        return tuple(found[point] for point in sorted(found))
 
 
 def first_uncovered(exact: tuple[ExactLoss, ExactLoss]) -> Uncovered | None:

@@ -14,6 +14,11 @@ RESOLUTION = 1e-5
 """Absolute: an ε so much above the claim cannot be told from rounding."""
 
 
+def exceeds(epsilon: float, claimed: float) -> bool:
+    """Whether an ε is above a claimed one by more than rounding: what refutes a claim, wherever that is asked."""
+    return epsilon > claimed * (1 + ROUNDING) + RESOLUTION
+
+
 class Verdict(StrEnum):
     """What the evidence says of a claim."""
 
@@ -23,6 +28,10 @@ class Verdict(StrEnum):
     UNDERPOWERED = "underpowered"
     VACUOUS = "vacuous"
     UNDEFINED = "undefined"
+
+
+BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
+"""Of a claim that does not hold."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def decide(
     if anytime is not None:
         measured += f" The anytime game: {anytime.sentence}"
     tightness = _ratio(found, epsilon_claimed)
-    above = found > epsilon_claimed * (1 + ROUNDING) + RESOLUTION
+    above = exceeds(found, epsilon_claimed)
     if above or (anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed):
         reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from scenarios.comparing.epsilons import audited_agent
 from scenarios.comparing.subjects import Result, Run, Subject
 from scenarios.report.formats import items, number, part, show
 
@@ -10,6 +11,9 @@ FACTS = (
     "kind", "data", "part", "agents", "dimension", "records", "records_per_agent", "smoothness", "strong_convexity",
 )  # fmt: skip
 """What is known of an objective; the curvatures are computed from all its data, and tell most others."""
+
+DIGITS = 8
+"""Of a SHA-256 of code, to tell it from another."""
 
 
 def cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
@@ -32,6 +36,12 @@ def cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
             "number of trials", "what a game can prove at most grows with them",
             [(one.label, show(audit.get("trials"))) for one, audit in judged],
         ),
+        _several(
+            "confidence of the audit", "the surer, the wider is an interval of the same evidence",
+            [(one.label, show(audit["confidence"])) for one, audit in judged if audit.get("confidence") is not None],
+        ),
+        *_audited(judged),
+        *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", _versions(runs)),
     ]  # fmt: skip
     unfinished = [
@@ -39,8 +49,9 @@ def cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
         for run in runs
         if run.results.get("status", "complete") != "complete"
     ]
+    again = [_again(one.label, audit) for one, audit in judged if items(audit, "earlier")]
     beyond = [f"{one.label}: {one.entry['outside_model']}." for one in subjects if one.entry.get("outside_model")]
-    return [line for line in told if line] + unfinished + beyond
+    return [line for line in told if line] + unfinished + again + beyond
 
 
 def same_objective(a: Run, b: Run) -> bool:
@@ -82,6 +93,37 @@ def _units(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[tuple[str, 
     return [(label, str(own["unit"])) for label, own in found if own.get("unit")]
 
 
+def _audited(judged: Sequence[tuple[Subject, Result]]) -> list[str]:
+    """Other agents; or, of the same agent, other pairs."""
+    agents = [(one.label, agent) for one, audit in judged if (agent := audited_agent(audit)) is not None]
+    if told := _several("audited agent", "each has its own data, and says other things", agents):
+        return [told]
+    pairs = [(one.label, str(audit["pair"])) for one, audit in judged if audit.get("pair")]
+    return [_several("audited pair", "an exact ε is that of its pair", pairs)]
+
+
+def _own_code(runs: Sequence[Run]) -> list[str]:
+    """Of every place of somebody's own code: whether it held the same each time."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for run in runs:
+        specs = {str(one.get("name")): one for one in items(run.scenario, "algorithms")}
+        for name, code in run.own_code.items():
+            if name in specs:
+                place = str(specs[name].get("path"))
+                found.setdefault(place, []).append((f"{name} · {run.label}", code[:DIGITS]))
+    return [_several(f"code of {place}", "it was changed between the runs", told) for place, told in found.items()]
+
+
+def _again(label: str, audit: Result) -> str:
+    times = len(items(audit, "earlier"))
+    together = number(audit.get("together"))
+    sure = f", and all its audits hold together at {show(100 * together)} %" if together == together else ""
+    return (
+        f"{label} was audited {times} {'time' if times == 1 else 'times'} before: its numbers are of the last audit"
+        f"{sure}."
+    )
+
+
 def _versions(runs: Sequence[Run]) -> list[tuple[str, str]]:
     found: list[tuple[str, Mapping[str, Any]]] = [(run.label, part(run.results, "versions")) for run in runs]
     return [(label, str(own["netsim-lab"])) for label, own in found if own.get("netsim-lab")]
@@ -96,10 +138,3 @@ def _several(what: str, why: str, told: Sequence[tuple[str, str]]) -> str:
         return ""
     listed = "; ".join(f"{value}: {', '.join(labels)}" for value, labels in groups.items())
     return f"Not the same {what} ({listed}): {why}."
-
-
-def proven_apart(a: Result, b: Result) -> int:
-    """−1 where the second exact ε is proven to be below the first, 1 above, 0 where their intervals meet."""
-    if number(b.get("upper")) < number(a.get("lower")):
-        return -1
-    return 1 if number(b.get("lower")) > number(a.get("upper")) else 0

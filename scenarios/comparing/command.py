@@ -150,6 +150,6 @@ def _tell_against(comparison: "Comparison") -> None:
             found = one.ratios[name]
             how = "" if found is None else ", replicas paired" if found.paired else ", replicas not paired"
             console.print(f"  {words}: {times(found, one.why.get(name, ''))}{how}", highlight=False, markup=False)
-        if one.exact is not None:
+        if one.exact is not None or "epsilon_exact" in one.why:
             console.print(f"  exact ε: {exact_words(one)}", highlight=False)
-    console.print(f"Intervals hold together at {CONFIDENCE:.0%}; × is times as large.", highlight=False)
+    console.print(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.", highlight=False)

@@ -7,32 +7,36 @@ from functools import cached_property
 from typing import Any
 
 from scenarios import findings
-from scenarios.comparing.cautions import cautions, proven_apart, same_objective
+from scenarios.comparing.cautions import cautions, same_objective
 from scenarios.comparing.differences import ABSENT, Difference, differences
+from scenarios.comparing.epsilons import Apart, exact_apart
 from scenarios.comparing.medians import Ratio, ratio
 from scenarios.comparing.subjects import Result, Run, Subject, subjects
 from scenarios.report.formats import items, numbers, part
 from scenarios.report.words import word
 
 CONFIDENCE = 0.95
-"""Of all intervals of a comparison together."""
+"""Of all intervals of ratios together; the exact epsilons' own say how sure they are."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
 """What is known of every replica, and so has intervals."""
+
+SIDES = {-1: "below", 0: "not told apart", 1: "above"}
 
 
 @dataclass(frozen=True)
 class Against:
     """One algorithm against its base: the subject of the first run that it is set against.
 
-    `ratios`: of each of `QUANTITIES`, None with the reason in `why` where there is no number. `exact`: −1, 0 or 1 as
-    its exact ε is proven to be below that of the base, not told apart from it, or above; None without two audits.
+    `ratios`: of each of `QUANTITIES`, None with the reason in `why` where there is no number. `exact`: whether
+    its exact ε is proven to be another than that of the base, and at which confidence; None without two audits, or,
+    with the reason in `why`, where these are of different things.
     """
 
     base: Subject
     other: Subject
     ratios: Mapping[str, Ratio | None]
     why: Mapping[str, str]
-    exact: int | None
+    exact: Apart | None
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,10 @@ def _against(base: Subject, other: Subject, level: float) -> Against:
         ratios[name] = found if isinstance(found, Ratio) else None
         if isinstance(found, str):
             why[name] = found
-    exact = [part(part(one.entry, "audit"), "epsilon_exact") for one in (base, other)]
-    return Against(base, other, ratios, why, proven_apart(exact[0], exact[1]) if all(exact) else None)
+    exact = exact_apart(part(base.entry, "audit"), part(other.entry, "audit"))
+    if isinstance(exact, str):
+        why["epsilon_exact"] = exact
+    return Against(base, other, ratios, why, exact if isinstance(exact, Apart) else None)
 
 
 def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | str:
@@ -170,7 +176,8 @@ def _plain(one: Against) -> dict[str, Any]:
     return {
         "base": one.base.label,
         "other": one.other.label,
-        "epsilon_exact": {-1: "below", 0: "not told apart", 1: "above", None: None}[one.exact],
+        "epsilon_exact": None if one.exact is None else SIDES[one.exact.side],
+        "epsilon_exact_confidence": None if one.exact is None else one.exact.confidence,
         **{name: None if found is None else asdict(found) for name, found in one.ratios.items()},
         "why": dict(one.why),
     }

@@ -11,6 +11,7 @@ from netsim.errors import ScenarioError
 
 Result = Mapping[str, Any]
 RESULTS = "results.json"
+MANIFEST = "manifest.json"
 _DATED = re.compile(r"\d{8}-\d{6}")
 """A folder named after when it was made: its parent says what it is."""
 
@@ -38,6 +39,16 @@ class Run:
         names = {entry.get("name") for entry in self.entries}
         specs = cast("list[Result]", whole.get("algorithms") or [])
         return {**whole, "algorithms": [one for one in specs if one.get("name") in names]}
+
+    @property
+    def own_code(self) -> dict[str, str]:
+        """SHA-256 of the code of algorithms that do not come with netsim, by name, as manifest.json has it; those of
+        which it is not known are not there."""
+        try:
+            manifest: Any = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            return {str(one["name"]): str(one["sha256"]) for one in manifest["resolved"] if "sha256" in one}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
 
 
 @dataclass(frozen=True)

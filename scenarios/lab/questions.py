@@ -5,6 +5,7 @@ of its own, computed from the same numbers: the tests give them to it.
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,14 +37,35 @@ class Question(ABC):
         """Answers that are wrong now, the tempting ones first."""
 
 
+GROUPED = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[1-9]\d{0,2}(?P<between>[ ,])\d{3}((?P=between)\d{3})*)(?P<rest>\.\d*)?"
+)
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
+
+
 def number_in(text: str) -> float | None:
-    """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞"."""
-    plain = text.strip().replace("−", "-").replace("∞", "inf").replace(",", "").replace(" ", "")
+    """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞".
+
+    Commas, or spaces, between groups of three digits are left out; any other single comma is before decimals ("0,5").
+    """
+    plain = text.strip().replace("−", "-").replace("∞", "inf").replace("\u00a0", " ").replace("\u202f", " ")
+    if (grouped := GROUPED.fullmatch(plain)) is not None:
+        whole = grouped["whole"].replace(grouped["between"], "")
+        plain = f"{grouped['sign']}{whole}{grouped['rest'] or ''}"
+    elif DECIMAL_COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
     try:
         value = float(plain)
     except ValueError:
         return None
     return None if math.isnan(value) else value
+
+
+def _unclear(text: str) -> str:
+    """How a comma is read, for who wrote one elsewhere."""
+    if "," not in text:
+        return ""
+    return ": a comma stands between groups of three digits, as in 1,360, or once before decimals, as in 0,5"
 
 
 def _no_hint(answer: float) -> str:
@@ -80,7 +102,7 @@ class Number(Question):
             if not answer.strip():
                 return None
             if (read := number_in(answer)) is None:
-                return Reply(False, f"“{answer.strip()}” is no number.")
+                return Reply(False, f"“{answer.strip()}” is no number{_unclear(answer)}.")
             answer = read
         if not isinstance(answer, int | float):
             return None

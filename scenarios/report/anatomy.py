@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from scenarios.anatomy import moment
 from scenarios.report.figures import HEIGHT, WIDTH
 from scenarios.report.formats import MISSING, count, items, number, numbers, part, percent, show
 from scenarios.report.scale import Scale
@@ -105,7 +106,6 @@ def _drawable(time: Result) -> bool:
 def _notes(time: Result) -> list[str]:
     if not time:
         return []
-    unit = str(time.get("unit", "")).removesuffix("s")
     level = show(time.get("vacuous_above"))
     exact, claimed = (show(part(time, "exceeds").get(key)) for key in ("exact", "claimed"))
     told = [
@@ -115,7 +115,8 @@ def _notes(time: Result) -> list[str]:
         ("proven_vacuous_from", f"its proven lower end is above {level} from there on"),
         ("undefined_from", f"the claim is undefined from there on: {time.get('condition')}"),
     ]
-    return [f"{unit.capitalize()} {count(time[key])}: {words}." for key, words in told if time.get(key) is not None]
+    found = [(moment(time, time[key]), words) for key, words in told if time.get(key) is not None]
+    return [f"{when[0].upper()}{when[1:]}: {words}." for when, words in found]
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -124,8 +124,14 @@ def times(found: Ratio | None, why: str = "") -> str:
 
 
 def exact_words(one: Against) -> str:
-    """Whether the exact ε is proven to be another one."""
-    return {-1: "smaller, proven", 0: "not told apart", 1: "larger, proven", None: MISSING}[one.exact]
+    """Whether the exact ε is proven to be another one, and how sure that is; or why the two are not compared."""
+    if one.exact is None:
+        why = one.why.get("epsilon_exact", "")
+        return f"{MISSING} ({why})" if why else MISSING
+    if one.exact.side == 0:
+        return "not told apart"
+    which = "smaller" if one.exact.side < 0 else "larger"
+    return f"{which}, proven at {show(100 * one.exact.confidence)} %"
 
 
 def _told(one: Against) -> dict[str, Any]:

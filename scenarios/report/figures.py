@@ -98,10 +98,7 @@ def by_query(algorithm: Result) -> dict[str, Any]:
 
 
 def budget(shown: Shown, prefix: str) -> Markup:
-    """ε spent up to each activation, down to what is proven, against what is claimed for the whole run.
-
-    It is ∞ from an uncovered message on.
-    """
+    """ε spent up to each activation, down to what is proven, against what is claimed for the whole run."""
     curves = [(growth(a["audit"]), number(a["audit"].get("epsilon_claimed")), look) for a, look in shown]
     scale = Scale.over([v for (_, e, p), claimed, _ in curves for v in [*e, *p, claimed] if v or not e[-1]])
     with canvas(WIDTH, HEIGHT) as (figure, axes):
@@ -132,13 +129,9 @@ def budget(shown: Shown, prefix: str) -> Markup:
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def growth(audit: Result) -> tuple[list[float], list[float], list[float]]:
-    """Activations, the ε spent by the end of each, and what of it is proven; ∞ from an uncovered message on."""
+    """Activations, the ε spent by the end of each, and what of it is proven."""
     levels = {number(level["activation"]): level for level in items(audit, "growth")}
-    first = number(audit.get("first_violation")) if audit.get("uncovered") else math.inf
-    spent, proven = (
-        [math.inf if k >= first else number(level.get(end)) for k, level in levels.items()]
-        for end in ("estimate", "lower")
-    )
+    spent, proven = ([number(level.get(end)) for level in levels.values()] for end in ("estimate", "lower"))
     return _every(list(levels), _last), _every(spent, _last), _every(proven, _last)
 
 

@@ -618,6 +618,27 @@ def test_a_leak_after_the_last_release_has_its_date():
     assert audit.exact[0].growth[0].estimate < 1
 
 
+def test_a_leak_between_two_releases_has_its_date():
+    @dataclass(frozen=True)
+    class Between(Toy):
+        async def run(self, node):
+            gradient, _ = await private(node)
+            node.broadcast(x=node.privatize(gradient, NOISE))
+            node.estimate(gradient)
+            node.broadcast(x=gradient)
+            node.estimate(gradient)
+            node.broadcast(x=node.privatize(gradient, NOISE))
+            node.estimate(gradient)
+
+    audit = found(Between())
+    assert audit.first_violation == 2
+    assert [(one.activation, one.release, one.lower) for one in audit.growth[1:]] == [
+        (2, None, math.inf),
+        (3, 1, math.inf),
+    ]
+    assert audit.growth[0].estimate < 1
+
+
 class Overwriting(Toy):
     """Sound, and careless with its arrays."""
 

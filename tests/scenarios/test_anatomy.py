@@ -196,3 +196,15 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("scenarios.judging.audited", refuse)
     found = run_scenario(parse(SMALL.replace("rounds: 40", "rounds: 4")), tmp_path)
     assert all(a["over_time"] is None for a in found["algorithms"])
+
+
+def test_what_is_sent_after_the_last_round_is_in_none():
+    time = {"unit": "rounds", "rounds": 6, "vacuous_above": 20.0, "exceeds_from": 7, "exact_vacuous_from": 7}
+    time |= {"exceeds": {"exact": math.inf, "claimed": 5.0}, "claimed_vacuous_from": None, "undefined_from": None}
+    said = anatomy.sentence(time)
+    assert said == (
+        "The exact ε first exceeds the claim after the last round (6) (∞ > 5, claimed of a run that ends there) "
+        "and is above 20 after the last round (6)."
+    )
+    assert "at round 6 (" in anatomy.sentence(time | {"exceeds_from": 6})
+    assert "from round 6 on" in anatomy.sentence(time | {"exact_vacuous_from": 6})

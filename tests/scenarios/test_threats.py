@@ -44,13 +44,30 @@ def test_a_curious_neighbor(tmp_path):
     assert sum(descent) == 0
 
 
-def test_encrypted_but_for_one(tmp_path):
-    (recal, _, worst), (descent, _, _) = inferred("encrypted-but-one", tmp_path / "one")
-    assert 0 < recal[4] == sum(recal)
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_encrypted_but_for_one(tmp_path, seed):
+    (recal, hidden, _), (descent, missed, worst) = inferred("encrypted-but-one", tmp_path, f"seed={seed}")
+    assert recal[4] > 0
+    assert hidden[4] == 0
+    assert (descent[4], missed[4]) == (39, 1)
+    assert worst < 1e-12
+    behind = [i for i in range(1, 8) if i != 4]  # 0 is the centre, at the open link too
+    assert all(recal[i] == 0 for i in behind)
+    assert sum(descent) == 39
+
+
+def test_encrypted_all(tmp_path):
+    closed = inferred("encrypted-but-one", tmp_path, "link_overrides[0].law.encrypted=true")
+    assert all(sum(found) == 0 for found, _, _ in closed)
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_colluding_neighbors(tmp_path, seed):
+    (recal, hidden, worst), (descent, _, _) = inferred("colluding-neighbors", tmp_path, f"seed={seed}")
+    assert recal[3] > 200
+    assert hidden[3] <= 1
     assert worst < 1e-12
     assert sum(descent) == 0
-    closed = inferred("encrypted-but-one", tmp_path / "none", "link_overrides[0].law.encrypted=true")
-    assert all(sum(found) == 0 for found, _, _ in closed)
 
 
 def test_a_late_tap_misses_what_was_before(tmp_path):

@@ -42,11 +42,12 @@ def audited_levels(
 def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, Array]]]:
     """Activations, with both directions' losses by then."""
     first, second = exact
-    dates = [level.activation for level in min(first.growth, second.growth, key=len)]
-    if not dates:
+    levels = min(first.growth, second.growth, key=len)
+    if not levels:
         return []
-    rows = min(len(dates), len(first.course), len(second.course))
-    last_of = {dates[t]: t for t in range(rows)}  # of each activation its last release
+    rows = min(len(first.course), len(second.course))
+    releases = [(level.activation, level.release) for level in levels]
+    last_of = {k: t for k, t in releases if t is not None and t < rows}  # of each activation its last release
     last = max(level.activation for e in exact for level in e.growth)
     before = [k for k in sorted(last_of) if k < last]
     places = np.linspace(0, len(before) - 1, min(MOST - 1, len(before)))

@@ -20,18 +20,23 @@ FORMULAS = 8
 """For so many releases, at most, products are priced by formula after each; else at the end: it takes a second."""
 COURSE = 10_000
 """So many transcripts' losses are kept by release, for what is said of the way there."""
+BEFORE = -1.0
+"""Before the first message."""
 
 
 @dataclass(frozen=True)
 class Level:
     """The budget spent up to an agent's `activation`: ε(δ) of what it had sent by then.
 
-    `lower` is proven at the confidence of the whole, for each activation by itself; `estimate` is the sample's.
+    `release` is the one, from 0, after which that is: the last of an activation counts with all that was sent by the
+    end of the activation. None where an activation had uncovered messages and no release. `lower` is proven at the
+    confidence of the whole, for each activation by itself; `estimate` is the sample's.
     """
 
     activation: int
     lower: float
     estimate: float
+    release: int | None
 
 
 @dataclass(frozen=True)
@@ -72,16 +77,33 @@ class Shape:
         """By which message each release, and all before it, are on the wire."""
         return np.maximum.accumulate(np.array(self.sent_in, dtype=np.float64))
 
+    @property
+    def ends(self) -> Array:
+        """Up to which message what was sent is counted with each release: its own, or, if it is the last release of
+        its activation, the last of the activation."""
+        messages = self.messages
+        dates = [self.date(message) for message in messages.tolist()]
+        last = [k + 1 == len(dates) or dates[k + 1] > date for k, date in enumerate(dates)]
+        whole = [self.end(date) for date in dates]
+        return np.maximum(messages, np.where(last, whole, messages))
+
+    def end(self, date: float) -> float:
+        """The last message of an activation; of the last one, whatever follows too."""
+        if not self.dates or date >= self.dates[-1]:
+            return math.nextafter(math.inf, 0.0)
+        return float(np.searchsorted(self.dates, date, side="right")) - 1
+
 
 @dataclass(frozen=True)
 class _Spent:
-    """All transcripts up to some release: the least and greatest cost, the greatest loss, and the first losses."""
+    """All transcripts up to some release: the least and greatest cost, the greatest loss, in how many of them an
+    uncovered message `told`, and the first losses."""
 
     laws: tuple[type, ...]
     least: float
     most: float
     top: float
-    always_leaked: bool
+    told: int
     covers: bool
     product: Product | None
     losses: Array
@@ -91,23 +113,22 @@ class Pool:
     """All transcripts of a direction, taken in one after the other; a shorter one ends with zeros.
 
     Of each transcript its loss and first uncovered message are kept, of each release the extremes of what had been
-    spent by then, and of the first `COURSE` transcripts the loss by then.
+    spent by then (`Shape.ends`), and of the first `COURSE` transcripts the loss by then.
     """
 
     def __init__(self, parts: Iterable[Explained], shape: Shape, delta: float, confidence: float) -> None:
         self.shape, self.delta, self.confidence = shape, delta, confidence
         length = len(shape.laws)
-        self._messages = shape.messages
+        self._messages, self._ends = shape.messages, shape.ends
         self._least, self._most = np.full(length, math.inf), np.full(length, -math.inf)
         self._top, self._dearest = np.full(length, -math.inf), np.zeros(length)
-        self._always = np.ones(length, dtype=bool)
         self.least, self.most = math.inf, 0.0
         losses, leaked, course = list[Array](), list[Array](), list[Array]()
         measured = list[Measured | None]()
         room = COURSE
         for part in parts:
             spent, paid = (np.cumsum(_padded(rows, length), axis=0) for rows in (part.steps, part.cost))
-            told = part.leaked <= self._messages[:, None]
+            told = part.leaked <= self._ends[:, None]
             spent_by, paid_by = np.where(told, math.inf, spent), np.where(told, math.inf, paid)
             self._extremes(spent_by, paid_by, _padded(part.cost, length))
             out = np.isfinite(part.leaked)
@@ -129,7 +150,6 @@ class Pool:
         self._most = np.maximum(self._most, np.max(paid, axis=1))
         self._top = np.maximum(self._top, np.max(spent, axis=1))
         self._dearest = np.maximum(self._dearest, np.max(cost, axis=1, where=np.isfinite(cost), initial=0.0))
-        self._always &= np.all(np.isinf(spent), axis=1)
 
     def enclosed(self) -> tuple[Interval, bool]:
         """ε(δ), and whether its estimate is by formula."""
@@ -151,28 +171,41 @@ class Pool:
         return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
     def growth(self, final: float) -> tuple[Level, ...]:
-        """The level after each release, and at an uncovered message after the last; the last lower end is `final`.
+        """The level after each release and all that its activation sent, and at the end of each activation that had
+        uncovered messages and no release; the last lower end is `final`.
 
         The estimates do not fall, for ε of more is at least ε of less. Only the last level, where the transcripts
         carry their releases in different messages.
         """
-        levels: list[Level] = []
-        reached, message = 0.0, 0.0
         whole = self._whole
         end = self._estimate(whole)[0] if whole.product is not None else math.inf
-        for t in range(len(self._messages) if self.shape.in_step else 0):
-            message = float(self._messages[t])
-            if math.isinf(message):
-                break
-            part = self._level(t)
-            reached = min(max(reached, self._estimate(part)[0]), end)
-            levels.append(Level(int(self.shape.date(message)), self._proven(part), reached))
-        leak = float(np.min(self.leaked))
-        if math.isfinite(leak) and leak > message:
-            levels.append(Level(int(self.shape.date(leak)), final, self._estimate(whole)[0]))
-        elif levels:
-            levels[-1] = replace(levels[-1], lower=final)
-        return tuple(levels)
+        found, reached = list[Level](), 0.0
+        for _, activation, release, spent in self._checkpoints():
+            reached = min(max(reached, self._estimate(spent)[0]), end)
+            found.append(Level(activation, self._proven(spent), reached, release))
+        if found:
+            found[-1] = replace(found[-1], lower=final)
+        elif np.any(np.isfinite(self.leaked)):
+            first = float(np.min(self.leaked))
+            found.append(Level(int(self.shape.date(first)), final, self._estimate(whole)[0], None))
+        return tuple(found)
+
+    def _checkpoints(self) -> list[tuple[float, int, int | None, "_Spent"]]:
+        """The last message that counts, the activation, the release if one was made, and what was spent by then."""
+        if not self.shape.in_step:
+            return []
+        points: list[tuple[float, int, int | None, _Spent]] = [
+            (end, int(self.shape.date(message)), t, self._level(t))
+            for t, (message, end) in enumerate(zip(self._messages.tolist(), self._ends.tolist(), strict=True))
+            if math.isfinite(message)
+        ]
+        with_release = {activation for _, activation, _, _ in points}
+        leaks = np.unique(self.leaked[np.isfinite(self.leaked)]).tolist()
+        for activation in sorted({int(self.shape.date(leak)) for leak in leaks} - with_release):
+            last = self.shape.end(activation)
+            before = sum(message <= last for message, *_ in points) - 1
+            points.append((last, activation, None, self._with_leaks(before, last)))
+        return sorted(points, key=lambda point: point[0])
 
     def _level(self, t: int) -> _Spent:
         length = len(self._messages)
@@ -181,19 +214,30 @@ class Pool:
             float(self._least[t]),
             float(self._most[t]),
             float(self._top[t]),
-            bool(self._always[t]),
+            self._told(float(self._ends[t])),
             self._covers(t + 1),
             self._product(t + 1) if length <= FORMULAS or t + 1 == length else None,
             self.course[t],
         )
 
+    def _with_leaks(self, t: int, last: float) -> _Spent:
+        """What some release (−1: none) cost, and all that uncovered messages told up to a later one."""
+        first = self.leaked[: self.course.shape[1]] <= last
+        level = self._level(t) if t >= 0 else _Spent((), 0.0, 0.0, 0.0, 0, False, None, np.zeros(len(first)))
+        losses = np.where(first, math.inf, level.losses)
+        return replace(level, most=math.inf, top=math.inf, told=self._told(last), product=None, losses=losses)
+
+    def _told(self, last: float) -> int:
+        """In how many transcripts an uncovered message told, up to some message."""
+        return int(np.count_nonzero(self.leaked <= last))
+
     @property
     def _whole(self) -> _Spent:
         """All releases, and all that uncovered messages told."""
-        top, always = float(np.max(self.losses)), bool(np.all(np.isinf(self.losses)))
+        top, told = float(np.max(self.losses)), int(np.count_nonzero(np.isinf(self.losses)))
         releases = len(self.shape.laws)
         covers, product = self._covers(releases), self._product(releases)
-        return _Spent(self.shape.laws, self.least, self.most, top, always, covers, product, self.losses)
+        return _Spent(self.shape.laws, self.least, self.most, top, told, covers, product, self.losses)
 
     def _covers(self, releases: int) -> bool:
         """Whether noise that loses any amount, not rounded, was seen to cover a difference."""
@@ -232,7 +276,8 @@ class Pool:
             return self._witnessed(level)
         if self._gaussian(level) and not self.shape.rounded:
             return self._cheapest(level)
-        return math.inf if level.always_leaked else 0.0
+        share = clopper_pearson(level.told, self.leaked.size, 1 - self._side, "lower").lower
+        return math.inf if share > self.delta else 0.0
 
     def _gaussian(self, level: _Spent) -> bool:
         return priced(level.laws) <= {Gaussian} and math.isfinite(level.most)

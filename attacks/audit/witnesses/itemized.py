@@ -10,7 +10,7 @@ import numpy as np
 from attacks.audit.loss.encoded import rounded_replays
 from attacks.audit.loss.explain import Explained, Reproduced, Sample, Uncovered, compare, replayed_under
 from attacks.audit.loss.prices import covered
-from attacks.audit.verdict import RESOLUTION, ROUNDING
+from attacks.audit.verdict import exceeds
 from attacks.replay import Hypothesis, Perturbed, Release, Replayed, Sending
 from attacks.replay.replayed import Law
 from netsim.arrays import Array
@@ -110,7 +110,7 @@ class Account:
 
 def above(loss: float, claimed: float) -> bool:
     """Whether a loss exceeds a claim by more than rounding may do, as a verdict asks (`attacks.audit.verdict`)."""
-    return loss > claimed * (1 + ROUNDING) + RESOLUTION
+    return exceeds(loss, claimed)
 
 
 def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Account:

@@ -13,7 +13,8 @@ from netsim.errors import ScenarioError
 from scenarios.cli import app
 from scenarios.comparing import Run, compared, read_runs
 from scenarios.comparing.differences import ABSENT, differences
-from scenarios.report.compare import page
+from scenarios.comparing.epsilons import Apart
+from scenarios.report.compare import exact_words, page
 from tests.scenarios.test_report import Page
 
 
@@ -41,7 +42,7 @@ def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
     assert comparison.cautions == []
     for one in comparison.against:
         assert all(r is not None and r.estimate == 1 and not r.told_apart for r in one.ratios.values())
-        assert one.exact in (0, None)
+        assert one.exact is None or one.exact.side == 0
 
 
 def test_five_times_the_noise_is_told_apart_by_pairs(pair):
@@ -80,6 +81,17 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("algorithms__1__audit__claim__gradient_change", 77.0, "Not the same change of the gradient"),
         ("algorithms__1__measures__measure", "mean_error", "Not the same accuracy's measure"),
         ("algorithms__1__audit__trials", 5, "Not the same number of trials"),
+        (
+            "algorithms__1__audit__confidence",
+            0.9,
+            "Not the same confidence of the audit (0.95: noisy · calm; 0.9",
+        ),
+        (
+            "algorithms__1__audit__breakdown__agent",
+            3,
+            "Not the same audited agent (1: noisy · calm; 3: noisy",
+        ),
+        ("algorithms__1__audit__pair", "two records", "Not the same audited pair"),
         ("status", "interrupted", "other is interrupted"),
     ],
 )
@@ -90,6 +102,53 @@ def test_what_cannot_be_compared_is_said(pair, where, value, said):
     if "objective" in said:
         assert all(r is None for one in comparison.against for r in one.ratios.values())
         assert comparison.against[0].why["final_error"] == "not the same objective"
+
+
+def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
+    run = read_runs([str(pair[0])])[0]
+    ends = {"lower": 1e6, "estimate": 1e6, "upper": "inf", "by_formula": False, "upper_bound_only": False}
+    where = "algorithms__1__audit__"
+    above = changed(run, "above", **{f"{where}epsilon_exact": ends, f"{where}confidence": 0.9})
+    calm = changed(run, "calm", **{f"{where}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
+    comparison = compared([calm, above])
+    found = comparison.against[1].exact
+    assert found == Apart(1, pytest.approx(0.85))
+    assert exact_words(comparison.against[1]) == "larger, proven at 85 %"
+    told = comparison.as_plain()["against"][1]
+    assert (told["epsilon_exact"], told["epsilon_exact_confidence"]) == ("above", pytest.approx(0.85))
+    back = compared([above, calm])
+    assert back.against[1].exact == Apart(-1, pytest.approx(0.85))
+    for field, value, why in (
+        ("claim__delta", 0.01, "δ"),
+        ("claim__adjacency", "any", "adjacency"),
+        ("claim__norm", "ℓ7", "norm of the claim"),
+        ("claim__gradient_change", 77.0, "change of the gradient"),
+        ("breakdown__agent", 3, "audited agent"),
+        ("pair", "two records", "audited pair"),
+    ):
+        one = compared([calm, changed(above, "other", **{where + field: value})]).against[1]
+        assert one.exact is None
+        assert one.why["epsilon_exact"] == f"not the same {why}"
+        assert exact_words(one) == f"– (not the same {why})"
+
+
+def test_audits_again_and_other_code_are_said(pair, tmp_path):
+    earlier = {"algorithms__1__audit__earlier": [{"draw": 0}], "algorithms__1__audit__together": 0.9}
+    run = read_runs([str(pair[0])])[0]
+    said = compared([run, changed(run, "again", **earlier)]).cautions
+    words = "was audited 1 time before: its numbers are of the last audit, and all its audits hold together at 90 %."
+    assert said == [f"noisy · again {words}"]
+    runs = []
+    for name, code in (("one", "a" * 64), ("two", "b" * 64)):
+        folder = shutil.copytree(pair[0], tmp_path / name)
+        resolved = [{"name": "plain"}, {"name": "noisy", "sha256": code}]
+        (folder / "manifest.json").write_text(json.dumps({"resolved": resolved}))
+        own = changed(read_runs([str(folder)])[0], name, scenario__algorithms__1__path="own.py:Noisy")
+        runs.append(Run(folder, name, own.results))
+    told = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
+    assert [line.startswith(told) for line in compared(runs).cautions] == [True]
+    shutil.copy(tmp_path / "one" / "manifest.json", tmp_path / "two" / "manifest.json")
+    assert compared(runs).cautions == []
 
 
 def test_errors_that_are_no_numbers_have_no_ratio(pair):

@@ -51,6 +51,24 @@ def test_numbers_are_read_as_people_write_them(text: str, number: float | None) 
     assert number_in(text) == number
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0,5", 0.5), ("−0,125", -0.125), ("1,5e-3", 0.0015), ("12,34", 12.34), ("0,360", 0.36), ("01,360", 1.36),
+        ("1,360,000", 1_360_000), ("-12,345.5", -12345.5), ("1 360", 1360), ("1\u202f360", 1360),
+        ("1,36,000", None), ("1,360 000", None), ("1,2.5", None), ("1.5,2", None), ("1,,2", None), ("1 2", None),
+    ],
+)  # fmt: skip
+def test_a_comma_is_never_just_left_out(text: str, number: float | None) -> None:
+    assert number_in(text) == number
+
+
+def test_a_comma_elsewhere_is_asked_about() -> None:
+    said = Number(1.0, "so it is").check("1,36,000").says
+    assert said.startswith("“1,36,000” is no number: a comma stands between groups of three digits")
+    assert Number(0.5, "so it is").check("0,5").right
+
+
 def test_a_choice_needs_an_option_that_holds_and_one_that_does_not() -> None:
     yes, no = Option(True, "because"), Option(False, "because not")
     question = Choice({"a": yes, "b": no, "c": no})
