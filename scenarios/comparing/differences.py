@@ -24,8 +24,8 @@ class Difference:
 def differences(runs: Sequence[Run]) -> list[Difference]:
     """The fields in which the scenarios differ, in the order of the scenario, and then the versions that differ.
 
-    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One that
-    some runs do not have is a field by itself, its value its kind, and its fields are those of the runs that have it.
+    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
+    that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
     Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
     plain values is one value.
     """

@@ -21,8 +21,8 @@ _DATED = re.compile(r"\d{8}-\d{6}")
 @dataclass(frozen=True)
 class Run:
     """One run: the `folder` it was read from, a short `label` that no other run of the comparison has, its `results`
-    (what results.json holds), the `slugs` of the algorithms that are compared, or None: all, and `resolved`, what its manifest holds of
-    each algorithm's parameters and code, by name."""
+    (what results.json holds), the `slugs` of the algorithms that are compared, or None: all, and `resolved`: what its
+    manifest holds of each algorithm's parameters and code, by name."""
 
     folder: Path
     label: str
