@@ -86,8 +86,8 @@ def _tell(found: "Confirmation", every: bool) -> None:
 
 
 def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
-    """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds, and
-    the sum, which is held against what is claimed of the whole run."""
+    """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
+    and the sum, which is held against what is claimed of the whole run."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("act.", justify="right", no_wrap=True)
     table.add_column("field", min_width=5, overflow="fold")
@@ -109,8 +109,8 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
         mark = "" if item.counts else "granted"
         mark = "< above" if t == above else mark
         table.add_row(
-            str(item.activation), escape(item.name) or "–", _to(item.receivers), _law(item.law, item.scale), _distance(item),
-            _number(item.loss), _number(running[t]), mark,
+            str(item.activation), escape(item.name) or "–", _to(item.receivers), _law(item.law, item.scale),
+            _distance(item), _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
         table.add_row(*_bare(account, found.file.intact))

@@ -454,15 +454,15 @@ def test_the_docs_have_every_key_of_a_file():
 def test_rows_name_the_field_and_all_can_be_shown(folder):
     """CPGT sends x and y in every round; ε is held against the claim of the whole run, and says so."""
     path = file_of(folder, "cpgt")
-    account = json.loads(path.read_text())["account"]
-    assert [one["field"] for one in account["releases"][:4]] == ["x", "y", "x", "y"]
+    releases = json.loads(path.read_text())["account"]["releases"]
+    assert [one["field"] for one in releases[:4]] == ["x", "y", "x", "y"]
     brief, whole = status(path).stdout, status(path, "--all").stdout
     assert "which is claimed of the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
     assert [(int(row[0]), row[1]) for row in rows] == [
         (one["activation"], one["field"]) for one in account["releases"]
     ]
-    hidden = len(account["releases"]) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())
+    hidden = len(releases) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())
     assert (f"… stands for {hidden:,} of" in brief) == (hidden > 0)
     assert "stands for" not in whole
 
