@@ -90,8 +90,7 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
     and the sum, which is held against what is claimed of the whole run."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("act.", justify="right", no_wrap=True)
-    table.add_column("field", min_width=5, overflow="fold")
-    table.add_column("sent to", no_wrap=True)
+    table.add_column("sent", no_wrap=True)
     for column in ("law", "‖Δ‖", "loss", "sum"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, min_width=len(BARE))
@@ -109,8 +108,8 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
         mark = "" if item.counts else "granted"
         mark = "< above" if t == above else mark
         table.add_row(
-            str(item.activation), escape(item.name) or "–", _to(item.receivers), _law(item.law, item.scale),
-            _distance(item), _number(item.loss), _number(running[t]), mark,
+            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale), _distance(item),
+            _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
         table.add_row(*_bare(account, found.file.intact))
@@ -121,8 +120,8 @@ def _bare(account: "Account", intact: bool) -> tuple[str, ...]:
     """The uncovered message; marked in a file that was not altered."""
     bare = account.uncovered
     assert bare is not None
-    name = escape(bare.name) or "–"
-    return (str(bare.activation), name, _to(account.uncovered_to), "no noise", "", "∞", "∞", BARE if intact else "")
+    sent = _sent(bare.name, account.uncovered_to)
+    return (str(bare.activation), sent, "no noise", "", "∞", "∞", BARE if intact else "")
 
 
 def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:
@@ -142,6 +141,11 @@ def _of_links(account: "Account") -> str:
         if named
         else "Nothing that counts is on a link."
     )
+
+
+def _sent(field: str, receivers: tuple[int, ...]) -> str:
+    """In which field, and to whom."""
+    return f"{escape(field)} → {_to(receivers)}" if field else _to(receivers)
 
 
 def _to(receivers: tuple[int, ...]) -> str:

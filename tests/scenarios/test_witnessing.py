@@ -427,7 +427,8 @@ def test_the_command_marks_the_uncovered_message(folder):
     assert len(marked) == 1
     found = confirm(WitnessFile.read(file_of(folder, "leaky")))
     (to,) = found.account.uncovered_to
-    assert lines[marked[0]].split()[:3] == ["2", str(to), "'x',"]
+    assert lines[marked[0]].split()[:3] == ["2", "x", "→"]
+    assert lines[marked[0]].split()[3] == str(to)
     assert lines[marked[0] - 1].split()[0] == "1"
     after = [line.split() for line in lines[marked[0] + 1 :] if "Laplace(" in line or "Gaussian(" in line]
     assert len(after) > 3
@@ -460,7 +461,7 @@ def test_rows_name_the_field_and_all_can_be_shown(folder):
     assert "which is claimed of the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
     assert [(int(row[0]), row[1]) for row in rows] == [
-        (one["activation"], one["field"]) for one in account["releases"]
+        (one["activation"], one["field"]) for one in releases
     ]
     hidden = len(releases) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())
     assert (f"… stands for {hidden:,} of" in brief) == (hidden > 0)
