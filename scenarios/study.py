@@ -34,6 +34,10 @@ ABSENT, PENDING = "data not present", "not reached"
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
 
+AUDITED = ("verdict", "reason", "refused", "epsilon_claimed", "epsilon_exact", "epsilon_audited", "confidence")
+GAMES = ("white_box", "black_box", "classifier")
+"""Of an audit, what is told of it on the page over all variants."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -232,8 +236,16 @@ def summary(entry: Results) -> Results:
         "witness": audit.get("witness"),
         "outside_model": entry.get("outside_model"),
         "reconstructions": rebuilt.brief(entry.get("reconstructions")),
-        "audit": {key: audit.get(key) for key in ("verdict", "epsilon_claimed")} if audit else None,
+        "audit_status": entry.get("audit_status"),
+        "audit": _audited(audit) if audit else None,
     }
+
+
+def _audited(audit: Results) -> Results:
+    """Of an audit what the picture of the three epsilons and the words below it need."""
+    told = {key: audit.get(key) for key in AUDITED}
+    games = {key: {"ceiling": part(audit, key).get("ceiling")} for key in GAMES if audit.get(key)}
+    return told | games | {"claim": {key: part(audit, "claim").get(key) for key in ("delta", "adjacency")}}
 
 
 @dataclass

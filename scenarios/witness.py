@@ -28,6 +28,7 @@ NAMED = 4
 
 def witness(
     file: Annotated[Path, FILE],
+    every: Annotated[bool, typer.Option("--all", help="Show every release, of a long transcript too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all releases.")] = False,
 ) -> None:
     """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
@@ -46,7 +47,7 @@ def witness(
         if as_json:
             write_document(found.as_plain())
         else:
-            _tell(found)
+            _tell(found, every)
     except Exception as error:  # wrong input; or a defect, or the algorithm's own: no finding about a claim
         fail(error, as_json=as_json)
     if not found.file.intact:
@@ -54,7 +55,7 @@ def witness(
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
 
 
-def _tell(found: "Confirmation") -> None:
+def _tell(found: "Confirmation", every: bool) -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
@@ -68,7 +69,13 @@ def _tell(found: "Confirmation") -> None:
         value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
-        console.print(_table(found, account), highlight=False)
+        console.print(_table(found, account, every), highlight=False)
+        if found.first_above is not None and claim is not None:
+            told = f"Above: the sum is above ε = {claim.epsilon:.6g}, which is claimed of the whole run"
+            say(f"{told}; where the report says “of a run that ends there”, the claim may be a smaller one.")
+        hidden = len(account.items) - len(list(_shown(account, found.first_above, every)))
+        if hidden:
+            say(f"… stands for {hidden:,} of {len(account.items):,} releases: --all shows them, --json has them too.")
         say(_of_links(account))
         if account.identical:
             say("The agent's code sends every message of the transcript, to the last bit.")
@@ -78,11 +85,12 @@ def _tell(found: "Confirmation") -> None:
     say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
 
 
-def _table(found: "Confirmation", account: "Account") -> Table:
-    """A row for each release, by activation (act.): to whom it went, what it adds, and the sum against the claim."""
+def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
+    """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
+    and the sum, which is held against what is claimed of the whole run."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("act.", justify="right", no_wrap=True)
-    table.add_column("sent to", no_wrap=True)
+    table.add_column("sent", no_wrap=True)
     for column in ("law", "‖Δ‖", "loss", "sum"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, min_width=len(BARE))
@@ -90,7 +98,7 @@ def _table(found: "Confirmation", account: "Account") -> Table:
     bare = account.uncovered
     at = account.before_uncovered
     last = -1
-    for t in _shown(len(account.items), [k for k in (above, at) if k is not None]):
+    for t in _shown(account, above, every):
         if bare is not None and at is not None and last < at <= t:
             table.add_row(*_bare(account, found.file.intact))
             at = None
@@ -100,7 +108,7 @@ def _table(found: "Confirmation", account: "Account") -> Table:
         mark = "" if item.counts else "granted"
         mark = "< above" if t == above else mark
         table.add_row(
-            str(item.activation), _to(item.receivers), _law(item.law, item.scale), _distance(item),
+            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale), _distance(item),
             _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
@@ -112,14 +120,15 @@ def _bare(account: "Account", intact: bool) -> tuple[str, ...]:
     """The uncovered message; marked in a file that was not altered."""
     bare = account.uncovered
     assert bare is not None
-    law = f"{bare.name!r}, no noise" if bare.name else "no noise"
-    return (str(bare.activation), _to(account.uncovered_to), law, "", "∞", "∞", BARE if intact else "")
+    sent = _sent(bare.name, account.uncovered_to)
+    return (str(bare.activation), sent, "no noise", "", "∞", "∞", BARE if intact else "")
 
 
-def _shown(count: int, marks: list[int]) -> Iterator[int]:
-    """Which of so many rows: all, or both ends and what is around the marks."""
-    near = [0, count - 1, *marks]
-    return (t for t in range(count) if count <= ROWS or any(abs(t - mark) <= AROUND for mark in near))
+def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:
+    """Which of the releases: all, or both ends and what is around the first above the claim and the uncovered one."""
+    count = len(account.items)
+    near = [0, count - 1, *(t for t in (above, account.before_uncovered) if t is not None)]
+    return (t for t in range(count) if every or count <= ROWS or any(abs(t - mark) <= AROUND for mark in near))
 
 
 def _of_links(account: "Account") -> str:
@@ -132,6 +141,11 @@ def _of_links(account: "Account") -> str:
         if named
         else "Nothing that counts is on a link."
     )
+
+
+def _sent(field: str, receivers: tuple[int, ...]) -> str:
+    """In which field, and to whom."""
+    return f"{escape(field)} → {_to(receivers)}" if field else _to(receivers)
 
 
 def _to(receivers: tuple[int, ...]) -> str:

@@ -127,6 +127,9 @@ def _tell_differences(comparison: "Comparison") -> None:
     from scenarios.report.formats import flow
     from scenarios.terminal import console
 
+    if comparison.unrecorded:
+        told = f"Not recorded of {', '.join(comparison.unrecorded)}: what the class sets, and which code it was."
+        console.print(f"[yellow]{escape(told)}[/]", highlight=False, soft_wrap=True)
     if not comparison.differences:
         console.print("The scenarios are the same in every field.", highlight=False)
         return

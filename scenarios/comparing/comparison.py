@@ -54,6 +54,11 @@ class Comparison:
         return differences(self.runs)
 
     @cached_property
+    def unrecorded(self) -> list[str]:
+        """Algorithms of somebody's own of which it is not known what else differs, as NAME · RUN."""
+        return [f"{name} · {run.label}" for run in self.runs for name in run.unrecorded]
+
+    @cached_property
     def cautions(self) -> list[str]:
         return cautions(self.runs, self.subjects)
 

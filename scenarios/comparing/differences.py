@@ -24,11 +24,35 @@ class Difference:
 def differences(runs: Sequence[Run]) -> list[Difference]:
     """The fields in which the scenarios differ, in the order of the scenario, and then the versions that differ.
 
-    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. A list
-    of plain values is one value.
+    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
+    that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
+    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
+    plain values is one value.
     """
     alone = all(len(run.scenario["algorithms"]) == 1 for run in runs)
-    return [*_differing([_fields(run, alone) for run in runs]), *_differing([_versions(run) for run in runs])]
+    found = list(_differing([_fields(run, alone) for run in runs]))
+    kinds = {} if alone else {f"algorithms[{name}]": values for name, values in _kinds(runs).items()}
+    missing = [Difference(field, values) for field, values in kinds.items()]
+    within = [one for one in found if (whole := _above(one.field, kinds)) is None or _several(one, kinds[whole])]
+    return [*within, *missing, *_differing([_versions(run) for run in runs])]
+
+
+def _kinds(runs: Sequence[Run]) -> dict[str, tuple[Any, ...]]:
+    """The kind in each run of every algorithm that some run does not have, by name."""
+    there = [{str(one.get("name")): one.get("kind") for one in run.scenario["algorithms"]} for run in runs]
+    names = dict.fromkeys(name for one in there for name in one)
+    return {name: tuple(o.get(name, ABSENT) for o in there) for name in names if any(name not in o for o in there)}
+
+
+def _above(field: str, wholes: Mapping[str, Any]) -> str | None:
+    """The algorithm whose field this is, of those that some runs do not have."""
+    return next((one for one in wholes if field == one or field.startswith(f"{one}.")), None)
+
+
+def _several(found: Difference, whole: Sequence[Any]) -> bool:
+    """Whether the runs that have the algorithm differ in this field of it."""
+    values = [value for value, kind in zip(found.values, whole, strict=True) if kind is not ABSENT]
+    return any(not _same(value, values[0]) for value in values)
 
 
 def _differing(flat: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:

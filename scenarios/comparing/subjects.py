@@ -3,15 +3,17 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
+from scenarios.report.formats import items
 
 Result = Mapping[str, Any]
-RESULTS = "results.json"
-MANIFEST = "manifest.json"
+RESULTS, MANIFEST = "results.json", "manifest.json"
+OWN = "python"
+"""The kind of an algorithm that does not come with netsim."""
 _DATED = re.compile(r"\d{8}-\d{6}")
 """A folder named after when it was made: its parent says what it is."""
 
@@ -19,12 +21,14 @@ _DATED = re.compile(r"\d{8}-\d{6}")
 @dataclass(frozen=True)
 class Run:
     """One run: the `folder` it was read from, a short `label` that no other run of the comparison has, its `results`
-    (what results.json holds), and the `slugs` of the algorithms that are compared, or None: all."""
+    (what results.json holds), the `slugs` of the algorithms that are compared, or None: all, and `resolved`: what its
+    manifest holds of each algorithm's parameters and code, by name."""
 
     folder: Path
     label: str
     results: Result
     slugs: tuple[str, ...] | None = None
+    resolved: Mapping[str, Result] = field(default_factory=dict[str, Result])
 
     @property
     def entries(self) -> list[Result]:
@@ -38,7 +42,21 @@ class Run:
         whole: Result = self.results.get("scenario") or {}
         names = {entry.get("name") for entry in self.entries}
         specs = cast("list[Result]", whole.get("algorithms") or [])
-        return {**whole, "algorithms": [one for one in specs if one.get("name") in names]}
+        return {**whole, "algorithms": [self._whole(one) for one in specs if one.get("name") in names]}
+
+    @property
+    def unrecorded(self) -> list[str]:
+        """Algorithms of somebody's own of which no manifest says what their class sets and which code it was."""
+        own = [str(one.get("name")) for one in self.scenario["algorithms"] if one.get("kind") == OWN]
+        return [name for name in own if name not in self.resolved]
+
+    def _whole(self, spec: Result) -> Result:
+        """An algorithm of somebody's own with what its class sets where the scenario does not, and with its code."""
+        known = self.resolved.get(str(spec.get("name")))
+        if spec.get("kind") != OWN or known is None:
+            return spec
+        said = {key: value for key, value in known.items() if key not in ("name", "algorithm", "file", "sha256")}
+        return {**spec, "parameters": said, "code (SHA-256)": str(known.get("sha256"))[:12]}
 
     @property
     def own_code(self) -> dict[str, str]:
@@ -79,7 +97,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
             wanted[one] = None if slug is None or before is None else tuple(dict.fromkeys((*before, slug)))
     labels = _labels(list(wanted))
     runs = [
-        Run(folder, label, _read(folder), slugs)
+        Run(folder, label, _read(folder), slugs, _resolved(folder))
         for (folder, slugs), label in zip(wanted.items(), labels, strict=True)
     ]
     for run in runs:
@@ -138,6 +156,16 @@ def _read(folder: Path, place: str | None = None) -> dict[str, Any]:
     if not isinstance(found, dict) or not ("algorithms" in found or "variants" in found):
         raise ScenarioError("runs", str(file), "not the results of a run", f"the {RESULTS} that netsim run wrote")
     return cast("dict[str, Any]", found)
+
+
+def _resolved(folder: Path) -> dict[str, Result]:
+    """What the manifest beside the results says of each algorithm; nothing where there is none that can be read."""
+    try:
+        found: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    told = items(found, "resolved") if isinstance(found, dict) else []
+    return {str(one["name"]): one for one in told if isinstance(one, dict) and "name" in one}
 
 
 def _check(run: Run) -> None:

@@ -77,6 +77,7 @@ def over_time(time: Result, prefix: str) -> Markup:
         plot.set_ylim(bottom - pad, top + pad)
         scale.dress(plot.yaxis)
         plot.grid(axis="y")
+        _whole(plot)
         plot.set_xlabel("rounds" if time.get("unit") == "rounds" else "activations of one agent (PLF)")
         plot.set_ylabel("ε by then")
         last = "; ".join(
@@ -84,6 +85,13 @@ def over_time(time: Result, prefix: str) -> Markup:
             for name, values in zip(("claimed", "exact", "audited at least"), lines, strict=True)
         )
         return inline(figure, prefix, f"The three epsilons by {time.get('unit')}. At the end: {last}.")
+
+
+def _whole(plot: Any) -> None:
+    """Ticks of a horizontal axis that counts: at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
 def _violation(plot: Any, time: Result, scale: Scale) -> None:
@@ -131,6 +139,7 @@ def bars(broken: Result, prefix: str) -> Markup:
         ends = [(k, a, b) for k, a, b in zip(at, least, most, strict=True) if b > a and math.isfinite(b)]
         for k, a, b in ends:
             plot.plot([k, k], [a, b], color=INK, linewidth=1.4)
+        _whole(plot)
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("price of its releases")
         plot.yaxis.set_major_formatter(_price_at)
@@ -225,7 +234,7 @@ def _uncovered(one: Result) -> dict[str, Any]:
 def _averages(audit: Result, broken: Result) -> list[dict[str, str]]:
     """γ measured, by quadrature and by formula: of all, and of the dearest releases."""
     total = part(audit, "average_case")
-    found = [("All releases", total)] if total.get("gamma_measured") else []
+    found = [("All releases of a transcript", total)] if total.get("gamma_measured") else []
     rows = [row for row in items(broken, "releases") if part(row, "average").get("gamma_measured")]
     dearest = sorted(rows, key=lambda row: -_price(row))[: ROWS // 2]
     found += [(_named(row), part(row, "average")) for row in sorted(dearest, key=lambda row: row["release"])]

@@ -56,6 +56,7 @@ def page(comparison: Comparison) -> str:
             run_rows=[(one.label, *run_cells(one)) for one in comparison.subjects],
             cost_names=list(COSTS.values()),
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
             against=[_told(one) for one in comparison.against],
             confidence=show(100 * CONFIDENCE),

@@ -74,13 +74,17 @@ def export_figures(
     left_out = "wide" if inches * POINTS / SMALLEST < EPSILONS_WIDE else "narrow"
     chosen, telling = [one for one in found if one.name != left_out], progress or Silent()
     telling.begin("figures", len(chosen))
+    missing = set[str]()
     for number, one in enumerate(chosen, start=1):
         name = f"{number:02d}-{_plain(one.title) or one.name}"
-        files = _write(one, byname.get(one.name), folder / name, wanted, dpi, inches)
+        files, lacking = _write(one, byname.get(one.name), folder / name, wanted, dpi, inches)
+        missing |= lacking
         told = _caption(one)
         (folder / f"{name}.txt").write_text(f"{one.title}. {told}\n\nNumbers: {source}.\n", encoding="utf-8")
         telling.advance(1)
         exported.append(Exported(name, one.title, told, one.words, [e.label for e in one.key], source, files))
+    if missing:
+        telling.say(f"The font of PDF and PNG figures has no {''.join(sorted(missing))}; SVG figures show it.")
     told = json.dumps([asdict(one) for one in exported], indent=1, ensure_ascii=False)
     (folder / "figures.json").write_text(told + "\n", encoding="utf-8")
     return exported
@@ -141,18 +145,19 @@ def _plain(title: str) -> str:
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────
 def _write(
     one: Drawing, drawn: Drawn | None, path: Path, wanted: Sequence[str], dpi: int, inches: float
-) -> list[str]:
-    files: list[str] = []
+) -> tuple[list[str], set[str]]:
+    """The files that were written, and the letters that are not in them because the font does not have them."""
+    files, missing = list[str](), set[str]()
     for kind in wanted:
         file = path.with_name(f"{path.name}.{kind}")
         if drawn is not None:
-            save(drawn, file, dpi, inches, one.key)
+            missing |= set(save(drawn, file, dpi, inches, one.key))
         elif kind == "svg":
             file.write_text(standalone(_with_key(one), inches), encoding="utf-8")
         else:
             continue
         files.append(file.name)
-    return files
+    return files, missing
 
 
 def _with_key(one: Drawing) -> str:

@@ -244,7 +244,7 @@ def _places(plot: Any, figure: Result, curves: Sequence[Result]) -> Any:
             plot.set_xticks([], minor=True)
         if len(values) <= 8:
             plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
-        elif max(values) >= 1e5:
+        elif max(values) >= 1e5 or plot.get_xscale() == "log":
             plot.xaxis.set_major_formatter(_large)
         return number
     plot.set_xticks(range(len(values)), [str(x) for x in values])

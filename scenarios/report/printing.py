@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from scenarios.report.drawings import Entry
 from scenarios.report.series import Series
-from scenarios.report.svg import BLUE, INK, ORANGE, PAPER, VERMILLION, Drawn
+from scenarios.report.svg import BLUE, INK, ORANGE, PAPER, VERMILLION, Drawn, glyphs_missing
 
 POINTS, SMALLEST = 11.0, 8.0
 """The size of the letters on the page in pixels, and in a paper in points."""
@@ -30,9 +30,9 @@ TIME_KEY: list[tuple[str, dict[str, Any]]] = [
 """The key of ε over time, which is no key of series."""
 
 
-def save(drawn: Drawn, file: Path, dpi: int, inches: float, key: Sequence[Entry]) -> None:
+def save(drawn: Drawn, file: Path, dpi: int, inches: float, key: Sequence[Entry]) -> str:
     """The figure laid out anew at that width, its letters of about `SMALLEST` points, everything to scale, with the
-    key of its series below."""
+    key of its series below. Returns the letters that the font of PDF and PNG files does not have."""
     import matplotlib as mpl
 
     figure, before = drawn.figure, drawn.figure.get_size_inches().tolist()
@@ -45,12 +45,19 @@ def save(drawn: Drawn, file: Path, dpi: int, inches: float, key: Sequence[Entry]
         figure.set_size_inches(inches, (height + rows * LINE / 72) * scale)
         figure.patch.set_alpha(1.0)
         figure.patch.set_facecolor("white")
-        settings: Any = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "netsim"}
+        settings: Any = {
+            "pdf.fonttype": 42,
+            "svg.fonttype": "none",
+            "svg.hashsalt": "netsim",
+            "text.parse_math": False,
+        }
         metadata: Any = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
-        with cast("Any", mpl).rc_context(settings):
+        with cast("Any", mpl).rc_context(settings), glyphs_missing() as missing:
             cast("Any", figure).savefig(file, dpi=dpi, metadata=metadata[file.suffix[1:]])
-        if file.suffix == ".svg":
-            _generic(file, drawn.label)
+        if file.suffix != ".svg":
+            return "".join(missing)
+        _generic(file, drawn.label)
+        return ""
     finally:
         for undo, value in changed:
             undo(value)
@@ -68,6 +75,8 @@ def _generic(file: Path, label: str) -> None:
 
 def _legend(drawn: Drawn, key: Sequence[Entry], inches: float) -> tuple[Any, int]:
     """The key of the series below the figure, and its lines; None where the figure names them itself."""
+    import matplotlib as mpl
+
     looks = [(entry.label, Series(entry.index)) for entry in key if entry.index is not None]
     entries = [(label, look.line | _mark(look)) for label, look in looks]
     if drawn.name.endswith("-time"):
@@ -80,7 +89,8 @@ def _legend(drawn: Drawn, key: Sequence[Entry], inches: float) -> tuple[Any, int
     style: Any = {
         "loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": 10.5, "handlelength": 2.6
     }  # fmt: skip
-    legend = cast("Any", drawn.figure).legend(handles, [label for label, _ in entries], **style)
+    with cast("Any", mpl).rc_context({"text.parse_math": False}):
+        legend = cast("Any", drawn.figure).legend(handles, [label for label, _ in entries], **style)
     return legend, -(-len(entries) // columns)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,6 +41,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.labelsize": 11,
     "text.color": INK,
+    "text.parse_math": False,  # a name with $ in it is that name; the ticks write their powers of ten themselves
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 10.5,
@@ -96,8 +98,30 @@ def inline(figure: Figure, prefix: str, label: str) -> Markup:
         drawn.append(Drawn(prefix, label, figure))
     stream = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    cast("Any", FigureCanvasSVG(figure)).print_svg(stream, metadata=metadata)
+    with glyphs_missing():
+        cast("Any", FigureCanvasSVG(figure)).print_svg(stream, metadata=metadata)
     return Markup(_adapt(stream.getvalue(), prefix, label))
+
+
+@contextmanager
+def glyphs_missing() -> Generator[list[str]]:
+    """The letters that are drawn within the block and that the font does not have, in place of a warning for each.
+
+    Where text stays text, as in a page, the reader's own fonts show them: only the room they take is a guess.
+    """
+    missing: list[str] = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", r"Glyph \d+ ")
+        show = warnings.showwarning
+
+        def keep(message: Warning | str, *where: Any, **more: Any) -> None:
+            if found := re.match(r"Glyph (\d+) .*missing from", str(message)):
+                missing.extend({chr(int(found[1]))} - set(missing))
+            else:
+                show(message, *where, **more)
+
+        warnings.showwarning = keep
+        yield missing
 
 
 def in_page(colour: str) -> str:

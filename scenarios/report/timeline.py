@@ -24,6 +24,9 @@ SHORTEST, LONGEST, APART = 0.05, 3.0, 1.5
 """Of a step between two knots, in flights of a packet as they usually are; and between two windows."""
 FIRST, AROUND = 6, 4
 """Packets of the table: so many of the beginning, and before and after the one that breaks the claim."""
+COUNTED = (
+    "A packet is one message, repetition or acknowledgement to one receiver: a transmission on radio is several."
+)
 FATES = {"lost": "lost", "on the way": "on its way when the run ended", "dropped": "dropped: the buffer was full"}
 EARS = {"yes": "heard", "sealed": "size and time", "missed": "missed", "no": "–"}
 
@@ -100,9 +103,9 @@ def windows_in_words(entry: Result) -> str:
     windows, total = items(told, "windows"), int(number(told.get("packets")))
     shown = sum(int(w["packets"]) for w in windows)
     if shown == total:
-        return f"All {total:,} packets of the run are here."
+        return f"All {total:,} packets of the run are here. {COUNTED}"
     parts = " and ".join(f"{int(w['packets']):,} ({w['why']})" for w in windows)
-    return f"Of {total:,} packets {parts} are here; {total - shown:,} are left out."
+    return f"Of {total:,} packets {parts} are here; {total - shown:,} are left out. {COUNTED}"
 
 
 # ── packets and knots ───────────────────────────────────────────────────────────────────────────────────

@@ -427,7 +427,8 @@ def test_the_command_marks_the_uncovered_message(folder):
     assert len(marked) == 1
     found = confirm(WitnessFile.read(file_of(folder, "leaky")))
     (to,) = found.account.uncovered_to
-    assert lines[marked[0]].split()[:3] == ["2", str(to), "'x',"]
+    assert lines[marked[0]].split()[:3] == ["2", "x", "→"]
+    assert lines[marked[0]].split()[3] == str(to)
     assert lines[marked[0] - 1].split()[0] == "1"
     after = [line.split() for line in lines[marked[0] + 1 :] if "Laplace(" in line or "Gaussian(" in line]
     assert len(after) > 3
@@ -449,3 +450,26 @@ def test_the_docs_have_every_key_of_a_file():
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     for name in WitnessFile.model_fields:
         assert f"`{name}`" in page
+
+
+def test_rows_name_the_field_and_all_can_be_shown(folder):
+    """CPGT sends x and y in every round; ε is held against the claim of the whole run, and says so."""
+    path = file_of(folder, "cpgt")
+    releases = json.loads(path.read_text())["account"]["releases"]
+    assert [one["field"] for one in releases[:4]] == ["x", "y", "x", "y"]
+    brief, whole = status(path).stdout, status(path, "--all").stdout
+    assert "which is claimed of the whole run" in brief
+    rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
+    assert [(int(row[0]), row[1]) for row in rows] == [(one["activation"], one["field"]) for one in releases]
+    hidden = len(releases) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())
+    assert (f"… stands for {hidden:,} of" in brief) == (hidden > 0)
+    assert "stands for" not in whole
+
+
+def test_a_file_without_names_of_fields_has_no_other_losses(folder, tmp_path):
+    def older(tree):
+        for one in tree["account"]["releases"]:
+            del one["field"]
+
+    path = changed(folder, tmp_path, "cpgt", older, seal=True)
+    assert not [line for line in confirm(WitnessFile.read(path)).remarks if line.startswith("Other losses")]

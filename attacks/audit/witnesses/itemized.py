@@ -24,9 +24,10 @@ Link = tuple[int, int]
 class Item:
     """What one `privatize`, the `release`-th of the agent from 0, adds to the loss.
 
-    `message` is the agent's message that carries it, from 0, None if none does as it was released; `receivers` whom
-    that message is for; `activation` that of the message (of the release, if no message carries it), from 1. `law` is
-    the mechanism's class, `scale` its parameter (Laplace b, Gaussian σ, the modulus of uniform noise), one number or
+    `message` is the agent's message that carries it, from 0, None if none does as it was released, and `name` the
+    field there ("" if none); `receivers` whom that message is for; `activation` that of the message (of the release,
+    if no message carries it), from 1. `law` is the mechanism's class, `scale` its parameter (Laplace b, Gaussian σ,
+    the modulus of uniform noise), one number or
     one a coordinate. `l1` and `l2` are the norms of Δ, by which the worlds' values differ (by objective perturbation:
     the gradients at the minimizer). `loss` is ln p(observed | D)/p(observed | D') in nats. `counts`: it is part of
     what a tap at the agent's door has to know; else the release was granted, and the loss holds with that only.
@@ -42,6 +43,7 @@ class Item:
     l2: float
     loss: float
     counts: bool
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class _Door(NamedTuple):
             l2=float(np.sqrt(np.sum(difference**2))),
             loss=loss,
             counts=counts,
+            name=next((name for message, name in here.carriers if message == here.sent_in), ""),
         )
 
     def receivers(self, message: int) -> tuple[int, ...]:

@@ -189,7 +189,7 @@ def as_plain(account: Account) -> dict[str, Any]:
         "releases": [
             {
                 "release": item.release, "activation": item.activation, "message": item.message,
-                "to": list(item.receivers), "law": item.law,
+                "field": item.name, "to": list(item.receivers), "law": item.law,
                 "scale": list(item.scale) if isinstance(item.scale, tuple) else item.scale,
                 "l1": plain.number(item.l1), "l2": plain.number(item.l2),
                 "loss": plain.number(item.loss), "counts": item.counts,

@@ -14,7 +14,11 @@ from scenarios.cli import app
 from scenarios.comparing import Run, compared, read_runs
 from scenarios.comparing.differences import ABSENT, differences
 from scenarios.comparing.epsilons import Apart
+from scenarios.loader import parse
 from scenarios.report.compare import exact_words, page
+from scenarios.runner import run_scenario
+from tests.scenarios.own_algorithm import MINE
+from tests.scenarios.pair import TEXT
 from tests.scenarios.test_report import Page
 
 
@@ -259,3 +263,44 @@ def test_ratios_are_none_or_numbers(pair):
             found = one[name]
             assert (found is None) == (name in one["why"])
             assert found is None or math.isfinite(found["estimate"])
+
+
+def own_run(folder, default, name="mine.py"):
+    """An own algorithm whose noise is a default of its class, no field of the scenario."""
+    code = folder / name
+    folder.mkdir()
+    code.write_text(MINE.replace("Constant(0.5)", f"Constant({default})"))
+    text = (
+        TEXT.partition("algorithms:")[0]
+        + f"""\
+algorithms:
+  - {{kind: python, name: mine, path: "{code}:TwoExchanges", parameters: {{rounds: 3}}}}
+attacks: {{images: false}}
+"""
+    )
+    run_scenario(parse(text, "own.yaml"), folder / "out")
+    return folder / "out"
+
+
+def test_what_an_own_class_sets_and_its_code_are_compared(tmp_path):
+    quiet, loud = own_run(tmp_path / "a", 0.5), own_run(tmp_path / "b", 2.0)
+    comparison = compared(read_runs([f"{quiet}", f"{loud}"]))
+    found = {one.field: one.values for one in comparison.differences}
+    assert found["algorithm.parameters.scale.value"] == (0.5, 2.0)
+    assert len(set(found["algorithm.code (SHA-256)"])) == 2
+    assert comparison.unrecorded == []
+    (loud / "manifest.json").unlink()
+    comparison = compared(read_runs([f"{quiet}", f"{loud}"]))
+    assert [one.partition(" · ")[0] for one in comparison.unrecorded] == ["mine"]
+    assert "nothing else differs" not in page(comparison)
+
+
+def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
+    runs = read_runs([str(pair[0]), f"{pair[1]}:plain"])
+    found = [(one.field, one.values) for one in differences(runs)]
+    assert found == [("algorithms[noisy]", ("private_gradient_descent", ABSENT))]
+    three = differences([*runs, changed(runs[0], "third", scenario__algorithms__1__scale=3.0)])
+    assert [(one.field, one.values) for one in three] == [
+        ("algorithms[noisy].scale", (0.2, ABSENT, 3.0)),
+        ("algorithms[noisy]", ("private_gradient_descent", ABSENT, "private_gradient_descent")),
+    ]

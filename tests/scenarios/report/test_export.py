@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +14,7 @@ from scenarios.report.drawings import drawings
 from scenarios.report.epsilon_table import as_latex, epsilon_rows, export_tables
 from scenarios.report.export import export_figures, light_colours, standalone
 from scenarios.report.page import page
+from scenarios.telling import Silent
 from tests.scenarios.test_report import sample
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -163,3 +165,33 @@ def test_the_latex_has_a_row_for_each_algorithm_and_escapes_names():
     assert r"$\infty$" in text
     several = as_latex(epsilon_rows({"a": results, "b": results}), "x")
     assert r"\begin{tabular}{llrrrrl}" in several
+
+
+def renamed(name):
+    results = sample()
+    results["algorithms"] = results["algorithms"][:3]
+    for place, one in enumerate(results["algorithms"]):
+        one["name"] = f"{name} {place}"
+    return results
+
+
+def test_dollars_in_a_name_are_no_mathematics(tmp_path):
+    results = renamed(r"$\x$ costs $a$")
+    assert r"$\x$ costs $a$ 1" in page(results)
+    found = export_figures(results, tmp_path, formats=["svg", "pdf"])
+    epsilons = next(one for one in found if one.title == "The three epsilons")
+    assert r"$\x$ costs $a$ 1" in (tmp_path / epsilons.files[0]).read_text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_letters_that_the_font_lacks_are_told_once(tmp_path):
+    class Told(Silent):
+        said: ClassVar[list[str]] = []
+
+        def say(self, sentence):
+            self.said.append(sentence)
+
+    results = renamed("雑音")
+    assert "雑音 1" in page(results)
+    export_figures(results, tmp_path, formats=["svg", "png"], dpi=40, progress=Told())
+    assert Told.said == ["The font of PDF and PNG figures has no 雑音; SVG figures show it."]

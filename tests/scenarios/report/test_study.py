@@ -1,0 +1,60 @@
+"""The page over all variants: their three epsilons first, and a verdict in every row."""
+
+import json
+import re
+
+import pytest
+
+from scenarios.loader import parse
+from scenarios.report.study import study
+from scenarios.study import run_study
+from tests.scenarios.pair import AUDIT, TEXT
+from tests.scenarios.test_report import Page
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audited") / "sizes"
+    run_study(parse(TEXT + AUDIT + "grid:\n  topology.agents: [5, 6]\n", "study.yaml"), folder)
+    return folder
+
+
+def test_the_summary_of_a_variant_has_the_three_epsilons_of_its_audit(audited):
+    told = json.loads((audited / "results.json").read_text())
+    for variant in told["variants"]:
+        whole = json.loads((audited / variant["name"] / "results.json").read_text())
+        for brief, entry in zip(variant["algorithms"], whole["algorithms"], strict=True):
+            assert brief["audit_status"] == entry["audit_status"]
+            for key in ("verdict", "epsilon_claimed", "epsilon_exact", "epsilon_audited", "confidence"):
+                assert (brief["audit"] or {}).get(key) == (entry["audit"] or {}).get(key)
+
+
+def test_the_page_begins_with_the_three_epsilons_of_all_variants(audited):
+    results = json.loads((audited / "results.json").read_text())
+    text = study(results)
+    read = Page(text)
+    assert len(read.ids) == len(set(read.ids))
+    assert read.unlabelled == []
+    assert text.index('id="epsilons"') < text.index('id="variants"')
+    names = [f"{variant['name']} · noisy" for variant in results["variants"]]
+    picture = text[text.index('data-figure="wide"') : text.index('id="variants"')]
+    assert all(name in picture for name in names)
+    table = text[text.index('id="variants"') :]
+    words = re.findall(r'<span class="word \w+"><span aria-hidden="true">.</span>([\w ]+)</span>', table)
+    said = [
+        part["verdict"] if (part := one["audit"]) else "no claim"
+        for v in results["variants"]
+        for one in v["algorithms"]
+    ]
+    assert words == said
+    assert len(words) == 4
+
+
+def test_results_without_audits_have_no_picture_of_them(study_folder):
+    text = study(json.loads((study_folder / "results.json").read_text()))
+    assert 'id="epsilons"' not in text
+
+
+@pytest.fixture
+def study_folder(request):
+    return request.getfixturevalue("study")
