@@ -17,7 +17,7 @@ topology: {kind: ring, agents: 4}
 algorithms:
   - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
 attacks: {gradients: false}
-audit: {trials: 100, chunk: 100}
+audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
 """
 
 
