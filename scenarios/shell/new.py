@@ -138,7 +138,12 @@ def _own(name: str, kind: str) -> str:
 
 
 def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The starter; with fewer rounds; and with noise given outright where none can be found for a claimed ε."""
+    """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
+    found for a claimed ε."""
+    from scenarios.shell.starters import CLAIMED, takes_a_claim
+
+    if takes_a_claim(said["kind"]):
+        yield {**said, "scale": CLAIMED}
     yield dict(said)
     yield {**said, **({"rounds": 3} if "rounds" in said else {})}
     if "target" in said:
@@ -152,7 +157,7 @@ def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
     from scenarios.schema.files import schema_line
 
-    parameters = "\n".join(f"    {key}: {_flow(value)}" for key, value in said.items() if key != "kind")
+    parameters = "\n".join(_line(key, value) for key, value in said.items() if key != "kind")
     return f"""\
 {schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
 # complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
@@ -191,6 +196,16 @@ audit:                        # is the claim true? two adjacent worlds, told apa
   trials: 500                 # transcripts of each world: more prove more
   chunk: 250
 """
+
+
+def _line(key: str, value: Any) -> str:
+    """A parameter; one that says how much noise there is with what it does."""
+    from scenarios.shell.starters import NOISE
+
+    line = f"    {key}: {_flow(value)}"
+    if isinstance(value, Mapping) and "epsilon" in value:
+        return f"{line}   # the noise at which the theorem claims this ε; smaller: more noise"
+    return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
 
 
 def _flow(value: Any) -> str:

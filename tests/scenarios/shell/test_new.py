@@ -1,5 +1,6 @@
 """`netsim new`: what it writes can be run as it is, and nothing is overwritten."""
 
+import json
 import os
 import subprocess
 import sys
@@ -104,3 +105,12 @@ def test_options_of_which_one_means_nothing_are_refused_together(here, words):
     done = runner.invoke(app, ["new", "a", *words])
     assert (done.exit_code, list(here.iterdir())) == (2, [])
     assert "one of the two" in done.stderr
+
+
+def test_the_start_is_an_algorithm_whose_claim_can_be_tested(here):
+    """As written, with no setting changed: the claim is neither vacuous nor broken."""
+    assert runner.invoke(app, ["new", "first"]).exit_code == 0
+    done = runner.invoke(app, ["run", "first.yaml", "--out", "out", "--jobs", "1", "--json"])
+    (row,) = json.loads(done.stdout)["algorithms"]
+    assert (done.exit_code, row["verdict"], row["epsilon_claimed"]) == (0, "consistent", pytest.approx(2.0))
+    assert "epsilon: 2.0}   # the noise at which" in (here / "first.yaml").read_text()
