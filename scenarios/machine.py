@@ -40,7 +40,10 @@ def ending(results: Result) -> Ending:
     if results.get("status") == "failed":
         return Ending(FAILED, _failed(results))
     failing = [
-        (findings.has_claim(entry), f"{f'{variant}: ' if variant else ''}{entry['name']} is {findings.verdict(entry)}")
+        (
+            findings.has_claim(entry),
+            f"{f'{variant}: ' if variant else ''}{entry['name']} is {findings.verdict(entry)}",
+        )
         for variant, entry in _entries(results)
         if findings.decides_failure(entry)
     ]

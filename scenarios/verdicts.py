@@ -144,7 +144,9 @@ def _print_costs(results: Results) -> None:
         _print_reached(reached, measure)
     missed: dict[str, str | None] = dict.fromkeys((name for name, _, _ in rows), None)
     for name in missed:
-        some = [sentences.number(one) for who, one, values in rows if who == name and values.count(None) == len(values)]
+        some = [
+            sentences.number(one) for who, one, values in rows if who == name and values.count(None) == len(values)
+        ]
         none = not any(who == name for who, _, _ in reached)
         missed[name] = f"{name} (none)" if none else f"{name} ({', '.join(some)})" if some else None
     if told := list(filter(None, missed.values())):

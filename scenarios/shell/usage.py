@@ -25,6 +25,7 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except USAGE as error:
+            error.message = str(getattr(error, "message", "")).replace("Value error, ", "")
             if ctx.meta.get("netsim.json"):
                 write_document(as_document(error))
             raise

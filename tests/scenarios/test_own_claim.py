@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli import app
 
-MINE = '''\
+MINE = """\
 from dataclasses import dataclass
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim
@@ -29,7 +29,7 @@ class Mine(Algorithm):
 
 def inverse(scale):
     return 1 / scale
-'''
+"""
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
