@@ -15,8 +15,8 @@ class Column:
     """A column with its cells, in rich's markup.
 
     `whole`: its cells are never broken or cut; else they are broken between words, and within one if need be, but
-    take `at_least` so many columns where they are that long. `spared`: where the table is too wide, columns go in this
-    order, 1 first; 0 stays.
+    take `at_least` so many columns where they are that long. `spared`: where the table is too wide, columns go in
+    this order, 1 first; 0 stays.
     """
 
     head: str
