@@ -62,7 +62,7 @@ class Bars:
         """A new stage of so many steps; None: nobody knows how many."""
         self._finish()
         if self._lines and not self._console.is_terminal:
-            self._console.print(f"· {stage}", highlight=False)
+            self._console.print(f"· {stage}", highlight=False, markup=False)
         self._task = self._progress.add_task(escape(stage), total=total)
 
     def advance(self, steps: int) -> None:

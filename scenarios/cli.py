@@ -22,6 +22,7 @@ from scenarios.shell.report import report
 from scenarios.shell.run import run
 from scenarios.shell.schema import schema
 from scenarios.shell.show import show
+from scenarios.shell.usage import Group
 from scenarios.sweep.command import sweep
 from scenarios.terminal import FAILED, tell
 from scenarios.trace import trace
@@ -31,6 +32,7 @@ FIRST, EXPERIMENTS, RESULTS, MORE = "First steps", "Experiments", "Results", "Mo
 """Groups of the help."""
 
 app = typer.Typer(
+    cls=Group,
     help="A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit.",
     epilog="Begin with: netsim list; then: netsim run private-descent. Every command's --help has an example.",
     no_args_is_help=True,

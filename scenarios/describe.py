@@ -160,6 +160,7 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
         "name": spec.name,
         "slug": slug(spec.name, taken),
         "kind": spec.kind,
+        "baseline": spec.baseline,
         "summary": subject.simulation.algorithm.summary,
         "noise": subject.simulation.algorithm.noisy,
         "convergence": None,

@@ -51,6 +51,12 @@ def claim_is_broken(entry: Result) -> bool:
     return has_claim(entry) and verdict(entry) in BROKEN and outside_model(entry) is None
 
 
+def decides_failure(entry: Result) -> bool:
+    """Whether this algorithm makes the exit status 1: it is refuted or unprotected, whatever number is claimed of it,
+    it is no baseline of the scenario, and nobody meddled (no verdict about a claim comes of that)."""
+    return verdict(entry) in BROKEN and not entry.get("baseline") and outside_model(entry) is None
+
+
 def exact_loss_refutes(entry: Result) -> bool:
     """Whether a claim is broken, and the exact loss alone is proven to be above it."""
     lower = _part(_audit(entry), "epsilon_exact").get("lower")

@@ -14,8 +14,12 @@ from scenarios.yamlfile import plain_scalar
 TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 """What YAML 1.1 reads as truth values, and YAML 1.2 as text."""
 
+SAID = {"data": "reconstruct", "records": "reconstruct"}
+"""What fields are called by those who have not seen their names, where such a field is beside them."""
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 SHORTEST = 3
 """Letters of a name that is looked for in other parts."""
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
 
 
 def near(written: object, names: Sequence[str], most: int = 1) -> str:
@@ -55,7 +59,14 @@ def of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseMo
     for wanted in ("a number", "a whole number", "true or false"):
         if wanted in forms and (meant := _meant(value, wanted)):
             quoted = _kind(value).removeprefix("text") if isinstance(value, str) else ""
-            return f"{quoted.replace(', for', ':')}; did you mean {meant}?"
+            point = (
+                ", with a decimal point" if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip()) else ""
+            )
+            return f"{quoted.replace(', for', ':')}; did you mean {meant}{point}?"
+    if isinstance(value, str) and (match := re.fullmatch(r"([\d.]+) ?(s|ms|us|µs)", value.strip())):
+        number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
+        if hint := of_no_form(number, (), models):
+            return f"; in seconds{hint}"
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
         return "; did you mean the same without hyphens or brackets?"
     for model in models:
@@ -74,6 +85,28 @@ def of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseMo
     return ""
 
 
+def inside(name: str, value: object, models: Sequence[type[BaseModel]]) -> str:
+    """A question that offers the field in which a name stands alone, such as `scale: {epsilon: 1.0}` for `epsilon:
+    1.0`; and the field by which `SAID` has it."""
+    for model in models:
+        if SAID.get(name) in model.model_fields:
+            return f"; did you mean {SAID[name]!r}?"
+        for field, info in model.model_fields.items():
+            for one in _models(info.annotation):
+                required = [key for key, inner in one.model_fields.items() if inner.is_required()]
+                if required == [name] and tag_field(one) is None and isinstance(value, int | float):
+                    return f"; did you mean {field}: {{{name}: {value}}}?"
+    return ""
+
+
+def alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
+    """A question that offers a number as the only field that a mapping needs: `{bound: 1.0}` for `1.0`."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or len(models) != 1:
+        return ""
+    required = [key for key, info in models[0].model_fields.items() if info.is_required()]
+    return f"; did you mean {{{required[0]}: {value}}}?" if len(required) == 1 else ""
+
+
 def as_name(value: object) -> str:
     """The nearest name to a text that is none."""
     slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
@@ -87,6 +120,8 @@ def _kind(value: object) -> str:
         return "a truth value"
     if isinstance(value, int):
         return "a number"
+    if isinstance(value, float) and value - value != 0:
+        return "no finite number"
     if isinstance(value, float):
         return "a number with a fraction" if value % 1 else "a number that YAML reads as one with a fraction"
     if isinstance(value, str):
@@ -107,6 +142,8 @@ def _meant(value: object, wanted: str) -> str:
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):
         return f"[{value}]"
+    if wanted == "a list" and isinstance(value, Mapping):
+        return "a list of one, with a hyphen and a space before its first field"
     if wanted == "a mapping of fields" and isinstance(value, list):
         return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
     return ""
@@ -127,7 +164,7 @@ def _number(value: object) -> float | None:
     text, factor = value.strip().replace("_", ""), 1.0
     if text.endswith("%"):
         text, factor = text[:-1].strip(), 0.01
-    text = text.replace(",", ".") if re.fullmatch(r"[-+]?\d+,\d{1,2}", text) else text.replace(",", "")
+    text = text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text.replace(",", "")
     try:
         number = float(text) * factor if factor == 1 else float(text) / 100
     except ValueError:

@@ -33,24 +33,29 @@ class Ending:
 
 
 def ending(results: Result) -> Ending:
-    """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), a claimed
-    number that was shown not to hold, or a paper's finding that was found otherwise (1), done (0)."""
+    """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
+    that is refuted or unprotected and no baseline, or a paper's finding that was found otherwise (1), done (0)."""
     if results.get("status") == "interrupted":
         return Ending(INTERRUPTED, "interrupted: the folder has what was done until then")
     if results.get("status") == "failed":
         return Ending(FAILED, _failed(results))
-    broken = [
-        f"{f'{variant}: ' if variant else ''}{entry['name']} is {findings.verdict(entry)}"
+    failing = [
+        (
+            findings.has_claim(entry),
+            f"{f'{variant}: ' if variant else ''}{entry['name']} is {findings.verdict(entry)}",
+        )
         for variant, entry in _entries(results)
-        if findings.claim_is_broken(entry)
+        if findings.decides_failure(entry)
     ]
+    broken, bare = ([words for claimed, words in failing if claimed is which] for which in (True, False))
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
+    reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
     if reproduction.differs(results):
         found: Result = results["reproduction"]
         reasons.append(f"{found['item']} of {found['paper']} differs")
     if reasons:
         return Ending(REFUTED, "; ".join(reasons))
-    return Ending(DONE, "done: no claimed number was shown not to hold")
+    return Ending(DONE, "done: nothing but baselines is refuted or unprotected")
 
 
 def verdicts_as_plain(results: Result, folder: Path) -> Plain:
@@ -96,6 +101,7 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
         "variant": variant,
         "name": entry["name"],
         "kind": entry.get("kind"),
+        "baseline": bool(entry.get("baseline")),
         "audit_status": findings.audit_status(entry),
         "verdict": findings.verdict(entry),
         "claim_broken": findings.claim_is_broken(entry),

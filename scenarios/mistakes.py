@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from netsim.errors import ScenarioError, together
-from scenarios.hints import as_name, near, near_text, of_no_form, of_the_wrong_type
+from scenarios.hints import alone_in, as_name, inside, near, near_text, of_no_form, of_the_wrong_type
 from scenarios.inheritance import place_of_base
 from scenarios.schema.base import tag_field
 from scenarios.tree import Key, Place, dotted, keys_of, place_of, plain
@@ -66,10 +66,12 @@ class _Mistakes:
             groups.setdefault(tuple(self._unsettled(keys)), []).append((keys, one))
         best = [max(group, key=lambda pair: (len(pair[0]), _weight(pair[1]))) for group in groups.values()]
         paths = [keys for keys, _ in best]
+        valued = [keys for keys, one in best if one["type"] in BOUNDS]
         told = [
             self._told(keys, one)
             for keys, one in best
             if not (_weight(one) == 1 and any(_inside(other, keys) for other in paths))
+            and not (one["type"] == "union_tag_not_found" and any(_inside(keys_, keys) for keys_ in valued))
         ]
         misspelt = {_meant(one) for one in told}
         told = [one for one in told if not (one.problem == "missing" and one.field in misspelt)]
@@ -143,7 +145,10 @@ class _Mistakes:
             forms = [list(model.model_fields) for model in self._models_at(keys[:-1])]
             if kind == "missing":
                 return "missing", _forms(forms) if len(forms) > 1 else ""
-            return "unknown field" + near_text(str(keys[-1]), forms, self.root, keys), _forms(forms)
+            inner = "" if near(str(keys[-1]), [one for form in forms for one in form]) else (
+                inside(str(keys[-1]), value, self._models_at(keys[:-1]))
+            )  # fmt: skip
+            return "unknown field" + (inner or near_text(str(keys[-1]), forms, self.root, keys)), _forms(forms)
         if kind.startswith("union_tag"):
             return self._explain_tag(kind, context, keys)
         several = self._alternatives(keys)
@@ -162,7 +167,9 @@ class _Mistakes:
             return of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
-            return of_the_wrong_type(value, wanted), wanted
+            models = [model for one in self._annotations_at(keys) for model in models_in(one)]
+            hint = alone_in(value, models) if wanted == WANTED["model"] else ""
+            return (f"wrong type: a number{hint}" if hint else of_the_wrong_type(value, wanted)), wanted
         return str(error["msg"]).removeprefix("Value error, "), ""
 
     def _explain_tag(self, kind: str, context: Any, keys: Sequence[Key]) -> tuple[str, str]:

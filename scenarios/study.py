@@ -227,6 +227,7 @@ def summary(entry: Results) -> Results:
     convergence, audit, claims = (part(entry, key) for key in ("convergence", "audit", "budget"))
     return {
         "name": entry["name"],
+        "baseline": entry.get("baseline", False),
         "unit": convergence.get("unit"),
         "last": _last(convergence, "count"),
         "final": convergence.get("final"),

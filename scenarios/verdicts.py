@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios import anatomy, findings, progress, sentences, traffic_told, views_described
+from scenarios.fitting import Column, fitted
 from scenarios.report import defences
 from scenarios.terminal import console, problems
 
@@ -24,10 +25,17 @@ COLOURS = {
 }
 
 
+COSTS = {
+    "plf": ("Θ", 0), "count": ("closed", 1), "messages": ("messages", 0), "bytes": ("bytes", 3), "queries": ("queries", 2),
+    "time": ("seconds", 4),
+}  # fmt: skip
+"""What is shown of costs: its heading, and in which order they go where there is no room; 0: never."""
+
+
 def print_verdicts(results: Results) -> None:
     _print_network(results)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm")
+    table.add_column("algorithm", overflow="fold")
     for column in ("ε claimed", "ε exact", "ε audited"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -73,7 +81,7 @@ def print_variants(results: Results) -> None:
     """A row for each variant and algorithm, and what failed."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in ("variant", "algorithm"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for column in ("final error", "ε claimed", "gradient error"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -127,26 +135,36 @@ def _print_findings(results: Results, entry: Results) -> None:
 
 
 def _print_costs(results: Results) -> None:
-    """What it cost to reach each accuracy."""
+    """What it cost to reach each accuracy that was reached, and a sentence about those that were not."""
     rows = progress.rows(results["algorithms"])
     if all(accuracy is None for _, accuracy, _ in rows):
         return
-    shown = [k for k, (key, _, _) in enumerate(progress.COLUMNS) if key != "packets"]
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm")
-    for column in ("accuracy", "Θ", "closed", "messages", "bytes", "queries", "seconds"):
-        table.add_column(column, justify="right", no_wrap=True)
-    last = ""
-    for name, accuracy, values in rows:
-        cells = [sentences.amount(values[k]) for k in shown]
-        table.add_row(
-            escape(name) if name != last else "",
-            progress.NONE if accuracy is None else sentences.number(accuracy),
-            *cells,
-        )
-        last = name
+    reached = [row for row in rows if any(value is not None for value in row[2])]
     measure = results["scenario"]["measures"]["measure"].replace("_", " ")
-    console.print(table)
+    if reached:
+        _print_reached(reached, measure)
+    missed: dict[str, str | None] = dict.fromkeys((name for name, _, _ in rows), None)
+    for name in missed:
+        some = [
+            sentences.number(one) for who, one, values in rows if who == name and values.count(None) == len(values)
+        ]
+        none = not any(who == name for who, _, _ in reached)
+        missed[name] = f"{name} (none)" if none else f"{name} ({', '.join(some)})" if some else None
+    if told := list(filter(None, missed.values())):
+        console.print(f"Accuracies not reached: {'; '.join(told)}.", highlight=False, markup=False)
+
+
+def _print_reached(rows: list[progress.Row], measure: str) -> None:
+    keys = [key for key, _, _ in progress.COLUMNS]
+    names = [escape(row[0]) if k == 0 or rows[k - 1][0] != row[0] else "" for k, row in enumerate(rows)]
+    columns = [
+        Column("algorithm", names, at_least=24),
+        Column("accuracy", [sentences.number(accuracy) for _, accuracy, _ in rows], right=True, whole=True),
+    ]
+    for key, (head, spared) in COSTS.items():
+        cells = [sentences.amount(values[keys.index(key)]) for _, _, values in rows]
+        columns.append(Column(head, cells, right=True, whole=True, spared=spared))
+    console.print(fitted(columns, console))
     console.print(
         f"What it cost until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
         "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",

@@ -42,7 +42,7 @@ def compare(
             _writable(page)
             render_comparison(comparison, page)
     except ScenarioError as error:
-        fail(error)
+        fail(error, as_json=as_json)
     if as_json:
         _tell_json(comparison)
         return

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from netsim.errors import ScenarioError
 
@@ -37,6 +37,16 @@ class Model(BaseModel, metaclass=_Told):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+
+    @field_validator("name", "title", "group", "source", "description", check_fields=False)
+    @classmethod
+    def _can_be_shown(cls, said: Any, info: ValidationInfo) -> Any:
+        """Names and titles are printed: they have no characters that act on a terminal. Descriptions have lines."""
+        lines = "\n\t" if info.field_name == "description" else ""
+        bad = [one for one in said if not (one.isprintable() or one in lines)] if isinstance(said, str) else []
+        if bad:
+            raise ValueError(f"has a character that is not printable: U+{ord(bad[0]):04X}")
+        return said
 
     def replace(self, **fields: Any) -> Self:
         """The same with these fields replaced, checked as a whole; a `ScenarioError` tells what does not fit."""

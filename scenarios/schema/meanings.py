@@ -53,6 +53,7 @@ MEANINGS: dict[str, str] = {
     "CsvFile.kind": "Labels or targets.",
     "Problem.kind": "The loss of a record.",
     "name": "How results name it.",
+    "baseline": "A baseline: shown and audited, but its verdict decides no exit status.",
     "law": "By which law the values are drawn.",
     "LinkOverride.law": "The law of these links, in place of that of all links.",
     # problem and data

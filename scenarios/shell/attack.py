@@ -119,6 +119,9 @@ class _Order:
         elif place.suffix in (".parquet", ".spool"):
             self._refuse(variant=self.variant)
             self._tell([self._file(place, specs)])
+        elif place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
+            allowed = "a results folder, a transcript (.parquet, .spool), a YAML file or a shipped scenario"
+            raise ScenarioError("WHAT", self.what, "no such folder or file", allowed)
         else:
             self._refuse(scenario=self.scenario)
             self._simulated(specs)

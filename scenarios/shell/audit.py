@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError, together
-from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED, apart, console, fail, problems, write_document
+from scenarios.terminal import DONE, FAILED, INTERRUPTED, apart, console, fail, problems, write_document
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -109,8 +109,9 @@ def audit(
     later ones take nothing back. None is made that would bring what holds together below 0.5. Code that was changed
     is not audited in the folder of the old.
 
-    Exit status: 0 done, 1 a claim does not hold (or an algorithm that claims nothing is unprotected), 2 wrong input,
-    70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder, goes on).
+    Exit status: 0 done, 1 an algorithm is refuted or unprotected (but for one that the scenario marks `baseline:
+    true`), 2 wrong input, 70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder,
+    goes on).
     """
     order = _Order(what, option or [], _claim(epsilon, delta), _settings(trials, confidence, games or []))
     order = replace(order, algorithm=algorithm, variant=variant, out=out, again=again, jobs=jobs, as_json=as_json)
@@ -282,9 +283,6 @@ class _Order:
         from scenarios.machine import verdicts_as_plain
 
         told = verdicts_as_plain(results, folder)
-        bare = [row["name"] for row in told["algorithms"] if _bare(row)]
-        if told["exit_status"] == DONE and bare:
-            told |= {"exit_status": REFUTED, "exit_reason": f"nothing is protected: {', '.join(bare)}"}
         refused = [row["name"] for row in told["algorithms"] if row["audit_status"] == "refused"]
         if told["exit_status"] == DONE and refused:
             told |= {"exit_status": FAILED, "exit_reason": f"not judged: {', '.join(refused)}"}
@@ -326,12 +324,6 @@ class _Order:
         options |= {f"{sign}audit.{name}": f"--{name}" for name in self.settings for sign in ("", "-o ")}
         error = together([replace(one, field=options.get(one.field, one.field)) for one in error.each()])
         return said_short(error) if is_own(self.what) else error
-
-
-def _bare(row: Results) -> bool:
-    """Whether an algorithm of somebody's own, of which nothing is claimed, protects nothing."""
-    nothing = row["kind"] == "python" and row["epsilon_claimed"] is None
-    return nothing and row["verdict"] == "unprotected" and row["outside_model"] is None
 
 
 def _print(results: Results, folder: Path) -> None:

@@ -1,6 +1,10 @@
 """`netsim new`: a commented scenario, or an algorithm of one's own with its claim and its audit, to start from."""
 
+import ast
+import importlib.util
+import keyword
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -18,8 +22,11 @@ FROM = typer.Option(
     "--from", help="A shipped scenario, or a file, of which to say only what is different.", show_default=False,
     metavar="SCENARIO", autocompletion=completing.scenarios,
 )  # fmt: skip
-KIND = typer.Option(help="The kind of the algorithm.", metavar="KIND", autocompletion=completing.kinds)
 DEFAULT = "private_gradient_descent"
+KIND = typer.Option(
+    help=f"The kind of the algorithm; if not given, {DEFAULT}.", show_default=False, metavar="KIND",
+    autocompletion=completing.kinds,
+)  # fmt: skip
 VALID = re.compile(r"[a-z0-9][a-z0-9-]*")
 GRAPHS = ("ring", "star", "complete")
 
@@ -27,7 +34,7 @@ GRAPHS = ("ring", "star", "complete")
 def new(
     name: Annotated[str, NAME],
     base: Annotated[str | None, FROM] = None,
-    algorithm: Annotated[str, KIND] = DEFAULT,
+    algorithm: Annotated[str | None, KIND] = None,
     python: Annotated[
         bool,
         typer.Option("--python", help="An algorithm of your own, in Python, and a script that audits its claim."),
@@ -40,7 +47,11 @@ def new(
     try:
         if not VALID.fullmatch(name):
             raise ScenarioError("NAME", name, "not a name", "small letters, digits and hyphens, such as my-network")
-        files = _code(name) if python else {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm)}
+        _check(base, algorithm, python)
+        if python:
+            files = _code(name)
+        else:
+            files = {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm or DEFAULT)}
         for file in files:
             if Path(file).exists():
                 raise ScenarioError("NAME", name, f"{file} is there already", "another name: nothing is overwritten")
@@ -51,6 +62,16 @@ def new(
     except OSError as error:
         fail(ScenarioError("NAME", name, f"cannot be written ({error})", "a folder that can be written"))
     _tell(list(files), python)
+
+
+def _check(base: str | None, algorithm: str | None, python: bool) -> None:
+    """A `ScenarioError` for options of which one would mean nothing beside the other."""
+    if python and base is not None:
+        raise ScenarioError("--from", base, "with --python there is no scenario to extend", "one of the two")
+    if python and algorithm is not None:
+        raise ScenarioError("--algorithm", algorithm, "with --python the algorithm is your own", "one of the two")
+    if base is not None and algorithm is not None:
+        raise ScenarioError("--algorithm", algorithm, "with --from the algorithms are the base's", "one of the two")
 
 
 def _tell(files: list[str], python: bool) -> None:
@@ -117,7 +138,12 @@ def _own(name: str, kind: str) -> str:
 
 
 def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The starter; with fewer rounds; and with noise given outright where none can be found for a claimed ε."""
+    """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
+    found for a claimed ε."""
+    from scenarios.shell.starters import CLAIMED, takes_a_claim
+
+    if takes_a_claim(said["kind"]):
+        yield {**said, "scale": CLAIMED}
     yield dict(said)
     yield {**said, **({"rounds": 3} if "rounds" in said else {})}
     if "target" in said:
@@ -131,7 +157,7 @@ def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
     from scenarios.schema.files import schema_line
 
-    parameters = "\n".join(f"    {key}: {_flow(value)}" for key, value in said.items() if key != "kind")
+    parameters = "\n".join(_line(key, value) for key, value in said.items() if key != "kind")
     return f"""\
 {schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
 # complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
@@ -172,6 +198,16 @@ audit:                        # is the claim true? two adjacent worlds, told apa
 """
 
 
+def _line(key: str, value: Any) -> str:
+    """A parameter; one that says how much noise there is with what it does."""
+    from scenarios.shell.starters import NOISE
+
+    line = f"    {key}: {_flow(value)}"
+    if isinstance(value, Mapping) and "epsilon" in value:
+        return f"{line}   # the noise at which the theorem claims this ε; smaller: more noise"
+    return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
+
+
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         inside = cast("Mapping[str, Any]", value).items()
@@ -192,7 +228,31 @@ def _code(name: str) -> dict[str, str]:
     module = module if module.isidentifier() else f"my_{module}"
     words = {"MODULE": module, "CLASS": "".join(part.capitalize() for part in module.split("_"))}
     files = {f"{module}.py": "algorithm.py.txt", f"audit_{module}.py": "audit.py.txt"}
+    if why := _not_free(module, words["CLASS"], [_filled(one, {}) for one in files.values()]):
+        raise ScenarioError("NAME", name, why, f"another name, such as my-{name}")
     return {file: _filled(template, words) for file, template in files.items()}
+
+
+def _not_free(module: str, named: str, templates: list[str]) -> str:
+    """Why a module and a class cannot have these names; empty where they can."""
+    if keyword.iskeyword(module) or keyword.iskeyword(named):
+        return "a word of Python itself"
+    imports = [one for text in templates for one in ast.walk(ast.parse(text))]
+    names = {alias.name for one in imports if isinstance(one, ast.ImportFrom) for alias in one.names}
+    if named in names:
+        return f"the class would be {named}, a name that its file imports"
+    if module in sys.stdlib_module_names or _installed(module):
+        return f"{module}.py would be imported in place of the module {module}"
+    return ""
+
+
+def _installed(module: str) -> bool:
+    """Whether such a module can be imported, from elsewhere than the working directory."""
+    found = importlib.util.find_spec(module)
+    if found is None:
+        return False
+    places = [found.origin] if found.origin else list(found.submodule_search_locations or [])
+    return not all(Path(one).absolute().parent == Path.cwd() for one in places)
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:

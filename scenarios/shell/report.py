@@ -94,6 +94,9 @@ def make(folder: Path, out: Path | None = None) -> list[Path]:
     from scenarios.report import render
     from scenarios.report.study import render_study
 
+    if not (folder / "results.json").is_file():
+        why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
+        raise ScenarioError("folder", str(folder), why, "a folder that `netsim run` or `netsim audit` left")
     results = read_results(folder)
     for key in ("name", "status"):
         if key not in results:

@@ -21,6 +21,16 @@ VALUES: Mapping[str, Any] = {
 NOISE = ("scale", "scale_x", "scale_y", "scale_w", "scale_e", "scale_v", "stddev")
 """Fields that say how much noise there is, 0 where nobody says."""
 TARGET = {"epsilon": 4.0}
+CLAIMED = {"epsilon": 2.0}
+"""Where a scale can be given by what it is to claim: so much, which an audit of some hundred transcripts can test."""
+
+
+def takes_a_claim(kind: str) -> bool:
+    """Whether an algorithm's scale may be said as the ε that it is to claim, and its starter clips."""
+    from scenarios.schema.algorithms.base import PureTarget
+
+    fields = models()[kind].model_fields
+    return "scale" in fields and "clip" in starter(kind) and PureTarget in get_args(fields["scale"].annotation)
 
 
 def models() -> dict[str, type[AlgorithmModel]]:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, console, fail, problems
 
-SHOWN = ("final_error", "epsilon_claimed", "verdict", "gradient_error")
+SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
+"""Columns, and in which order they go where there is no room; 0: never."""
+HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
 MOST = 24
 """Rows on the terminal; the table has all."""
 
@@ -83,14 +83,22 @@ def _client(address: str) -> Any:
 
 
 def _print(found: dict[str, Any], varied: list[str]) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("point", *varied, "algorithm", *SHOWN):
-        table.add_column(name.replace("_", " "))
+    from scenarios.fitting import Column, fitted, leaves
+
     rows = sorted(found["rows"], key=lambda row: row["point"])
-    for row in rows[:MOST]:
-        cells = [row.get(name) for name in (*varied, "algorithm", *SHOWN)]
-        table.add_row(str(row["point"]), *(_cell(value) for value in cells))
-    console.print(table)
+
+    def column(name: str, head: str, **how: Any) -> Column:
+        return Column(head, [_cell(row.get(name)) for row in rows[:MOST]], **how)
+
+    several = len({row.get("algorithm") for row in rows}) > 1
+    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
+    columns = [
+        column("point", "point", right=True, whole=True),
+        *(column(name, head) for name, head in zip(varied, leaves(varied), strict=True)),
+        *([column("algorithm", "algorithm", at_least=10)] if several else []),
+        *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
+    ]
+    console.print(fitted(columns, console))
     if len(rows) > MOST:
         console.print(f"{len(rows) - MOST} more rows are in the table.")
     console.print(f"{found['complete']} of {found['points']} points done", highlight=False)

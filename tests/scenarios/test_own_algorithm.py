@@ -182,7 +182,7 @@ def test_json_has_the_verdict_and_nothing_else(tmp_path):
     done = runner.invoke(app, ["audit", *asked])
     told = json.loads(done.stdout)
     assert (done.exit_code, told["exit_status"]) == (1, 1)
-    assert told["exit_reason"] == "nothing is protected: TwoExchanges"
+    assert told["exit_reason"] == "nothing is claimed, and nothing is protected: TwoExchanges is unprotected"
     assert told["algorithms"][0]["epsilon_exact"]["lower"] == "inf"
 
 

@@ -106,6 +106,7 @@ class AlgorithmModel(Model, ABC):
     """One algorithm of a scenario; `name` is what results call it."""
 
     name: str
+    baseline: bool = False
 
     @abstractmethod
     def build(self, ground: Ground) -> Algorithm:

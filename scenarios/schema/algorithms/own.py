@@ -1,8 +1,10 @@
 """What a scenario can say of an algorithm that does not come with netsim: where its code is, and its parameters."""
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from types import CodeType
 from typing import Any, Literal, cast
 
@@ -10,7 +12,7 @@ from pydantic import model_validator
 
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import Adjacency, Claim
-from netsim.errors import ScenarioError
+from netsim.errors import NetsimError, ScenarioError
 from scenarios import owncode
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground
 from scenarios.schema.algorithms.parameters import checked
@@ -53,19 +55,35 @@ class PythonSpec(AlgorithmModel):
         where, _, name = path.rpartition(":")
         return cast("dict[str, Any]", said) | {"name": (name if where else path).removesuffix(".py") or "own"}
 
-    def build(self, ground: Ground) -> Algorithm:  # noqa: ARG002
+    def build(self, ground: Ground) -> Algorithm:
         found = owncode.load(self.path).algorithm
         claim = self.claim
         epsilon, source = (None, "") if claim is None else (claim.epsilon, claim.source)
         suited = _suited(found, epsilon, 0.0 if claim is None else claim.delta, source)
         try:
-            return suited(**checked(found, self.parameters))
+            made = suited(**checked(found, self.parameters))
         except ScenarioError as error:
             raise error if error.field.startswith("algorithm.") else error.under("algorithm.parameters") from None
         except Exception as error:
             raise ScenarioError(
                 "algorithm.parameters", self.parameters, f"{type(error).__name__}: {error}"
             ) from error
+        if epsilon is None and found.claim is not Algorithm.claim:
+            self._claims(made, ground)
+        return made
+
+    def _claims(self, made: Algorithm, ground: Ground) -> None:
+        """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
+        try:
+            made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
+        except NetsimError:
+            return  # a refusal with a reason: told where the claim is needed
+        except Exception as error:
+            reached = traceback.extract_tb(error.__traceback__)
+            file = str(owncode.load(self.path).file)
+            own = [frame for frame in reached if frame.filename == file] or list(reached)
+            why = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}(): {error or type(error).__name__}"
+            raise ScenarioError("algorithm.parameters", self.parameters, why) from None
 
     @property
     def code(self) -> str:

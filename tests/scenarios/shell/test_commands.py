@@ -81,6 +81,33 @@ def test_an_error_is_a_document_too(words, status):
     assert ("error" in told) == (status == 2)
 
 
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (["run", "--json"], "SCENARIO"),
+        (["run", "private-descent", "--jsn", "--json"], "--jsn"),
+        (["run", "private-descent", "--jobs", "many", "--json"], "--jobs"),
+        (["nonsense", "--json"], "command line"),
+        (["list", "nonsense", "--json"], "KIND"),
+        (["compare", "nothing", "neither", "--json"], "runs"),
+    ],
+)
+def test_a_mistake_of_usage_is_the_same_document(words, field):
+    done = runner.invoke(app, words)
+    told = json.loads(done.stdout)
+    assert done.exit_code == told["exit_status"] == 2
+    assert told["error"]["message"] == told["exit_reason"]
+    (mistake,) = told["error"]["mistakes"]
+    assert set(mistake) == {"file", "line", "field", "value", "problem", "allowed"}
+    assert field in (mistake["field"], "runs")
+    assert done.stderr
+
+
+def test_a_mistake_of_usage_is_no_document_where_none_was_asked_for():
+    done = runner.invoke(app, ["run", "--jsn"])
+    assert (done.exit_code, done.stdout) == (2, "")
+
+
 def test_a_run_that_fails_is_status_70_and_says_where_its_folder_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lost.yaml").write_text(QUICK.replace("reliable: true", "reliable: false"))

@@ -1,5 +1,6 @@
 """`netsim new`: what it writes can be run as it is, and nothing is overwritten."""
 
+import json
 import os
 import subprocess
 import sys
@@ -72,3 +73,44 @@ def test_nothing_is_overwritten_and_wrong_input_is_one_line(here, words):
     assert done.stderr.count("\n") == 1
     assert [file.name for file in here.iterdir()] == ["first.yaml"]
     assert (here / "first.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("class", "a word of Python itself"),
+        ("none", "a word of Python itself"),
+        ("numpy", "numpy.py would be imported in place of the module numpy"),
+        ("scenarios", "in place of the module scenarios"),
+        ("random", "in place of the module random"),
+        ("node", "the class would be Node, a name that its file imports"),
+    ],
+)
+def test_a_name_that_python_or_a_module_has_is_refused(here, name, why):
+    done = runner.invoke(app, ["new", name, "--python"])
+    assert (done.exit_code, list(here.iterdir())) == (2, [])
+    assert why in done.stderr
+    assert f"my-{name}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--python", "--algorithm", "recal"],
+        ["--python", "--from", "lossy-tap"],
+        ["--from", "lossy-tap", "--algorithm", "recal"],
+    ],
+)
+def test_options_of_which_one_means_nothing_are_refused_together(here, words):
+    done = runner.invoke(app, ["new", "a", *words])
+    assert (done.exit_code, list(here.iterdir())) == (2, [])
+    assert "one of the two" in done.stderr
+
+
+def test_the_start_is_an_algorithm_whose_claim_can_be_tested(here):
+    """As written, with no setting changed: the claim is neither vacuous nor broken."""
+    assert runner.invoke(app, ["new", "first"]).exit_code == 0
+    done = runner.invoke(app, ["run", "first.yaml", "--out", "out", "--jobs", "1", "--json"])
+    (row,) = json.loads(done.stdout)["algorithms"]
+    assert (done.exit_code, row["verdict"], row["epsilon_claimed"]) == (0, "consistent", pytest.approx(2.0))
+    assert "epsilon: 2.0}   # the noise at which" in (here / "first.yaml").read_text()

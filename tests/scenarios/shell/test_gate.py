@@ -1,0 +1,55 @@
+"""The exit status as a gate: noise that is switched off does not pass, and a scenario's baselines decide nothing."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli import app
+from scenarios.machine import ending
+
+runner = CliRunner()
+
+GATE = """\
+name: gate
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: ring, agents: 4}
+algorithms:
+  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
+attacks: {gradients: false}
+audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gate.yaml").write_text(GATE)
+
+
+@pytest.mark.parametrize("command", ["run", "audit"])
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [
+        ([], 0),
+        (["algorithms[0].scale=0"], 1),
+        (["algorithms[0].scale=0", "algorithms[0].baseline=true"], 0),
+        (["algorithms=[{kind: gradient_tracking, rounds: 3}]"], 0),
+    ],
+)
+def test_no_noise_is_no_pass_but_for_a_baseline(command, settings, status):
+    words = [word for one in settings for word in ("-o", one)]
+    done = runner.invoke(app, [command, "gate.yaml", "--out", "out", "--jobs", "1", "--json", *words])
+    told = json.loads(done.stdout)
+    assert done.exit_code == told["exit_status"] == status, done.stderr
+    if status:
+        assert told["exit_reason"] == "nothing is claimed, and nothing is protected: mine is unprotected"
+    assert told["algorithms"][0]["baseline"] is ("algorithms[0].baseline=true" in settings)
+
+
+def test_variants_are_held_to_the_same_rule():
+    bare = {"name": "x", "audit": {"verdict": "unprotected", "epsilon_claimed": None}}
+    variant = {"name": "v", "algorithms": [bare]}
+    assert ending({"status": "complete", "variants": [variant]}).status == 1
+    variant = {"name": "v", "algorithms": [bare | {"baseline": True}]}
+    assert ending({"status": "complete", "variants": [variant]}).status == 0
