@@ -53,7 +53,7 @@ class PythonSpec(AlgorithmModel):
         where, _, name = path.rpartition(":")
         return cast("dict[str, Any]", said) | {"name": (name if where else path).removesuffix(".py") or "own"}
 
-    def build(self, ground: Ground) -> Algorithm:  # noqa: ARG002
+    def build(self, ground: Ground) -> Algorithm:
         found = owncode.load(self.path).algorithm
         claim = self.claim
         epsilon, source = (None, "") if claim is None else (claim.epsilon, claim.source)
@@ -80,7 +80,8 @@ class PythonSpec(AlgorithmModel):
             reached = traceback.extract_tb(error.__traceback__)
             file = str(owncode.load(self.path).file)
             own = [frame for frame in reached if frame.filename == file] or list(reached)
-            why = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}(): {error or type(error).__name__}"
+            place = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}()"
+            why = f"{place}: {error or type(error).__name__}"
             raise ScenarioError("algorithm.parameters", self.parameters, why) from None
 
     @property
