@@ -26,9 +26,13 @@ COLOURS = {
 
 
 COSTS = {
-    "plf": ("Θ", 0), "count": ("closed", 1), "messages": ("messages", 0), "bytes": ("bytes", 3), "queries": ("queries", 2),
+    "plf": ("Θ", 0),
+    "count": ("closed", 1),
+    "messages": ("messages", 0),
+    "bytes": ("bytes", 3),
+    "queries": ("queries", 2),
     "time": ("seconds", 4),
-}  # fmt: skip
+}
 """What is shown of costs: its heading, and in which order they go where there is no room; 0: never."""
 
 

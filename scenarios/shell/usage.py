@@ -25,7 +25,8 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except USAGE as error:
-            error.message = str(getattr(error, "message", "")).replace("Value error, ", "")
+            told: Any = error
+            told.message = str(told.message).replace("Value error, ", "")
             if ctx.meta.get("netsim.json"):
                 write_document(as_document(error))
             raise

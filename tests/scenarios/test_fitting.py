@@ -42,8 +42,8 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
 
 
 def entry(name, *reached):
-    spent = {"plf": 12.0, "count": 3400.0, "messages": 123456.0, "packets": 1.0, "bytes": 98765432.0, "queries": 4321.0,
-             "time": 12.34}  # fmt: skip
+    spent = {"plf": 12.0, "count": 3400.0, "messages": 123456.0, "packets": 1.0, "bytes": 98765432.0}
+    spent |= {"queries": 4321.0, "time": 12.34}
     asked = [{"accuracy": 10.0**-k, "reached": spent if there else None} for k, there in enumerate(reached, 1)]
     return {"name": name, "measures": {"to_accuracy": asked}}
 

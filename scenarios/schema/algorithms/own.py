@@ -82,7 +82,8 @@ class PythonSpec(AlgorithmModel):
             reached = traceback.extract_tb(error.__traceback__)
             file = str(owncode.load(self.path).file)
             own = [frame for frame in reached if frame.filename == file] or list(reached)
-            why = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}(): {error or type(error).__name__}"
+            place = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}()"
+            why = f"{place}: {error or type(error).__name__}"
             raise ScenarioError("algorithm.parameters", self.parameters, why) from None
 
     @property
