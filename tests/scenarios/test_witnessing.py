@@ -460,9 +460,7 @@ def test_rows_name_the_field_and_all_can_be_shown(folder):
     brief, whole = status(path).stdout, status(path, "--all").stdout
     assert "which is claimed of the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
-    assert [(int(row[0]), row[1]) for row in rows] == [
-        (one["activation"], one["field"]) for one in releases
-    ]
+    assert [(int(row[0]), row[1]) for row in rows] == [(one["activation"], one["field"]) for one in releases]
     hidden = len(releases) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())
     assert (f"… stands for {hidden:,} of" in brief) == (hidden > 0)
     assert "stands for" not in whole
