@@ -88,7 +88,7 @@ def _tell(found: "Confirmation", every: bool) -> None:
 def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
     """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
     and the sum, which is held against what is claimed of the whole run."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("act.", justify="right", no_wrap=True)
     table.add_column("sent", no_wrap=True)
     for column in ("law", "‖Δ‖", "loss", "sum"):
