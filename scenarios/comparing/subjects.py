@@ -164,8 +164,8 @@ def _resolved(folder: Path) -> dict[str, Result]:
         found: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    told = items(found, "resolved") if isinstance(found, dict) else []
-    return {str(one["name"]): one for one in told if isinstance(one, dict) and "name" in one}
+    told: list[Result] = items(cast("Result", found), "resolved") if isinstance(found, dict) else []
+    return {str(one["name"]): one for one in told if "name" in one}
 
 
 def _check(run: Run) -> None:

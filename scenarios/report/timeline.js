@@ -11,9 +11,10 @@
   const agents = [...at("net-agents").children], links = [...at("net-links").children];
   const labels = new Map([...agents, ...links].map((e) => [e, e.getAttribute("aria-label")]));
   const spots = agents.map((e) => { const m = e.transform.baseVal[0].matrix; return [m.e, m.f]; });
+  const reach = 4 + agents[0].querySelector(".ring").r.baseVal.value; // a packet starts and ends at an agent's rim
   const small = net.classList.contains("many");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let run, place = 0, playing = false, before = 0, steps = [], view = null, dots = new Map();
+  let axis = { apart: 0, unit: [1, "s"] }, run, place = 0, playing = false, before = 0, steps = [], view = null, dots = new Map();
 
   const shape = (name, attributes = {}, parent = null, text = null) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -38,6 +39,13 @@
     const span = run.p[high] - run.p[low];
     return run.t[low] + (span > 0 ? Math.max(0, (p - run.p[low]) / span) : 0) * (run.t[high] - run.t[low]);
   };
+  const timeless = () => run.t[run.t.length - 1] === run.t[0]; // no link takes time: the order is all there is
+  const said = (time) => { // one unit and one notation in a view of the lanes, to a hundredth of what it spans
+    const [factor] = axis.unit, scaled = axis.apart * factor;
+    const digits = scaled > 0 ? Math.min(9, Math.max(0, 2 - Math.floor(Math.log10(scaled)))) : 3;
+    return (time * factor).toFixed(digits).replace("-", "−");
+  };
+  const stepAt = (p) => run.p.filter((one) => one <= p + 1e-9).length; // knots so far, from 1
   const placeOf = (time) => { // the place of the first knot that is not before a time
     const k = run.t.findIndex((t) => t >= time);
     return k < 0 ? null : run.p[k];
@@ -78,7 +86,8 @@
       const made = dots.get(i) ?? dot(i), [x0, y0] = spots[run.s[i]], [x1, y1] = spots[run.r[i]];
       dots.set(i, made);
       const far = lost(i) ? Math.min(share, 0.55) : share; // a lost one stops midway and fades
-      made.setAttribute("transform", `translate(${(x0 + far * (x1 - x0)).toFixed(1)} ${(y0 + far * (y1 - y0)).toFixed(1)})`);
+      const rim = Math.min(0.4, reach / Math.hypot(x1 - x0, y1 - y0)), on = rim + far * (1 - 2 * rim); // never over a number
+      made.setAttribute("transform", `translate(${(x0 + on * (x1 - x0)).toFixed(1)} ${(y0 + on * (y1 - y0)).toFixed(1)})`);
       if (lost(i)) {
         const gone = still.matches || share > 0.55;
         made.lastChild.setAttribute("visibility", gone ? "visible" : "hidden");
@@ -130,13 +139,18 @@
     at("playhead").setAttribute("d", `M${x(place).toFixed(1)} ${top - 4}V${high - 20}`);
   };
   const ticks = (first, span, x, top, high) => {
-    let free = -Infinity;
+    const seen = run.t.filter((_, k) => run.p[k] >= first && run.p[k] <= first + span), more = first + span < last();
+    const apart = seen.length ? seen[seen.length - 1] - seen[0] : 0, end = x(first + span) - (more ? 12 : 0);
+    axis = { apart, unit: apart < 1e-3 ? [1e6, "µs"] : apart < 1 ? [1e3, "ms"] : [1, "s"] };
+    shape("text", { x: 2, y: high - 6 }, lanes, timeless() ? "№" : axis.unit[1]);
+    if (more) shape("text", { x: x(first + span) + 6, y: high - 6, "text-anchor": "end", "data-more": "" }, lanes, "→");
+    let free = 24;
     run.p.forEach((p, k) => {
-      const said = short(run.t[k]), half = 3.4 * said.length + 5;
+      const words = timeless() ? String(k + 1) : said(run.t[k]), half = 3.4 * words.length + 5;
       if (p < first || p > first + span || x(p) - half < free) return;
       free = x(p) + half;
       shape("path", { class: "tick", d: `M${x(p)} ${top}V${high - 20}` }, lanes);
-      if (free < x(first + span)) shape("text", { x: x(p), y: high - 6, "text-anchor": "middle" }, lanes, said);
+      if (free < end) shape("text", { x: x(p), y: high - 6, "text-anchor": "middle" }, lanes, words);
     });
     for (const [begin, , , out] of run.w) {
       const p = from(begin) - 0.75;
@@ -179,7 +193,7 @@
     drawDown(time);
     drawLanes();
     drawBudget();
-    at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : `t = ${short(time)} s`;
+    at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : timeless() ? `t = ${short(time)} s, step ${stepAt(place)}` : `t = ${said(time)} ${axis.unit[1]}`;
     const told = shown.slice().sort((i, j) => (run.f[j] & BREAK) - (run.f[i] & BREAK) || from(j) - from(i));
     at("now").textContent = told.slice(0, 2).map(what).join("; ") + (told.length > 2 ? `; and ${told.length - 2} more` : "") || "Nothing is on its way.";
     at("scrub").value = place;

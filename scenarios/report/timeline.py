@@ -24,9 +24,7 @@ SHORTEST, LONGEST, APART = 0.05, 3.0, 1.5
 """Of a step between two knots, in flights of a packet as they usually are; and between two windows."""
 FIRST, AROUND = 6, 4
 """Packets of the table: so many of the beginning, and before and after the one that breaks the claim."""
-COUNTED = (
-    "A packet is one message, repetition or acknowledgement to one receiver: a transmission on radio is several."
-)
+COUNTED = "A packet is a message, repetition or acknowledgement to one receiver; a radio transmission is several."
 FATES = {"lost": "lost", "on the way": "on its way when the run ended", "dropped": "dropped: the buffer was full"}
 EARS = {"yes": "heard", "sealed": "size and time", "missed": "missed", "no": "–"}
 

@@ -304,3 +304,18 @@ def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_p
         page.press("ArrowRight", 5)
         assert page.evaluate("document.querySelectorAll('.moving').length") > 10
         page.assert_clean()
+
+
+@pytest.mark.browser
+def test_packets_cover_no_number_and_the_axis_has_one_notation(chromium, small, tmp_path):
+    with chromium.open(page_of(small, tmp_path), width=390) as page:
+        near = page.evaluate(
+            "Math.min(...[...document.querySelectorAll('#net-moving .moving')].flatMap(e => { const m ="
+            " e.transform.baseVal[0].matrix; return [...document.querySelectorAll('#net-agents .agent')].map(a => {"
+            " const at = a.transform.baseVal[0].matrix, body = a.querySelector('.ring').r.baseVal.value;"
+            " return Math.hypot(m.e - at.e, m.f - at.f) - body; }); }))"
+        )
+        assert near >= 3.5
+        words = page.evaluate("[...document.querySelectorAll('#lanes text')].map(e => e.textContent)")
+        assert set(words) & {"s", "ms", "µs", "№"}
+        assert not any("e" in word for word in words if word[:1].isdigit())
