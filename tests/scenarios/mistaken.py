@@ -140,7 +140,7 @@ FILES = {
             "'dp_recal'?; allowed: recal, dp_recal, private_gradient_descent, extra, "
             "pg_extra, nids, gradient_tracking, diadsp, cpgt, ppdc, dpp2, dmsp, "
             "random_penalty_admm, grouped_descent, neighbor_range, secret_sharing, ic_admm, "
-            "d_admm, dp_admm, r_admm, mr_admm, rw_admm, walkman, planted_fault"
+            "d_admm, dp_admm, r_admm, mr_admm, rw_admm, walkman, planted_fault, python"
         ),
     ),
     "name with a space": (
@@ -162,7 +162,7 @@ FILES = {
             "'link_overrides[…].law.loss'?; allowed: name, group, title, description, seed, "
             "replicas, problem, topology, medium, links, link_overrides, access, messages, "
             "exchange, activation, compute, stragglers, downtimes, adversary, meddlers, "
-            "algorithms, measures, attacks, transcript, audit, variants, grid, figures, "
+            "algorithms, measures, attacks, transcript, outputs, audit, variants, grid, figures, "
             "reproduces"
         ),
     ),
@@ -177,7 +177,7 @@ FILES = {
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
             "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
-            "transcript, audit, variants, grid, figures, reproduces"
+            "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),
     "colon in a text": (
@@ -265,7 +265,7 @@ FILES = {
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
             "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
-            "transcript, audit, variants, grid, figures, reproduces"
+            "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),
     "list without hyphens": (
@@ -291,7 +291,7 @@ FILES = {
             "small.yaml:16: audit.views = 'link': not one of the allowed values; did you "
             "mean 'links'?; allowed: 'none', 'links', 'nodes', 'coalitions' or 'all'\n"
             "small.yaml:16: audit.agnt = 1: unknown field; did you mean 'agent'?; allowed: "
-            "agent, adjacency, search, trials, chunk, confidence, stop, classifier, views"
+            "agent, adjacency, search, trials, chunk, confidence, stop, classifier, views, draw"
         ),
     ),
     "two documents": (
@@ -397,7 +397,7 @@ FILES = {
         (
             "small.yaml:16: attacks.reconstruct[0].kind = 'DLG': unknown kind; did you mean "
             "'dlg'?; allowed: dlg, idlg, inverting_gradients, grad_inversion, row_space, "
-            "posterior_batch, one_record, posterior, pure_matching, least_squares_record, "
+            "posterior_batch, informed, one_record, posterior, pure_matching, least_squares_record, "
             "logistic_record, softmax_record, dense_layer, mean_of_ratios, "
             "least_squares_gram, finite_prior, posterior_mean\n"
             "small.yaml:16: attacks.reconstruct[1].restart = 3: unknown field; did you mean "
