@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from scenarios.certifying import certificate
-from scenarios.comparing.command import compare
 from scenarios.lab.command import lab
 from scenarios.shell.attack import attack
 from scenarios.shell.audit import audit
 from scenarios.shell.check import check
+from scenarios.shell.compare import compare
 from scenarios.shell.data import data
 from scenarios.shell.ledger import ledger
 from scenarios.shell.list import list_kinds

@@ -141,7 +141,7 @@ class _Study:
         failed = FAILED in self.status.values()
         results = self.save(INTERRUPTED if interrupted else FAILED if failed else COMPLETE)
         runs = {name: ran.results for name, ran in self.ran.items()}
-        write_outputs(results, runs, self.folder, self.plan.scenario.outputs, render_study, self.progress)
+        write_outputs(results, runs, self.folder, self.plan.scenario.outputs, render_study, Silent())
         return results
 
     def each(self) -> Iterator[tuple[str, Results, str | None]]:

@@ -47,6 +47,8 @@ from scenarios.schema.algorithms.mixing import GradientTrackingSpec as GradientT
 from scenarios.schema.algorithms.mixing import NidsSpec as Nids
 from scenarios.schema.algorithms.mixing import PgExtraSpec as PgExtra
 from scenarios.schema.algorithms.mixing import PpdcSpec as Ppdc
+from scenarios.schema.algorithms.own import OwnClaim
+from scenarios.schema.algorithms.own import PythonSpec as Python
 from scenarios.schema.algorithms.planted import PlantedFaultSpec as PlantedFault
 from scenarios.schema.algorithms.random_mixing import GroupedDescentSpec as GroupedDescent
 from scenarios.schema.algorithms.random_mixing import NeighborRangeSpec as NeighborRange
@@ -58,6 +60,7 @@ from scenarios.schema.algorithms.walks import Stddev
 from scenarios.schema.attacks import DlgSpec as Dlg
 from scenarios.schema.attacks import GradInversionSpec as GradInversion
 from scenarios.schema.attacks import IdlgSpec as Idlg
+from scenarios.schema.attacks import InformedSpec as Informed
 from scenarios.schema.attacks import InvertingGradientsSpec as InvertingGradients
 from scenarios.schema.attacks import OwnSpec as Own
 from scenarios.schema.attacks import PosteriorBatchSpec as PosteriorBatch
@@ -221,6 +224,7 @@ __all__ = [
     "IcAdmm",
     "Idlg",
     "Ijcnn1",
+    "Informed",
     "InvertingGradients",
     "LabelSplit",
     "LibsvmFile",
@@ -240,6 +244,7 @@ __all__ = [
     "Outputs",
     "OutputsSpec",
     "Own",
+    "OwnClaim",
     "Path",
     "PgExtra",
     "PlantedFault",
@@ -251,6 +256,7 @@ __all__ = [
     "PrivateGradientDescentSpec",
     "Problem",
     "PureTarget",
+    "Python",
     "Quantizer",
     "RAdmm",
     "Radio",

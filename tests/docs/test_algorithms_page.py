@@ -19,7 +19,7 @@ def test_the_table_is_what_the_code_says():
 def test_every_kind_has_one_section_and_every_section_a_kind():
     headings = [re.findall(r"`(\w+)`", line) for line in PAGE.splitlines() if line.startswith("### ")]
     told = [kind for heading in headings for kind in heading]
-    assert sorted(told) == sorted(kinds())
+    assert sorted(told) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
 
 
 def test_every_exported_algorithm_is_in_the_table():

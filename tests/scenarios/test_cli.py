@@ -108,7 +108,8 @@ def test_help_says_every_exit_status_and_the_default_folder():
     text = " ".join(
         runner.invoke(app, ["run", "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output.split()
     )
-    assert "0 done, 1 a claim does not hold, or what a paper shows differs, 2 wrong input," in text
+    assert "0 done, 1 an algorithm is refuted or unprotected (but for one that the scenario marks" in text
+    assert "or what a paper shows differs, 2 wrong input," in text
     assert "70 the run (or a variant) failed midway, 130 interrupted" in text
     assert "results/NAME/DATE-TIME" in text
 
@@ -192,7 +193,7 @@ name: silent
 topology: {kind: ring, agents: 3}
 problem: {data: {name: synthetic, norm_bound: 1.0, records: 30, dimension: 3}}
 algorithms:
-  - {kind: private_gradient_descent, name: silent, rounds: 4}
+  - {kind: private_gradient_descent, name: silent, baseline: true, rounds: 4}
   - {kind: private_gradient_descent, name: noisy, rounds: 4, scale: 5.0, clip: {bound: 1.0}}
 audit: {trials: 60, chunk: 60}
 """

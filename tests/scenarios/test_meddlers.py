@@ -80,7 +80,7 @@ def test_everything_a_file_says_reaches_the_simulation():
 @pytest.mark.parametrize(
     ("meddler", "links", "field", "said"),
     [
-        ("{links: all, actions: []}", "{}", "meddlers[0].actions", "at least 1"),
+        ("{links: all, actions: []}", "{}", "meddlers[0].actions", "at least one entry"),
         ("{links: all, actions: [{kind: drop, probability: 2}]}", "{}", "meddlers[0].actions[0].probability", "<= 1"),
         ("{links: all, actions: [{kind: steal}]}", "{}", "meddlers[0].actions[0].kind", "drop, delay, replay, alter"),
         (

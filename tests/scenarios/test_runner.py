@@ -255,7 +255,8 @@ class TestWhatAFormerRunLeft:
         stopped = run_scenario(parse(PLAIN.replace("name: two", "name: other")), tmp_path, progress=StopsAtOnce())
         assert stopped["status"] == "interrupted"
         assert sorted(one.name for one in tmp_path.iterdir()) == [
-            "audit-mine", "audit-one", "manifest.json", "notes.txt", "report.html", "results.json",
+            "algorithms.parquet", "audit-mine", "audit-one", "manifest.json", "notes.txt", "report.html",
+            "results.json",
         ]  # fmt: skip
 
     def test_is_removed_from_a_folder_of_variants_too(self, tmp_path):

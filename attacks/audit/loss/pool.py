@@ -192,7 +192,7 @@ class Pool:
 
     def _checkpoints(self) -> list[tuple[float, int, int | None, "_Spent"]]:
         """The last message that counts, the activation, the release if one was made, and what was spent by then."""
-        if not self.shape.in_step:
+        if not self.shape.in_step or not self.shape.laws:
             return []
         points: list[tuple[float, int, int | None, _Spent]] = [
             (end, int(self.shape.date(message)), t, self._level(t))
