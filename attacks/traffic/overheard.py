@@ -39,6 +39,20 @@ class Overheard:
     sizes: tuple[int, ...]
     unclear: str | None
 
+    def obstacle(self, what: str) -> str | None:
+        """Why it is not to be found who acted when, whatever was heard; `what` the taps' clocks have to order."""
+        if self.transport.radio:
+            return "on radio a frame waits for its turn, and is repeated for single neighbors"
+        if self.unclear:
+            return self.unclear
+        if self.transport.reliable is None:
+            return "some links repeat and others do not"
+        if not self.transport.steady:
+            return "links or agents are down at times: what is not heard may have been sent"
+        if not self.timed:
+            return f"the taps' clocks differ: {what} are in no certain order"
+        return None
+
     @classmethod
     def of(cls, view: AdversaryView, protocol: Protocol) -> "Overheard":
         """You get an `AttackError` where no link was heard."""

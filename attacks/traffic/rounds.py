@@ -28,7 +28,7 @@ def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> 
     public, the tap adds nothing to it."""
     agents, total = len(heard.neighbors), len(protocol.told)
     counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
-    why = _unclear(heard)
+    why = heard.obstacle("exchanges of different agents")
     times = tuple(None if why else _times(heard, i, total) for i in range(agents))
     if wrong := _caused(times, heard.neighbors) if endless else set[int]():
         times = tuple(None if i in wrong else own for i, own in enumerate(times))
@@ -40,21 +40,6 @@ def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> 
     if hidden and not why:
         why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
     return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why))
-
-
-def _unclear(heard: Overheard) -> str | None:
-    transport = heard.transport
-    if transport.radio:
-        return "on radio a frame waits for its turn, and is repeated for single neighbors"
-    if heard.unclear:
-        return heard.unclear
-    if transport.reliable is None:
-        return "some links repeat and others do not"
-    if not transport.steady:
-        return "links or agents are down at times: what is not heard may have been sent"
-    if not heard.timed:
-        return "the taps' clocks differ: exchanges of different agents are in no certain order"
-    return None
 
 
 def _times(heard: Overheard, agent: int, total: int) -> tuple[float, ...] | None:

@@ -35,7 +35,7 @@ class Walked:
 
 def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
     """What was heard of a walk from agent `first` on."""
-    why = _unclear(heard)
+    why = heard.obstacle("packets of different links")
     if why is None and heard.whole and heard.everywhere:
         moves = _decoded(heard, first, stopping)
         if moves is not None:
@@ -50,22 +50,6 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
     counts = _counts(heard, certain, stopping)
     why = why or (MISSED if certain else "the tap did not hear all: a repetition cannot be told from a new token")
     return Walked((), Activity(events, tuple(counts), complete=False, refused=why))
-
-
-def _unclear(heard: Overheard) -> str | None:
-    """Why new tokens are not to be found, whatever was heard."""
-    transport = heard.transport
-    if transport.radio:
-        return "on radio a frame waits for its turn, and is repeated for single neighbors"
-    if heard.unclear:
-        return heard.unclear
-    if transport.reliable is None:
-        return "some links repeat and others do not"
-    if not transport.steady:
-        return "links or agents are down at times: what is not heard may have been sent"
-    if not heard.timed:
-        return "the taps' clocks differ: packets of different links are in no certain order"
-    return None
 
 
 def _decoded(heard: Overheard, first: int, stopping: Stopping) -> list[Move] | None:

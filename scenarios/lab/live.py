@@ -68,6 +68,17 @@ class Played:
         Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
         return entry["reconstructions"]
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a rebuilt image, in pixels."""
+        return tuple(self.reconstructions["shape"])
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """Of its pixels."""
+        low, high = self.reconstructions["range"]
+        return low, high
+
     @cached_property
     def errors(self) -> Array:
         """Relative error ‖x − x*‖/‖x*‖ by round (of the farthest agent) or activation: (count, replicas)."""

@@ -128,7 +128,7 @@ def _(figures, mo, noisy, page, scale, show):
     any recording) is **{show(noisy.skill("naive"))}** for the naive attack and **{show(noisy.skill("MAP"))}** for
     the likeliest image.
     """),
-        figures.pictures(noisy.pictures(), noisy.shape, noisy.value_range),
+        figures.pictures(noisy.pictures(), noisy.played.shape, noisy.played.value_range),
     )
     return
 

@@ -136,7 +136,7 @@ def _(claimed, figures, mo, page, reading, scene):
 def _(figures, mo, page, scene, show, told):
     page.stack(
         mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
-        figures.pictures(told.pictures(), told.shape, told.value_range),
+        figures.pictures(told.pictures(), told.played.shape, told.played.value_range),
         mo.md(
             f"Skill from ũ alone: **{show(told.skill('through ũ'))}**; from both: "
             f"**{show(told.skill('strongest'))}** "

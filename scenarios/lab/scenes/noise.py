@@ -128,17 +128,6 @@ class Noisy:
         attacks: list[dict[str, Any]] = self.played.reconstructions["attacks"]
         return next(one for one in attacks if one["attack"] == name)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of an image, in pixels."""
-        return tuple(self.played.reconstructions["shape"])
-
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """Of a pixel."""
-        low, high = self.played.reconstructions["range"]
-        return low, high
-
 
 def noisy(scale: float) -> Noisy:
     """Run it at this Laplace scale."""

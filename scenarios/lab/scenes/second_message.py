@@ -115,17 +115,6 @@ class Told:
         return {"original": [own["records"][0] for own in found["originals"]], **rows, "guess": guess}
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Of an image, in pixels."""
-        return tuple(self.played.reconstructions["shape"])
-
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """Of a pixel."""
-        low, high = self.played.reconstructions["range"]
-        return low, high
-
-    @property
     def final_error(self) -> float:
         """‖x − x*‖/‖x*‖ at the end; 1 is where it began."""
         return float(np.median(self.played.errors[-1]))
