@@ -17,6 +17,7 @@ from attacks.audit.games.game import GameResult
 from attacks.audit.games.power import Plan
 from attacks.audit.statistics.intervals import Interval
 from attacks.score import GradientScore, ImageScore
+from netsim.arrays import Array
 from netsim.problems import Dataset, Problem
 from netsim.run import Run
 from scenarios import anatomy, owncode, surroundings
@@ -204,10 +205,23 @@ def _meddling(run: Run) -> Results:
     return {"meddling": deeds, "rejected": run.rejected, "outside_model": run.outside_model}
 
 
-def _convergence(run: Run) -> Results:
+def errors_of(run: Run) -> tuple[bool, Array]:
+    """Whether a run counts activations, not rounds; ‖x − x*‖/‖x*‖ by activation or, of the farthest agent, by round:
+    (count, replicas).
+
+    You get a `ProtocolError` of a run that was to the end, in rounds, and in which no agent made an estimate.
+    """
     assert run.metrics is not None
-    walk = run.simulation.algorithm.stopping().per_agent or run.simulation.algorithm.stopping().activations
-    errors = run.metrics.relative_errors() if walk else run.metrics.worst_by_round(len(run.activations))
+    stopping = run.simulation.algorithm.stopping()
+    walk = bool(stopping.per_agent or stopping.activations)
+    errors = run.metrics.relative_errors()
+    if walk or (run.interrupted and not errors.size):
+        return walk, errors
+    return walk, run.metrics.worst_by_round(len(run.activations))
+
+
+def _convergence(run: Run) -> Results:
+    walk, errors = errors_of(run)
     if not errors.size:
         return {
             "unit": "activations",

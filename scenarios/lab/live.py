@@ -18,6 +18,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.run import Run
+from scenarios.describe import errors_of
 from scenarios.experiment import Experiment, Subject
 from scenarios.reconstructing import Rebuilding
 from scenarios.runner import run_scenario
@@ -82,12 +83,7 @@ class Played:
     @cached_property
     def errors(self) -> Array:
         """Relative error ‖x − x*‖/‖x*‖ by round (of the farthest agent) or activation: (count, replicas)."""
-        assert self.run.metrics is not None
-        stopping = self.subject.simulation.algorithm.stopping()
-        walk = stopping.per_agent or stopping.activations
-        return (
-            self.run.metrics.relative_errors() if walk else self.run.metrics.worst_by_round(len(self.run.activations))
-        )
+        return errors_of(self.run)[1]
 
     @property
     def epsilon_claimed(self) -> float | None:

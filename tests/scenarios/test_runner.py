@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from netsim.errors import ScenarioError
+from netsim.live import LiveNode
 from netsim.transcript import Transcript
 from scenarios import describe, findings, sentences
 from scenarios.loader import parse
@@ -219,10 +220,10 @@ algorithms:
 
 
 class StopsAtOnce:
-    """Ctrl-C as soon as anything begins but the report."""
+    """Ctrl-C as soon as anything begins but the checks before time 0 and the report."""
 
     def begin(self, stage, total):
-        if "report" not in stage:
+        if "checking" not in stage and "report" not in stage:
             raise KeyboardInterrupt
 
     def advance(self, steps):
@@ -267,6 +268,18 @@ class TestWhatAFormerRunLeft:
         assert stopped["status"] == "interrupted"
         assert not (tmp_path / "witness-one.json").exists()
         assert not (tmp_path / "b" / "results.json").exists()
+
+
+def test_a_run_stopped_before_anybody_estimates_is_interrupted_not_failed(tmp_path, monkeypatch):
+    def stop(self, x):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LiveNode, "estimate", stop)
+    results = run_scenario(parse(PLAIN), tmp_path)
+    assert (results["status"], results["error"]) == ("interrupted", None)
+    (only,) = results["algorithms"]
+    assert (only["convergence"]["count"], only["convergence"]["final"]) == ([], None)
+    assert "interrupted" in (tmp_path / "report.html").read_text()
 
 
 def test_names_however_long_make_names_of_files():
