@@ -13,11 +13,10 @@ from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.jsonfile import write_json
 from scenarios.loader import validated
-from scenarios.runner import MANIFEST
+from scenarios.places import MANIFEST, RESULTS
 from scenarios.schema import Scenario
 from scenarios.schema.algorithms import PythonSpec
 
-RESULTS = "results.json"
 AS_WRITTEN = ("scenario", "name", "title", "description", "command", "fields", "versions")
 """Keys under which a text "inf" is a text."""
 NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

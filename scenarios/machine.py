@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from scenarios import findings
+from scenarios.places import PAGE, RESULTS
 from scenarios.reproduction import findings as reproduction
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, REFUTED
 
@@ -74,8 +75,8 @@ def verdicts_as_plain(results: Result, folder: Path) -> Plain:
         "exit_reason": end.reason,
         "error": results.get("error"),
         "folder": str(folder),
-        "report": str(folder / "report.html"),
-        "results": str(folder / "results.json"),
+        "report": str(folder / PAGE),
+        "results": str(folder / RESULTS),
         "seed": results.get("seed"),
         "versions": results.get("versions"),
         "reproduction": results.get("reproduction"),
@@ -123,7 +124,7 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
         "outside_model": findings.outside_model(entry),
         "witness": str(folder / audit["witness"]) if audit.get("witness") else None,
         "folder": str(folder),
-        "report": str(folder / "report.html"),
+        "report": str(folder / PAGE),
     }
 
 
@@ -135,7 +136,7 @@ def _variant(variant: Result, folder: Path) -> Plain:
     place = folder / variant["name"]
     told = {key: variant.get(key) for key in ("name", "fields", "status", "error")}
     there = variant.get("report") is not None
-    return told | {"folder": str(place) if there else None, "report": str(place / "report.html") if there else None}
+    return told | {"folder": str(place) if there else None, "report": str(place / PAGE) if there else None}
 
 
 def _full(variant: Result, place: Path) -> list[Result]:
@@ -143,7 +144,7 @@ def _full(variant: Result, place: Path) -> list[Result]:
     if not variant.get("algorithms"):
         return []
     try:
-        kept: Result = json.loads((place / "results.json").read_text(encoding="utf-8"))
+        kept: Result = json.loads((place / RESULTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return list(variant["algorithms"])
     return list(kept["algorithms"])

@@ -24,7 +24,8 @@ from scenarios.experiment import Subject
 from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.jsonfile import write_json
 from scenarios.judging import Judge
-from scenarios.kept import RESULTS, Kept, read_results, subject_of
+from scenarios.kept import Kept, read_results, subject_of
+from scenarios.places import RESULTS
 from scenarios.report import render
 from scenarios.report.formats import part
 from scenarios.report.study import render_study

@@ -24,6 +24,7 @@ from scenarios.judging import Judge
 from scenarios.keeping import Keeper
 from scenarios.leakage import leakage, nearest
 from scenarios.loader import Located
+from scenarios.places import MANIFEST, RESULTS
 from scenarios.reconstructing import Rebuilding
 from scenarios.report import render
 from scenarios.reproduction import names
@@ -36,7 +37,6 @@ from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
 from scenarios.written import write_outputs
 
-MANIFEST = "manifest.json"
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
 FLUSH = 1.0
@@ -156,7 +156,7 @@ class _Session:
 
     def _save(self, status: str) -> None:
         self.results["status"] = status
-        write_json(self.folder / "results.json", self.results)
+        write_json(self.folder / RESULTS, self.results)
 
     def _subject(self, subject: Subject) -> None:
         entry = describe.subject(

@@ -18,13 +18,14 @@ from scenarios.describe import Results
 from scenarios.experiment import Experiment
 from scenarios.jsonfile import write_json
 from scenarios.loader import Located
+from scenarios.places import MANIFEST, RESULTS
 from scenarios.report.formats import items, part
 from scenarios.report.study import render_study
 from scenarios.reproduction import names
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.reproduction.variants import Variant, expanded
-from scenarios.runner import MANIFEST, checked, prepare
+from scenarios.runner import checked, prepare
 from scenarios.schema import Scenario
 from scenarios.telling import Progress, Silent
 from scenarios.written import write_outputs
@@ -127,7 +128,7 @@ class _Study:
         write_json(self.folder / MANIFEST, {k: v for k, v in self.header().items() if k != "status"})
         former.clear(self.folder)
         for variant in self.plan.variants:
-            (self.folder / variant.name / "results.json").unlink(missing_ok=True)
+            (self.folder / variant.name / RESULTS).unlink(missing_ok=True)
         for name, why in self.plan.absent.items():
             self.note(name, ABSENT, {}, why)
         self.save("running")
@@ -167,7 +168,7 @@ class _Study:
     def collect(self) -> None:
         """What variants that were interrupted in other processes left in their folders."""
         for variant in self.plan.variants:
-            path = self.folder / variant.name / "results.json"
+            path = self.folder / variant.name / RESULTS
             if variant.name not in self.status and path.exists():
                 results: Results = json.loads(path.read_text(encoding="utf-8"))
                 done = results.get("status") == COMPLETE
@@ -189,7 +190,7 @@ class _Study:
             "variants": [self.variant(ran, fields[ran.variant]) for ran in runs],
         }
         results |= reproduced(self.plan.scenario, runs, fields, status in (COMPLETE, FAILED))
-        write_json(self.folder / "results.json", results)
+        write_json(self.folder / RESULTS, results)
         return results
 
     def variant(self, ran: Ran, fields: Mapping[str, Any]) -> Results:
@@ -283,7 +284,7 @@ def _one(
         words = f"{type(error).__name__}: {error}"
         if not isinstance(error, NetsimError):
             words += "\n" + traceback.format_exc()
-        path = folder / "results.json"
+        path = folder / RESULTS
         kept: Results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return variant.name, kept | {"status": FAILED}, words
     return variant.name, results, None

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError, together
+from scenarios.places import PAGE
 
 DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -82,7 +83,7 @@ def fail(
     told = str(error) if said is None else said
     tell(error, said=said)
     kept: dict[str, Any] = {}
-    if folder is not None and (folder / "report.html").exists():
+    if folder is not None and (folder / PAGE).exists():
         kept = {"folder": str(folder)}
         page = f"[bold]{escape(str(folder / 'report.html'))}[/]"
         problems.print(f"What was done until then: {page}", highlight=False, soft_wrap=True)

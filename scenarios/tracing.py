@@ -16,11 +16,11 @@ from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.selection import Selection
 from netsim.spool import SpooledTranscript
 from netsim.transcript import EVERYBODY, Place
+from scenarios.places import MANIFEST
 
 if TYPE_CHECKING:
     from scenarios.schema.messages import MessageSpec
 
-MANIFEST = "manifest.json"
 NAMED = 20
 """Agents that a message lists."""
 ALL = "`transcript.replicas: all` in the scenario keeps them all"

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from scenarios.places import PAGE
 from scenarios.schema.outputs import OutputsSpec
 from scenarios.telling import Progress
 
 Results = Mapping[str, Any]
-PAGE, FIGURES, FIGURE_LIST = "report.html", "figures", "figures.json"
+FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 
 def write_outputs(

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
+from scenarios.places import MANIFEST, RESULTS
 from scenarios.report.formats import items
 
 Result = Mapping[str, Any]
-RESULTS, MANIFEST = "results.json", "manifest.json"
 OWN = "python"
 """The kind of an algorithm that does not come with netsim."""
 _DATED = re.compile(r"\d{8}-\d{6}")

@@ -20,6 +20,7 @@ from netsim.errors import AttackError
 from netsim.run import Run
 from scenarios.describe import errors_of
 from scenarios.experiment import Experiment, Subject
+from scenarios.places import RESULTS
 from scenarios.reconstructing import Rebuilding
 from scenarios.runner import run_scenario
 from scenarios.schema import Scenario
@@ -153,4 +154,4 @@ def _played(key: str, algorithm: int) -> Played:
 def _results(key: str) -> str:
     with tempfile.TemporaryDirectory(prefix="netsim-lab-") as folder:
         run_scenario(Scenario.model_validate(json.loads(key)), Path(folder) / "run", page=False)
-        return (Path(folder) / "run" / "results.json").read_text(encoding="utf-8")
+        return (Path(folder) / "run" / RESULTS).read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from scenarios.auditing import program
 from scenarios.describe import Results
 from scenarios.jsonfile import write_json
 from scenarios.ledger.catalogue import Entry
+from scenarios.places import RESULTS
 from scenarios.study import COMPLETE, run_study
 from scenarios.telling import Progress, Silent
 
@@ -39,7 +40,7 @@ def fingerprint(entry: Entry) -> str:
 
 def kept(entry: Entry, folder: Path) -> Kept | None:
     """The entry's results in `folder`, if they are complete and of this text and code; else None."""
-    note, results = _read(folder / entry.name / NOTE), _read(folder / entry.name / "results.json")
+    note, results = _read(folder / entry.name / NOTE), _read(folder / entry.name / RESULTS)
     if note.get("fingerprint") != fingerprint(entry) or results.get("status") != COMPLETE:
         return None
     return Kept(results, note["seconds"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scenarios.places import RESULTS
 from scenarios.report.formats import items, number, part
 from scenarios.report.words import word
 
@@ -22,7 +23,7 @@ _LATEX = str.maketrans({
 })  # fmt: skip
 
 
-def export_tables(runs: Mapping[str, Result], folder: Path, source: str = "results.json") -> list[str]:
+def export_tables(runs: Mapping[str, Result], folder: Path, source: str = RESULTS) -> list[str]:
     """Write `epsilons.csv` and `epsilons.tex` of runs (by name; results as results.json has them) to `folder`.
 
     The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
+from scenarios.places import RESULTS
 from scenarios.report import plan
 from scenarios.report.drawings import Drawing, Entry, drawings
 from scenarios.report.formats import part
@@ -52,7 +53,7 @@ def export_figures(
     formats: Sequence[str] = FORMATS[:2],
     dpi: int = 300,
     width: str | float = "3.5in",
-    source: str = "results.json",
+    source: str = RESULTS,
     progress: Progress | None = None,
 ) -> list[Exported]:
     """Every figure of the page of `results` (of one run, or of a scenario with variants) as files in `folder`.

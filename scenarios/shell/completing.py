@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from scenarios.places import MANIFEST
+
 Node = Mapping[str, Any]
 Offer = tuple[str, str]
 """What is offered, and a word on it (shells that can, show it)."""
 SCHEMA = Path(__file__).parents[1] / "schema" / "scenario.schema.json"
 RESULTS = Path("results")
-MANIFEST = "manifest.json"
 YAML = (".yaml", ".yml")
 VALUES = ("number", "integer", "string", "boolean")
 MOST = 40

@@ -8,10 +8,10 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from scenarios.places import PAGE, RESULTS
 from scenarios.terminal import console, fail
 
 FOLDER = typer.Argument(help="A results folder, or the results.json in it.", show_default=False)
-PAGE = "report.html"
 
 
 def report(
@@ -37,7 +37,7 @@ def report(
 
     Exit status: 0 done, 2 wrong input.
     """
-    place = folder.parent if folder.name == "results.json" else folder
+    place = folder.parent if folder.name == RESULTS else folder
     try:
         pages = make(place, out)
         written = exported(place, into, figures, tables, kinds.split(","), dpi, width)
@@ -72,13 +72,13 @@ def exported(
                 formats=kinds,
                 dpi=dpi,
                 width=width,
-                source=str(folder / "results.json"),
+                source=str(folder / RESULTS),
                 progress=bars,
             )
         told.append(f"Figures: {len(found)}, in {place}, with their captions")
     if tables:
         names = [str(one["name"]) for one in results.get("variants", [])]
-        there = [name for name in names if (folder / name / "results.json").is_file()]
+        there = [name for name in names if (folder / name / RESULTS).is_file()]
         runs = {name: read_results(folder / name) for name in there} or {str(results["name"]): results}
         told.append(f"Tables: {', '.join(export_tables(runs, place, str(folder / 'results.json')))} in {place}")
     return told
@@ -94,7 +94,7 @@ def make(folder: Path, out: Path | None = None) -> list[Path]:
     from scenarios.report import render
     from scenarios.report.study import render_study
 
-    if not (folder / "results.json").is_file():
+    if not (folder / RESULTS).is_file():
         why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
         raise ScenarioError("folder", str(folder), why, "a folder that `netsim run` or `netsim audit` left")
     results = read_results(folder)
@@ -107,4 +107,4 @@ def make(folder: Path, out: Path | None = None) -> list[Path]:
     except OSError as error:
         raise ScenarioError("--out", str(page), f"cannot be written ({error.strerror or error})", "a file") from None
     inner = [folder / one["name"] for one in results.get("variants", []) if out is None and one.get("report")]
-    return [page, *(one for place in inner if (place / "results.json").is_file() for one in make(place))]
+    return [page, *(one for place in inner if (place / RESULTS).is_file() for one in make(place))]
