@@ -51,7 +51,7 @@ def visits_between(run: Run, members: set[int]) -> list[int]:
 
 @pytest.mark.parametrize("insiders", [(2, 4), (2,), (0, 2, 4)])
 def test_encryption_hides_nothing_from_those_who_take_part(insiders):
-    run = run_with(Recal(step=0.2, activations=900), insiders, compute=ConstantDelay(0.001))
+    run = run_with(Recal(step=0.2, activations=300), insiders, compute=ConstantDelay(0.001))
     found = [sum(e.agent == i for e in infer(run.views[0])) for i in range(6)]
     assert found == visits_between(run, set(insiders))
     assert largest_error(run) < 1e-10

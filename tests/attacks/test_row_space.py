@@ -56,14 +56,10 @@ def test_five_records_from_the_fewest_rounds():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seeds"), [("gauss", 20), ("pictures", 8)])
+@pytest.mark.parametrize(("kind", "seeds"), [("gauss", 3), ("pictures", 1)])
 def test_ten_records_from_twenty_rounds(kind, seeds):
-    """All of them."""
+    """All of them; `benchmarks` counts more."""
     assert recovered(10, 20, kind, seeds) == seeds
-
-
-def test_ten_records_from_twenty_rounds_once():
-    assert recovered(10, 20, "gauss", 2) == 2
 
 
 def test_labels_follow_from_the_range_or_stay_open():

@@ -32,7 +32,7 @@ OPTIONS = (
     "--disable-default-apps", "--disable-dev-shm-usage", "--mute-audio", "--remote-debugging-port=0",
     "--remote-allow-origins=*",
 )  # fmt: skip
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that anything asked of the browser may take; the machine may be busy."""
 KEYS = {
     " ": ("Space", 32), "Enter": ("Enter", 13), "Tab": ("Tab", 9), "Escape": ("Escape", 27),
