@@ -26,6 +26,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report
 	@$(BIN)/netsim run eavesdropper-on-dp-recal; status=$$?; [ $$status -le 1 ] || exit $$status
 
+# Tests are shared among all cores: threads of the linear algebra would only wait for one another.
+test: export OPENBLAS_NUM_THREADS = 1
+test: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/.installed-dev   ## the whole test suite
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
