@@ -1,6 +1,7 @@
 """Where the console command begins: a Ctrl-C while everything is still being loaded is one, too."""
 
 import os
+import signal
 
 INTERRUPTED = 130
 
@@ -13,6 +14,8 @@ def main() -> None:
         command()
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said: only processes are left to end
 
 
 if __name__ == "__main__":
