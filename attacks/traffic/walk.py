@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from attacks.traffic.found import Activity, Amount, Edge, Event
 from attacks.traffic.overheard import Overheard
@@ -100,32 +101,33 @@ def _timeouts(heard: Overheard, steps: int) -> list[float]:
     before: dict[Edge, list[float]] = defaultdict(list)
     found = set[float]()
     for k, (time, sender, receiver) in enumerate(heard.stream[: steps + 1]):
-        gaps = time - np.array(before[sender, receiver])
+        gaps: Array = time - np.array(before[sender, receiver], dtype=np.float64)
         gaps = gaps[gaps > 0]
         if gaps.size and k + 1 < len(heard.stream):
             after, other, to = heard.stream[k + 1]
             holder = sender if k < steps else heard.stream[k - 1][2]
             if other != holder:
-                gaps = gaps[_due(after - np.array(before[other, to]), gaps, after)]
+                gaps = gaps[_due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
         found.update(round(gap, 12) for gap in gaps.tolist())
         before[sender, receiver].append(time)
     return sorted(found)
 
 
-def _due(ages: Array, timeouts: Array, now: float) -> Array:
+def _due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
     """For each timeout whether a message of one of these ages is due again: after T, 3T, 7T, … 127T, 191T, …"""
     often = ages[None, :] / timeouts[:, None]
     power = 2.0 ** np.clip(np.round(np.log2(np.maximum(often, 0) + 1)), 1, MAX_BACKOFF + 1) - 1
     last = 2.0**MAX_BACKOFF
     power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
-    return (np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)).any(axis=1)
+    near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
+    return np.logical_or.reduce(near, axis=1)
 
 
 def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
     """Every walk under which each packet is a step or due again at this timeout; `left` counts down the packets that
     may still be looked at, and is 0 where that was not enough."""
     found: list[tuple[Move, ...]] = []
-    ahead: list[_Reading] = [_Reading(0, first, (), {})]
+    ahead: list[_Reading] = [_Reading(0, first, None, {})]
     while ahead:
         one = ahead.pop()
         while one.at < len(heard.stream):
@@ -147,7 +149,7 @@ def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> 
     return found
 
 
-Chain = tuple["Chain", Move] | tuple[()]
+Chain = tuple["Chain", Move] | None
 """Moves, the last one outermost: readings share what they have in common."""
 
 
@@ -185,7 +187,7 @@ class _Reading:
     @property
     def walk(self) -> tuple[Move, ...]:
         found, left = list[Move](), self.moves
-        while left:
+        while left is not None:
             left, move = left
             found.append(move)
         return tuple(reversed(found))
