@@ -129,7 +129,9 @@ class Diary:
         elif passage.attempt:
             count.repeated += not copy
         else:
-            self.begun.setdefault((edge[0], passage.activation), passage)
+            own = edge[0], passage.activation
+            if own not in self.begun or start < self.begun[own].start:  # on another link it may have waited
+                self.begun[own] = passage
         if end is not None:
             count.arrived += 1
             count.seconds += end - start

@@ -24,7 +24,7 @@ from netsim.problems import Objective
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
 from netsim.simulation import Simulation
 from netsim.wiretaps import Around
-from scenarios import describe
+from scenarios import describe, owncode
 from scenarios.dataprint import data_print
 from scenarios.experiment import Subject
 from scenarios.schema import Scenario
@@ -72,7 +72,7 @@ class Asked:
             "versions": describe.versions(),
             "together": audit.together,
         }
-        if (own := self.subject.spec.code) is not None:
+        if (own := owncode.code_of(self.subject.simulation.algorithm)) is not None:
             told["own"] = own
         return json.dumps(told, sort_keys=True)
 

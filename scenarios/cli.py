@@ -24,7 +24,7 @@ from scenarios.shell.schema import schema
 from scenarios.shell.show import show
 from scenarios.shell.usage import Group
 from scenarios.sweep.command import sweep
-from scenarios.terminal import FAILED, tell
+from scenarios.terminal import FAILED, leave, stopped, tell
 from scenarios.trace import trace
 from scenarios.witness import witness
 
@@ -103,6 +103,8 @@ def main() -> None:
     try:
         app()
     except Exception as error:
+        if stopped(error):
+            leave()
         tell(error)
         sys.exit(FAILED)
 

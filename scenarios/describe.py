@@ -91,7 +91,7 @@ def manifest(experiment: Experiment, header: Results) -> Results:
 
 def _own_code(subject: Subject) -> Results:
     """Where an algorithm's code is that does not come with netsim, and which it was; nothing for others."""
-    if (code := subject.spec.code) is None:
+    if (code := owncode.code_of(subject.simulation.algorithm)) is None:
         return {}
     return {"file": str(owncode.load(getattr(subject.spec, "path", "")).file), "sha256": code}
 

@@ -1,18 +1,17 @@
 """Somebody's own algorithm: its class, from a file or an importable module. Loading runs that code.
 
 A file is run as `python FILE` would run it, with its folder on the module path, but for `__main__`. It is run once
-for each text it has: a file that was changed is run anew.
+for each text that it and what it imports have: where one of them was changed, all of them are run anew.
 """
 
 import difflib
-import hashlib
 import importlib
 import inspect
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -21,15 +20,23 @@ from typing import Any, cast
 
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
+from scenarios import ownsources
+from scenarios.ownsources import Sources
 
 FIELD = "algorithm.path"
 FORM = "FILE.py:CLASS, or PACKAGE.MODULE:CLASS"
-OURS = ("netsim", "attacks", "scenarios")
+_PRINTS: dict[ModuleType, str] = {}
+"""Of every module that was loaded here: the SHA-256 of the code as it was run."""
+_CODES: dict[type, str] = {}
+"""The same of every class."""
+_HELPERS: dict[Path, bytes] = {}
+"""Texts of files that modules were loaded with, besides their own."""
 
 
 @dataclass(frozen=True)
 class OwnCode:
-    """A class, the file that it is in, and the SHA-256 of that file and of what it imports from beside it."""
+    """A class, the file that it is in, and the SHA-256 of that file and of what it imports of the user's own, as they
+    were when they were run."""
 
     algorithm: type[Algorithm]
     file: Path
@@ -53,7 +60,14 @@ def load(place: str) -> OwnCode:
     where, name = _split(place)
     module = _from_file(place, Path(where)) if where.endswith(".py") else _imported(place, where)
     found = _class_of(place, module, name)
-    return OwnCode(found, Path(str(module.__file__)).absolute(), _code_of(module))
+    _CODES[found] = _PRINTS[module]
+    return OwnCode(found, Path(str(module.__file__)).absolute(), _PRINTS[module])
+
+
+def code_of(algorithm: Algorithm) -> str | None:
+    """The SHA-256 of the code that this algorithm was made from, whatever its file says by now; None for one that was
+    not loaded here."""
+    return next((_CODES[one] for one in type(algorithm).__mro__ if one in _CODES), None)
 
 
 def _split(place: str) -> tuple[str, str]:
@@ -80,13 +94,35 @@ def _from_file(place: str, file: Path) -> ModuleType:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
-    return _run(place, str(file.absolute()), hashlib.sha256(text).hexdigest())
+    found = ownsources.sources(file.absolute(), text)
+    _forget(found)
+    return _run(place, _Texts(file.absolute(), ownsources.digest(found), found))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    file: Path
+    digest: str
+    found: Sources = field(compare=False)
+
+
+def _forget(found: Sources) -> None:
+    """Where a file that others import was changed since it was loaded, none of these is loaded any more."""
+    if all(_HELPERS.get(file, text) == text for file, text in found.items()):
+        return
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).absolute() in _HELPERS:
+            del sys.modules[name]
+    _HELPERS.clear()
+    _run.cache_clear()
 
 
 @cache
-def _run(place: str, file: str, digest: str) -> ModuleType:
+def _run(place: str, texts: _Texts) -> ModuleType:
     """The file as a module, run once. Its functions and classes go to other processes by value."""
-    name = f"{Path(file).stem}_{digest[:12]}"
+    file = str(texts.file)
+    name = f"{Path(file).stem}_{texts.digest[:12]}"
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
@@ -101,6 +137,8 @@ def _run(place: str, file: str, digest: str) -> ModuleType:
             raise
         raise _does_not_run(place, error, file) from error
     _by_value(module)
+    _HELPERS.update({one: text for one, text in texts.found.items() if one != texts.file})
+    _PRINTS[module] = _code_of(module, texts.found)
     return module
 
 
@@ -115,6 +153,10 @@ def _imported(place: str, name: str) -> ModuleType:
         raise _does_not_run(place, error) from error
     if not getattr(module, "__file__", None):
         raise ScenarioError(FIELD, place, "a module without a file", FORM)
+    if module not in _PRINTS:
+        file = Path(str(module.__file__)).absolute()
+        found = ownsources.sources(file, file.read_bytes(), module.__package__ or "")
+        _PRINTS[module] = _code_of(module, found)
     return module
 
 
@@ -185,13 +227,14 @@ def _check(place: str, found: type[Algorithm]) -> None:
 # ── which code it was ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _code_of(module: ModuleType) -> str:
-    """SHA-256 of the source of a module, and of the modules in its folder that it uses, by name."""
-    digest = hashlib.sha256()
-    files = {str(one.__file__) for one in _used(module, Path(str(module.__file__)).absolute().parent)}
-    for file in sorted(files):
-        digest.update(Path(file).name.encode() + b"\0" + Path(file).read_bytes() + b"\0")
-    return digest.hexdigest()
+def _code_of(module: ModuleType, found: Sources) -> str:
+    """SHA-256 of files, and of those in the module's folder of which it holds something, however it came by that."""
+    files = {
+        Path(str(one.__file__)).absolute() for one in _used(module, Path(str(module.__file__)).absolute().parent)
+    }
+    return ownsources.digest(
+        {file: found[file] if file in found else file.read_bytes() for file in files | set(found)}
+    )
 
 
 def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
@@ -211,7 +254,5 @@ def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
 
 def _beside(module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
-    if not file or not file.endswith(".py") or module.__name__.partition(".")[0] in OURS:
-        return False
-    path = Path(file).absolute()
-    return path.is_relative_to(folder) and "site-packages" not in path.parts
+    path = Path(file).absolute() if file else None
+    return path is not None and ownsources.is_own(module.__name__, path) and path.is_relative_to(folder)

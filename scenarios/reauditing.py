@@ -25,17 +25,20 @@ from scenarios.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.jsonfile import write_json
 from scenarios.judging import Judge
 from scenarios.kept import Kept, read_results, subject_of
+from scenarios.loader import validated
 from scenarios.places import RESULTS
 from scenarios.report import render
 from scenarios.report.formats import part
 from scenarios.report.study import render_study
 from scenarios.report.words import missing
+from scenarios.reproduction.findings import reproduced
+from scenarios.reproduction.outcome import Ran
 from scenarios.schema import Scenario
-from scenarios.schema.outputs import OutputsSpec
 from scenarios.schema.scenario import AuditSpec
-from scenarios.study import summary
+from scenarios.study import COMPLETE, FAILED, INTERRUPTED, PENDING, ran_of, summary
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
+from scenarios.undisturbed import undisturbed
 from scenarios.witnessing import file_of
 from scenarios.written import write_outputs
 
@@ -140,6 +143,10 @@ class Reaudit:
     def _commit(self, entry: Results, draft: Results, made: list[Results], asked: Scenario) -> bool:
         """Write that the audit is done: it is read from here on, whatever is stopped after it. Returns whether it is
         the one to show."""
+        with undisturbed():
+            return self._committed(entry, draft, made, asked)
+
+    def _committed(self, entry: Results, draft: Results, made: list[Results], asked: Scenario) -> bool:
         new: Results = draft["audit"]
         if not made:
             entry.update(draft | _unseen(entry))
@@ -210,8 +217,11 @@ class Reaudit:
         results = self.kept.results
         if results["scenario"].get("audit") is None:
             results["scenario"]["audit"] = asked.model_dump()["audit"]
-        if results["status"] in ("interrupted", "running") and not missing(results):
-            results["status"] = "complete"
+        if results["status"] in (INTERRUPTED, "running") and not missing(results):
+            results["status"] = COMPLETE
+        if "reproduction" in results or "figures" in results:  # not of one of several variants
+            ran = Ran("", results, f"failed: {results['error']['type']}" if results.get("error") else None)
+            results |= reproduced(self.kept.scenario, [ran], {"": {}}, results["status"] in (COMPLETE, FAILED))
         self.kept.save()
 
     def _finish(self, asked: Scenario) -> None:
@@ -224,12 +234,30 @@ def refresh(folder: Path) -> None:
     """Bring the results and the page over all variants up to date with those of each."""
     results, runs = read_results(folder), dict[str, Results]()
     for variant in results.get("variants", []):
-        if (folder / variant["name"] / RESULTS).is_file():
+        if variant["name"] and (folder / variant["name"] / RESULTS).is_file():
             own = runs[variant["name"]] = read_results(folder / variant["name"])
             variant["algorithms"] = [summary(entry) for entry in own["algorithms"]]
+            if own["status"] == COMPLETE and variant["status"] in (INTERRUPTED, PENDING):
+                variant |= {
+                    "status": COMPLETE,
+                    "problem": own.get("problem"),
+                    "report": f"{variant['name']}/report.html",
+                }
+    results["status"] = _status(results)
+    scenario = validated(part(results, "scenario"), str(folder / RESULTS)).scenario
+    ran = [ran_of(one["name"], one["status"], runs.get(one["name"], {}), one["error"]) for one in results["variants"]]
+    fields = {one["name"]: one["fields"] for one in results["variants"]}
+    results |= reproduced(scenario, ran, fields, results["status"] in (COMPLETE, FAILED))
     write_json(folder / RESULTS, results)
-    outputs = OutputsSpec.model_validate(part(results, "scenario").get("outputs") or {})
-    write_outputs(results, runs, folder, outputs, render_study, Silent())
+    write_outputs(results, runs, folder, scenario.outputs, render_study, Silent())
+
+
+def _status(results: Results) -> str:
+    """How far a study is that was interrupted or killed: done where each of its variants is."""
+    each = {one["status"] for one in results["variants"]}
+    if results["status"] not in (INTERRUPTED, "running") or each & {INTERRUPTED, PENDING, "running"}:
+        return results["status"]
+    return FAILED if FAILED in each else COMPLETE
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:

@@ -176,15 +176,12 @@ class _Study:
 
     def note(self, name: str, status: str, results: Results, error: str | None) -> None:
         self.status[name], self.errors[name] = status, error
-        what = f"{status}: {error.partition(':')[0]}" if status == FAILED and error else f"was {status}"
-        if status == ABSENT:
-            what = f"cannot be run, its data set is not present: {error}"
-        self.ran[name] = Ran(name, results, None if status == COMPLETE else what)
+        self.ran[name] = ran_of(name, status, results, error)
 
     # ── results ─────────────────────────────────────────────────────────────────────────────────────
     def save(self, status: str) -> Results:
         fields = {v.name: v.fields for v in self.plan.variants} or {ALONE: {}}
-        runs = [self.ran.get(name, Ran(name, {}, "was not reached")) for name in fields]
+        runs = [self.ran.get(name, ran_of(name, PENDING, {}, None)) for name in fields]
         results = self.header() | {
             "status": status,
             "variants": [self.variant(ran, fields[ran.variant]) for ran in runs],
@@ -216,6 +213,14 @@ class _Study:
             "seed": scenario.seed,
             "scenario": scenario.model_dump(),
         }
+
+
+def ran_of(name: str, status: str, results: Results, error: str | None) -> Ran:
+    """A variant that ended so, for what is said of all of them."""
+    what = f"{status}: {error.partition(':')[0]}" if status == FAILED and error else f"was {status}"
+    if status == ABSENT:
+        what = f"cannot be run, its data set is not present: {error}"
+    return Ran(name, results, None if status == COMPLETE else what)
 
 
 def _last(of: Results, key: str) -> Any:

@@ -62,6 +62,23 @@ def status_of(error: Exception) -> int:
     return WRONG_INPUT if isinstance(error, ScenarioError) else FAILED
 
 
+def stopped(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C is behind an error: an extension module that was just being loaded makes an ImportError of it.
+    Such a module must not be asked anything any more, not even to clean up: see `leave`."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def leave() -> NoReturn:
+    """End here and now, as interrupted."""
+    for console_ in (console, problems):
+        console_.file.flush()
+    os._exit(INTERRUPTED)
+
+
 def fail(
     error: Exception,
     folder: Path | None = None,
@@ -79,6 +96,8 @@ def fail(
     if isinstance(error, ScenarioError) and options is not None:
         named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
         error = together(named)
+    if isinstance(error, ImportError | SystemError) and stopped(error):
+        leave()
     code = status_of(error) if status is None else status
     told = str(error) if said is None else said
     tell(error, said=said)

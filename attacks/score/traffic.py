@@ -53,7 +53,7 @@ class TrafficScore:
 def score_traffic(found: Sealed, run: Run, diary: Diary) -> TrafficScore:
     """Compare with the diary of the run, and with the computing times that its agents drew."""
     truth = computing_times(run)
-    count, begun = len(run.activations), {(p.start, agent) for (agent, _), p in diary.begun.items()}
+    count = len(run.activations)
     matched = _matched(found, diary)
     walk = run.simulation.algorithm.stopping().walks
     degrees = run.simulation.topology.degrees
@@ -66,7 +66,7 @@ def score_traffic(found: Sealed, run: Run, diary: Diary) -> TrafficScore:
     links = found.links
     return TrafficScore(
         _covered(found.activity.counts, list(run.activations), guesses),
-        len(begun),
+        len(diary.begun),
         matched,
         len(found.activity.events) - matched,
         run.activations[likely] / max(total, 1) if walk else None,

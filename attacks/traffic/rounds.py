@@ -47,7 +47,8 @@ def _times(heard: Overheard, agent: int, total: int) -> tuple[float, ...] | None
     reliable = bool(heard.transport.reliable)
     if heard.whole:
         clean = [link for link in links if len(link) == total]
-        if clean:
+        all_of_them = len(clean) == len(heard.neighbors[agent])
+        if clean and (all_of_them or not heard.transport.queues):  # what waits on one link is on the air on another
             return tuple(map(min, zip(*clean, strict=True)))
     if heard.transport.queues:
         return None

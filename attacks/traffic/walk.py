@@ -2,21 +2,28 @@
 
 A packet that does not continue the path is a repetition; one that continues it may be one too, where an earlier token
 of the same link is due again at that very moment. Where nothing was missed, a timeout T under which every packet is
-either the next step or due again decodes the walk; where no T does, nothing is said.
+either the next step or due again decodes the walk; where no T does, or two walks are left, nothing is said.
 """
 
 import math
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from attacks.traffic.found import Activity, Amount, Edge, Event
 from attacks.traffic.overheard import Overheard
-from attacks.traffic.repeats import Pending, timeouts
+from attacks.traffic.repeats import CLOSE
 from netsim.algorithms.algorithm import Stopping
+from netsim.arrays import Array
+from netsim.reliable import MAX_BACKOFF
 
 Z = 1.96
 """Of two-sided intervals of 95 %."""
 MISSED = "the tap missed packets, or sits on some links only: what it heard did happen, but is not all"
+MOST_READ = 100_000
+"""Of so many packets are all readings together (of 20 times those heard in a longer run) before nothing is said."""
 Move = tuple[float, int, int]
 """A new token: time, sender, receiver."""
 
@@ -44,7 +51,7 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
                 counts[sender] += 1
             events = tuple(Event(time, sender) for time, sender, _ in moves)
             return Walked(tuple(moves), Activity(events, tuple(map(Amount.exactly, counts)), complete=True))
-        why = "repetitions cannot be told from new tokens: no one timeout explains the times"
+        why = "repetitions cannot be told from new tokens: not just one walk explains the times"
     certain = heard.transport.reliable is False and not heard.transport.radio
     events = tuple(Event(time, sender) for time, sender, _ in heard.stream) if certain and heard.timed else ()
     counts = _counts(heard, certain, stopping)
@@ -53,32 +60,137 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
 
 
 def _decoded(heard: Overheard, first: int, stopping: Stopping) -> list[Move] | None:
-    tried: list[float | None] = [None]
-    if heard.transport.reliable:
-        tried += timeouts(heard.data.values())
-    for timeout in tried:
-        moves = _path(heard, first, timeout)
-        if moves is not None and stopping.activations in (None, len(moves)):
-            return moves
-    return None
+    """The only walk that explains every packet; None where there is none, or more than one.
 
-
-def _path(heard: Overheard, first: int, timeout: float | None) -> list[Move] | None:
-    """Every packet a step or a repetition; None where one is neither."""
-    holder, moves = first, list[Move]()
-    pending: dict[Edge, list[Pending]] = defaultdict(list)
-    for time, sender, receiver in heard.stream:
-        waiting = pending[sender, receiver]
-        waiting[:] = [one for one in waiting if not one.over(time)]
-        if any(one.again(time) for one in waiting):
-            continue
-        if sender != holder:
+    As many packets as moves, of which everybody knows how many there are, are no repetitions. Else the first packet
+    that is one comes a timeout T after an earlier one of its link, and before any packet that no token explains: for
+    each such T, and wherever a packet may be the next step as well as due again, every reading is followed.
+    """
+    plain = _all_new(heard, first)
+    if len(plain) == len(heard.stream) and (not heard.transport.reliable or stopping.activations == len(plain)):
+        return plain if stopping.activations in (None, len(plain)) else None
+    if not heard.transport.reliable or heard.transport.queues or not heard.transport.alike:
+        return None
+    found: set[tuple[Move, ...]] = set()
+    if len(plain) == len(heard.stream) and stopping.activations is None:
+        found.add(tuple(plain))
+    left = [max(MOST_READ, 20 * len(heard.stream))]
+    for timeout in _timeouts(heard, len(plain)):
+        found.update(
+            moves for moves in _readings(heard, first, timeout, left) if stopping.activations in (None, len(moves))
+        )
+        if len(found) > 1 or not left[0]:
             return None
+    return list(found.pop()) if found else None
+
+
+def _all_new(heard: Overheard, first: int) -> list[Move]:
+    """The walk as far as every packet can be a new token."""
+    holder, moves = first, list[Move]()
+    for time, sender, receiver in heard.stream:
+        if sender != holder:
+            break
         moves.append((time, sender, receiver))
         holder = receiver
-        if timeout is not None:
-            waiting.append(Pending(time, timeout))
     return moves
+
+
+def _timeouts(heard: Overheard, steps: int) -> list[float]:
+    """Whatever T may be, if one of the packets up to the first that is no step is the first repetition: the token
+    stays where it is then, and the next packet is its holder's or a repetition too."""
+    before: dict[Edge, list[float]] = defaultdict(list)
+    found = set[float]()
+    for k, (time, sender, receiver) in enumerate(heard.stream[: steps + 1]):
+        gaps: Array = time - np.array(before[sender, receiver], dtype=np.float64)
+        gaps = gaps[gaps > 0]
+        if gaps.size and k + 1 < len(heard.stream):
+            after, other, to = heard.stream[k + 1]
+            holder = sender if k < steps else heard.stream[k - 1][2]
+            if other != holder:
+                gaps = gaps[_due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
+        found.update(round(gap, 12) for gap in gaps.tolist())
+        before[sender, receiver].append(time)
+    return sorted(found)
+
+
+def _due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
+    """For each timeout whether a message of one of these ages is due again: after T, 3T, 7T, … 127T, 191T, …"""
+    often = ages[None, :] / timeouts[:, None]
+    power = 2.0 ** np.clip(np.round(np.log2(np.maximum(often, 0) + 1)), 1, MAX_BACKOFF + 1) - 1
+    last = 2.0**MAX_BACKOFF
+    power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
+    near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
+    return np.logical_or.reduce(near, axis=1)
+
+
+def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
+    """Every walk under which each packet is a step or due again at this timeout; `left` counts down the packets that
+    may still be looked at, and is 0 where that was not enough."""
+    found: list[tuple[Move, ...]] = []
+    ahead: list[_Reading] = [_Reading(0, first, None, {})]
+    while ahead:
+        one = ahead.pop()
+        while one.at < len(heard.stream):
+            if not left[0]:
+                return []
+            left[0] -= 1
+            time, sender, receiver = heard.stream[one.at]
+            again, step = one.due(time, (sender, receiver)), sender == one.holder
+            if again is not None and step:
+                ahead.append(one.repeated(again))
+            if step:
+                one = one.stepped((time, sender, receiver), timeout)
+            elif again is not None:
+                one = one.repeated(again)
+            else:
+                break
+        else:
+            found.append(one.walk)
+    return found
+
+
+Chain = tuple["Chain", Move] | None
+"""Moves, the last one outermost: readings share what they have in common."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The packets before `at` read in one way; `pending`: of each link what may be sent again, (due, timeout, how
+    often it was)."""
+
+    at: int
+    holder: int
+    moves: Chain
+    pending: dict[Edge, tuple[tuple[float, float, int], ...]]
+
+    def due(self, time: float, link: Edge) -> "tuple[Edge, int] | None":
+        """Which of a link's messages is due again at this time."""
+        for k, (due, _, _) in enumerate(self.pending.get(link, ())):
+            if abs(time - due) <= 10 * CLOSE * max(1.0, time):
+                return link, k
+        return None
+
+    def repeated(self, which: tuple[Edge, int]) -> "_Reading":
+        link, k = which
+        due, timeout, often = self.pending[link][k]
+        again = due + timeout * 2 ** min(often + 1, MAX_BACKOFF), timeout, often + 1
+        rest = self.pending[link][:k] + self.pending[link][k + 1 :]
+        return _Reading(self.at + 1, self.holder, self.moves, {**self.pending, link: (*rest, again)})
+
+    def stepped(self, move: Move, timeout: float) -> "_Reading":
+        time, sender, receiver = move
+        link = sender, receiver
+        live = tuple(one for one in self.pending.get(link, ()) if one[0] >= time - 10 * CLOSE * max(1.0, time))
+        pending = {**self.pending, link: (*live, (time + timeout, timeout, 0))}
+        return _Reading(self.at + 1, receiver, (self.moves, move), pending)
+
+    @property
+    def walk(self) -> tuple[Move, ...]:
+        found, left = list[Move](), self.moves
+        while left is not None:
+            left, move = left
+            found.append(move)
+        return tuple(reversed(found))
 
 
 def _counts(heard: Overheard, certain: bool, stopping: Stopping) -> list[Amount]:

@@ -228,12 +228,15 @@ class _Order:
         if not results:
             raise ScenarioError("folder", str(folder), "no results folder: it has no manifest.json", "one of a run")
         places = parts_of(folder, self.variant)
-        for place in places:
-            if len(places) > 1:
-                self._said.print(f"[bold]{escape(place.name)}[/]")
-            self._again(Kept.open(place))
+        try:
+            for place in places:
+                if len(places) > 1:
+                    self._said.print(f"[bold]{escape(place.name)}[/]")
+                self._again(Kept.open(place))
+        finally:  # what was done before it was stopped is told over all variants, too
+            if places != [folder]:
+                refresh(folder)
         if places != [folder]:
-            refresh(folder)
             folder = places[0] if self.variant is not None else folder
         self._end(read_results(folder), folder)
 

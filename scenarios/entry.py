@@ -1,0 +1,22 @@
+"""Where the console command begins: a Ctrl-C while everything is still being loaded is one, too."""
+
+import os
+import signal
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """`scenarios.cli.main`, loaded here."""
+    try:
+        from scenarios.cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said: only processes are left to end
+
+
+if __name__ == "__main__":
+    main()

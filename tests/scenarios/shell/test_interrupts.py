@@ -1,0 +1,62 @@
+"""A Ctrl-C while something is being loaded ends a command as a Ctrl-C, whatever the module makes of it."""
+
+import subprocess
+import sys
+
+import pytest
+
+WAYS = {
+    "in a command": """
+import scenarios.cli as cli
+from scenarios.terminal import fail
+from typer.testing import CliRunner
+def loading():
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as error:
+        raise ImportError("initialization failed") from error
+@cli.app.command("torn")
+def torn():
+    try:
+        loading()
+    except Exception as error:
+        fail(error)
+sys.argv = ["netsim", "torn"]
+cli.main()
+""",
+    "outside of one": """
+import scenarios.cli as cli
+def app():
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as error:
+        raise ImportError("initialization failed") from error
+cli.app = app
+cli.main()
+""",
+    "before there are commands": """
+class Torn:
+    def find_spec(self, name, path=None, target=None):
+        if name == "scenarios.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Torn())
+from scenarios.entry import main
+main()
+""",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_is_130_without_a_traceback(way):
+    done = subprocess.run([sys.executable, "-c", "import sys\n" + WAYS[way]], capture_output=True, text=True)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_that_only_came_after_one_is_an_error():
+    code = (
+        "import scenarios.cli as cli\ndef app():\n    raise ImportError('no such thing')\ncli.app = app\ncli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 70
+    assert "no such thing" in done.stderr

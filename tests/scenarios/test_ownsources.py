@@ -1,0 +1,124 @@
+"""Which code an algorithm of somebody's own is: every file of the user's own that decides what it does."""
+
+import json
+import sys
+
+import pytest
+
+from netsim.errors import ScenarioError
+from scenarios import owncode
+from scenarios.auditing import Asked
+from scenarios.kept import Kept
+from scenarios.loader import parse
+from scenarios.runner import checked, run_scenario
+from scenarios.searching import pair_for
+from scenarios.telling import Silent
+
+CODE = """
+from dataclasses import dataclass
+from netsim.algorithms import Algorithm
+from netsim.mechanisms import Laplace
+{at_the_top}
+
+@dataclass(frozen=True)
+class Mine(Algorithm):
+    rounds: int
+
+    async def run(self, node):
+        {within}
+        x = node.zeros()
+        for _ in range(self.rounds):
+            told = node.privatize(x, Laplace({scale}))
+            heard = await node.exchange(x=told)
+            x = heard.mix("x") - 0.3 * await node.gradient(x)
+            node.estimate(x)
+"""
+YAML = """
+name: own
+topology: {kind: ring, agents: 4}
+problem: {kind: logistic, data: {name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}, ridge: 0.5}
+algorithms:
+  - {kind: python, path: "mine.py:Mine", parameters: {rounds: 2}, claim: {epsilon: 3.0}}
+attacks: {gradients: false}
+audit: {agent: 1, trials: 50, chunk: 50}
+"""
+WAYS = {
+    "a number": ("from helper_scale import SCALE", "pass", "SCALE"),
+    "within a function": ("", "from helper_scale import SCALE", "SCALE"),
+    "a module": ("import helper_scale", "pass", "helper_scale.SCALE"),
+    "through another": ("from helper_between import SCALE", "pass", "SCALE"),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "helper_scale.py").write_text("SCALE = 8.0\n")
+    (tmp_path / "helper_between.py").write_text("from helper_scale import SCALE\n")
+    yield tmp_path
+    for name in ("helper_scale", "helper_between", "helpers", "helpers.deep", "helpers.deep.mine", "helpers.numbers"):
+        sys.modules.pop(name, None)
+
+
+def written(way):
+    at_the_top, within, scale = WAYS[way]
+    return CODE.format(at_the_top=at_the_top, within=within, scale=scale)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_number_in_a_file_beside_it_is_of_the_code_however_it_is_imported(folder, way):
+    (folder / "mine.py").write_text(written(way))
+    first = owncode.load("mine.py").sha256
+    assert owncode.load("mine.py").sha256 == first
+    (folder / "helper_scale.py").write_text("SCALE = 0.05\n")
+    assert owncode.load("mine.py").sha256 != first
+    (folder / "helper_scale.py").write_text("SCALE = 8.0\n")
+    assert owncode.load("mine.py").sha256 == first
+
+
+def test_what_was_changed_beside_it_is_what_is_run(folder):
+    (folder / "mine.py").write_text(written("through another"))
+    assert vars(sys.modules[owncode.load("mine.py").algorithm.__module__])["SCALE"] == 8.0
+    (folder / "helper_scale.py").write_text("SCALE = 0.05\n")
+    assert vars(sys.modules[owncode.load("mine.py").algorithm.__module__])["SCALE"] == 0.05
+
+
+def test_a_module_of_a_package_has_the_code_that_it_imports_from_above_itself(folder):
+    inner = folder / "helpers" / "deep"
+    inner.mkdir(parents=True)
+    (folder / "helpers" / "__init__.py").write_text("")
+    (inner / "__init__.py").write_text("")
+    (folder / "helpers" / "numbers.py").write_text("SCALE = 8.0\n")
+    (inner / "mine.py").write_text(
+        CODE.format(at_the_top="from ..numbers import SCALE", within="pass", scale="SCALE")
+    )
+    found = owncode.ownsources.sources(inner / "mine.py", (inner / "mine.py").read_bytes(), "helpers.deep")
+    assert {file.name for file in found} == {"mine.py", "numbers.py", "__init__.py"}
+    assert owncode.load("helpers.deep.mine:Mine").sha256
+
+
+def test_files_that_are_not_the_users_own_are_not_of_the_code(folder):
+    (folder / "mine.py").write_text("import json, numpy, netsim\n" + written("a number"))
+    found = owncode.ownsources.sources(folder / "mine.py", (folder / "mine.py").read_bytes())
+    assert {file.name for file in found} == {"mine.py", "helper_scale.py"}
+
+
+def test_an_audit_in_the_folder_of_other_code_is_refused(folder):
+    (folder / "mine.py").write_text(written("a number"))
+    run_scenario(parse(YAML), folder / "out", page=False)
+    Kept.open(folder / "out").check_code("Mine")
+    (folder / "helper_scale.py").write_text("SCALE = 0.05\n")
+    with pytest.raises(ScenarioError, match="is another one"):
+        Kept.open(folder / "out").check_code("Mine")
+
+
+def test_evidence_is_of_the_code_that_was_run_though_its_file_was_changed_since(folder):
+    (folder / "mine.py").write_text(written("a number"))
+    before, experiment = owncode.load("mine.py").sha256, checked(parse(YAML))
+    (folder / "mine.py").write_text(written("a number").replace("0.3", "0.4"))
+    subject = experiment.subjects[0]
+    claim = subject.simulation.claim(experiment.adjacency, 2, 0.0)
+    pair, _ = pair_for(experiment, subject, 0.0, Silent())
+    assert json.loads(Asked(experiment.scenario, subject, pair, claim).fingerprint)["own"] == before
+    assert owncode.load("mine.py").sha256 != before
