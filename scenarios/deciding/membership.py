@@ -10,13 +10,20 @@ from dataclasses import dataclass, replace
 from attacks.reconstruction.attack import Known
 from attacks.reconstruction.decision import Decision
 from attacks.reconstruction.membership import Membership
-from attacks.score.decisions import AtLevel, MembershipScore, allowed_advantage, allowed_power, breaks, score_membership
+from attacks.score.decisions import (
+    AtLevel,
+    MembershipScore,
+    allowed_advantage,
+    allowed_power,
+    breaks,
+    score_membership,
+)
 from netsim.randomness import Streams
-from scenarios.deciding import told
 from scenarios.deciding.allowed import Allowance, allowance
 from scenarios.deciding.play import Game, begun, bounded, counted, guarded, parts_of
 from scenarios.deciding.worlds import Both
 from scenarios.describe import Results
+from scenarios.report import decisions
 from scenarios.schema.deciding import MembershipSpec
 
 IN, OUT = 0, 1
@@ -36,7 +43,7 @@ class MembershipGame(Game):
         trials = spec.trials if self.noisy or not spec.informed else 1
         self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials)
         found = said | guarded("membership", lambda: self._played(spec, trials))
-        return found | {"sentence": told.membership(found)}
+        return found | {"sentence": decisions.membership(found)}
 
     def _played(self, spec: MembershipSpec, trials: int) -> Results:
         worlds = [self._world(spec, world, trials) for world in (IN, OUT)]
@@ -67,9 +74,7 @@ class MembershipGame(Game):
     ) -> tuple[Decision, int, bool]:
         run = self.run(spec.agent, both.inside if world == IN else both.out, 2 * index + world, replicas)
         case = self.case(run.views[0], spec, lambda known: self._known(spec, both, known))
-        rng = Streams(self.experiment.scenario.seed).generator(
-            "membership", self.subject.spec.name, world, index
-        )
+        rng = Streams(self.experiment.scenario.seed).generator("membership", self.subject.spec.name, world, index)
         decision = attack_of(spec, both).decide([case], [both.candidate], rng)[0]
         return decision, run.largest_activations, case.evidence.exact
 

@@ -51,9 +51,7 @@ class Game:
         """The attacked run with these records in the agent's hands; `number` names its noise."""
         assert self.subject.attacked is not None
         chunk = FIRST[self.name] + number
-        simulation = staged(
-            self.subject.attacked, agent, self.staging.objective(agent, part), chunk, replicas
-        )
+        simulation = staged(self.subject.attacked, agent, self.staging.objective(agent, part), chunk, replicas)
         run = simulation.run()
         if run.interrupted:
             raise KeyboardInterrupt

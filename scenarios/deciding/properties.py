@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from attacks.reconstruction.property_inference import PropertyInference
 from attacks.score.decisions import PropertyScore, allowed_right, score_property
 from netsim.randomness import Streams
-from scenarios.deciding import told
 from scenarios.deciding.allowed import Allowance, allowance
 from scenarios.deciding.play import Game, begun, counted, guarded
 from scenarios.describe import Results
+from scenarios.report import decisions
 from scenarios.schema.deciding import PropertySpec
 
 
@@ -22,7 +22,7 @@ class PropertyGame(Game):
         said["hypotheses"] = [one.model_dump() for one in spec.hypotheses]
         self.progress.begin(f"{self.subject.spec.name}: property", spec.trials)
         found = said | guarded("property inference", lambda: self._played(spec))
-        return found | {"sentence": told.properties(found)}
+        return found | {"sentence": decisions.properties(found)}
 
     def _played(self, spec: PropertySpec) -> Results:
         attack = PropertyInference(self.staging.hypotheses(spec), spec.draws)

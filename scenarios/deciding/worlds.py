@@ -84,9 +84,7 @@ class Staging:
         """Each as the public half with the classes in its shares."""
         prior = self.prior
         labels = [float(label) for label in np.unique(self.unheld.labels)]
-        return {
-            one.name: replace(prior, share=dict(zip(labels, one.shares, strict=True))) for one in spec.hypotheses
-        }
+        return {one.name: replace(prior, share=dict(zip(labels, one.shares, strict=True))) for one in spec.hypotheses}
 
 
 @dataclass(frozen=True)

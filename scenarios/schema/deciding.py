@@ -1,4 +1,4 @@
-"""What a scenario can say of the attacks that decide: whether a record is an agent's, and what its records are like."""
+"""What a scenario can say of attacks that decide: whether a record is an agent's, and what its records are like."""
 
 from math import ceil, isclose
 from typing import Annotated, Literal
@@ -31,9 +31,9 @@ class MembershipSpec(DecidingModel):
     holds `attacks.holding` records, the `record` among them; and it is not there. `adjacency` says how it is not:
     "remove": the agent has one less; "zero_out": a record of zeros is in its place, so that the others weigh as
     before; "replace": another one is, which no agent holds. The score is the likelihood ratio of the two worlds.
-    `levels`: shares of false alarms for each of which the law of the score gives a threshold. `informed`: the attacker
-    knows all other records of the agent, and the record that is there `instead`, counted among those that nobody
-    holds; else the others are drawn anew for every transcript from records that it does not know, and `draws`
+    `levels`: shares of false alarms, for each of which the law of the score gives a threshold. `informed`: the
+    attacker knows all other records of the agent, and the record that is there `instead`, counted among those that
+    nobody holds; else the others are drawn anew for every transcript from records that it does not know, and `draws`
     simulated transcripts give the thresholds. `chunk` transcripts are simulated at once."""
 
     adjacency: Literal["remove", "zero_out", "replace"] = "remove"

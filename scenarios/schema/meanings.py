@@ -283,8 +283,8 @@ MEANINGS: dict[str, str] = {
     "candidates": "How many pairs are tried.",
     "transcripts": "On how many transcripts a pair is tried.",
     # attacks that decide
-    "membership": "A game that measures how well the attacker tells whether a record is an agent's; none: not played.",
-    "property": "A game that measures how well it tells what an agent's records are like; none: not played.",
+    "membership": "A game that measures how well it is told whether a record is an agent's; none: not played.",
+    "property": "A game that measures how well it is told what an agent's records are like; none: not played.",
     "Membership.agent": "The agent whose record it is.",
     "Property.agent": "The agent whose records are drawn.",
     "Membership.rounds": "Which of the agent's gradients the attack gets.",

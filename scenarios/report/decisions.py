@@ -8,6 +8,9 @@ from scenarios.report.formats import fixed, number, show
 Result = Mapping[str, Any]
 ABSENT = {"remove": "it is removed", "zero_out": "it is zeroed out", "replace": "another one is in its place"}
 
+VACUOUS = 0.9995
+"""An allowance nearer to 1 than this says nothing."""
+
 
 def lines(entry: Result) -> list[str]:
     """All sentences of an algorithm."""
@@ -40,7 +43,8 @@ def _against(found: Result) -> str:
     claim, level = found["claim"], headline(found["levels"])
     if claim["epsilon"] is None:
         return "."
-    allowed = f"the claimed ε = {show(claim['epsilon'])} allows {percent(level['allowed'])}"
+    most = percent(level["allowed"]) if number(level["allowed"]) < VACUOUS else "everything"
+    allowed = f"the claimed ε = {show(claim['epsilon'])} allows {most}"
     return f"; {allowed}. The claim does not hold." if claim["broken"] else f"; {allowed}."
 
 
@@ -54,7 +58,7 @@ def properties(found: Result) -> str:
     chance = ", not told from chance" if number(right["low"]) <= number(found["guess"]) else ""
     most = right.get("allowed")
     allowed = ""
-    if most is not None and number(most) < 0.995:
+    if most is not None and number(most) < VACUOUS:
         allowed = f"; the claimed ε allows {percent(most)}"
     return f"{told} (a guess: {guess}){chance}{allowed}."
 
@@ -66,6 +70,8 @@ def headline(levels: Sequence[Result]) -> Result:
 
 def rate(one: Result) -> str:
     """A share with its interval, in percent."""
+    if one["of"] == 1:
+        return f"{percent(one['rate'])} of one"
     return f"{percent(one['rate'])} [{_share(one['low'])}, {_share(one['high'])}]"
 
 
