@@ -130,7 +130,7 @@ class Attacked:
         self.progress.begin(f"{self.subject.spec.name}: inferring gradients", 1)
         run = self.remade
         try:
-            inversion, found = _guarded(lambda: gradients.inferred(self.view))
+            inversion, found = guarded(lambda: gradients.inferred(self.view))
         except AttackError as error:
             path.unlink(missing_ok=True)
             return {"refused": str(error), "estimates": None}
@@ -173,7 +173,10 @@ class Attacked:
         """What times and sizes alone give away, and where the truth is known against that."""
         self.progress.begin(f"{self.subject.spec.name}: analysing the traffic", 1)
         run = self.remade
-        found = traffic.analysis_of(self.view, run, self.diary)
+        try:
+            found = guarded(lambda: traffic.analysis_of(self.view, run, self.diary))
+        except AttackError as error:
+            found = {"refused": str(error)}
         self.progress.advance(1)
         return found | {"sentences": traffic_told.sentences(found)}
 
@@ -211,7 +214,7 @@ def _same(one: Record, other: Record, replicas: int) -> bool:
     return all(np.array_equal(one.values[name], other.values[name][:replicas]) for name in one.values)
 
 
-def _guarded(infer: Callable[[], Any]) -> Any:
+def guarded(infer: Callable[[], Any]) -> Any:
     """A transcript of something else fails an attack in its own ways: that is a refusal."""
     try:
         return infer()

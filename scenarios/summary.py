@@ -53,8 +53,8 @@ ATTACK_COLUMNS: Columns = {
     "ssim": (pyarrow.float64(), "of images, median"),
     "success_rate": (
         pyarrow.float64(),
-        "how often all records of an agent were rebuilt to the distance; of membership, how often the record was found "
-        "at the level nearest to 5 %; of a property, how often the right one was named",
+        "how often all records of an agent were rebuilt to the distance; of membership, how often the record was "
+        "found at the level nearest to 5 %; of a property, how often the right one was named",
     ),
     "success_low": (pyarrow.float64(), "lower end of its interval (Clopper-Pearson)"),
     "success_high": (pyarrow.float64(), "upper end"),

@@ -25,7 +25,7 @@ def analysis(run: Run, diary: Diary) -> Results:
 
 
 def analysis_of(view: AdversaryView, run: Run | None, diary: Diary) -> Results:
-    """The same of a view of its own: a kept transcript. Without a run there is no truth, and what needs it is null."""
+    """The same of a kept transcript's view. Without a run there is no truth, and what needs it is null."""
     try:
         found = analysed(view)
     except AttackError as error:

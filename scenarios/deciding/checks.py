@@ -119,13 +119,19 @@ def _check_property(spec: PropertySpec, dataset: Dataset, holding: Holding) -> N
         raise ScenarioError(where, dataset.name, why, "data of classes")
     unheld = holding.unheld
     assert unheld is not None
+    check_shares_of(spec, unheld)
     labels, counts = np.unique(unheld.labels, return_counts=True)
-    for index, one in enumerate(spec.hypotheses):
-        _check_shares(one, [float(label) for label in labels], f"{where}[{index}].shares")
     if np.min(counts) < ENOUGH:
         label = labels[int(np.argmin(counts))]
         why = f"nobody holds {np.min(counts)} records of class {label:g}: too few to learn from and to draw"
         raise ScenarioError("attacks.property", dataset.name, why, f">= {ENOUGH} of each class")
+
+
+def check_shares_of(spec: PropertySpec, unheld: Dataset) -> None:
+    """Every hypothesis has a share of each class there is."""
+    labels = [float(label) for label in np.unique(unheld.labels)]
+    for index, one in enumerate(spec.hypotheses):
+        _check_shares(one, labels, f"attacks.property.hypotheses[{index}].shares")
 
 
 def _check_shares(one: HypothesisSpec, labels: list[float], where: str) -> None:

@@ -57,8 +57,8 @@ def _about(found: Result) -> str:
     others = "knows all other records of the agent" if found.get("informed") else "knows no record of the agent"
     held = int(number(found["holding"]))
     return (
-        f"Agent {found['agent']} holds {held} record{'s' * (held > 1)}. In one world a certain record is there, in the "
-        f"other {ABSENT[str(found['adjacency'])]}; the attacker {others}."
+        f"Agent {found['agent']} holds {held} record{'s' * (held > 1)}. In one world a certain record is there, in "
+        f"the other {ABSENT[str(found['adjacency'])]}; the attacker {others}."
     )
 
 

@@ -63,6 +63,36 @@ def properties(found: Result) -> str:
     return f"{told} (a guess: {guess}){chance}{allowed}."
 
 
+def membership_kept(found: Result) -> str:
+    """What is said of a kept transcript."""
+    if found.get("refused"):
+        return f"No membership attack: {_ended(found['refused'])}"
+    level = headline(found["levels"])
+    at = f"at {percent(level['level'])} false alarms by the law"
+    if not found["scored"]:
+        said, of = level["said"]
+        return f"Membership: said of {said} of {of} records that they are the agent's, {at}; not scored."
+    alarms = level["alarms"]
+    counted = f", {rate(alarms)} of those that are not" if alarms else "; false alarms take a run without the record"
+    told = f"Membership: {rate(level['found'])} of the agents' own records are said to be theirs, {at}"
+    return f"{told}{counted}."
+
+
+def property_kept(found: Result) -> str:
+    """What is said of a kept transcript."""
+    if found.get("refused"):
+        return f"No property inference: {_ended(found['refused'])}"
+    named = [str(one["named"]) for one in found["agents"]]
+    told = ", ".join(f"{named.count(name)} × {name}" for name in dict.fromkeys(named))
+    if (right := found["right"]) is None:
+        why = "no agent's own labels single one out" if found["scored"] else "not scored"
+        return f"Property: named {told}; {why}."
+    return (
+        f"Property: named {told}; it is the one that the agent's own labels say {rate(right)} of the time "
+        f"(a guess: {percent(found['guess'])})."
+    )
+
+
 def headline(levels: Sequence[Result]) -> Result:
     """The level that is told in a sentence: the one nearest to 5 %."""
     return min(levels, key=lambda one: abs(number(one["level"]) - 0.05))
