@@ -100,8 +100,8 @@ def _curve(here: Array, there: Array) -> Array:
     """From (0, 0) to (1, 1): all thresholds, thinned."""
     thresholds = np.unique(np.concatenate([here, there]))[::-1]
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
-    points = [[np.mean(own >= t) for t in thresholds[chosen]] for own in (there, here)]
-    return np.concatenate([np.zeros((2, 1)), np.array(points)], axis=1)
+    points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
+    return np.concatenate([np.zeros((2, 1)), points], axis=1)
 
 
 # ── what a claim allows ─────────────────────────────────────────────────────────────────────────────────
@@ -168,12 +168,12 @@ class PropertyScore:
 def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: float) -> PropertyScore:
     """Choices of transcripts, with one replica or more, and which hypothesis was true in each."""
     posterior = np.concatenate([one.log_posterior for one in choices])
-    truth = np.concatenate([np.full(len(one.log_posterior), k) for one, k in zip(choices, true, strict=True)])
+    truth = np.repeat(np.array(true, dtype=np.int64), [len(one.log_posterior) for one in choices])
     named, hypotheses = np.argmax(posterior, axis=1), posterior.shape[1]
     confusion = np.zeros((hypotheses, hypotheses))
     np.add.at(confusion, (truth, named), 1)
     right = int(np.sum(named == truth))
-    bits = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
+    bits: Array = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
     return PropertyScore(
         clopper_pearson(right, truth.size, confidence),
         right,

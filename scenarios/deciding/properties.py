@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from attacks.reconstruction.decision import Choice
 from attacks.reconstruction.property_inference import PropertyInference
 from attacks.score.decisions import PropertyScore, allowed_right, score_property
 from netsim.randomness import Streams
@@ -26,7 +27,9 @@ class PropertyGame(Game):
 
     def _played(self, spec: PropertySpec) -> Results:
         attack = PropertyInference(self.staging.hypotheses(spec), spec.draws)
-        prior, choices, true, activations = self.staging.prior, [], [], 0
+        prior, activations = self.staging.prior, 0
+        choices: list[Choice] = []
+        true: list[int] = []
         for trial in range(spec.trials):
             true.append(trial % len(spec.hypotheses))
             run = self.run(spec.agent, self.staging.like(spec, true[-1], trial), trial, 1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from attacks.reconstruction import Prior
 from attacks.reconstruction.membership import Records
+from netsim.arrays import Mask
 from netsim.problems import Dataset, Objective
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
@@ -20,6 +21,8 @@ from scenarios.schema.deciding import MembershipSpec, PropertySpec
 
 FIRST = {"membership": 2**50, "property": 2**51}
 """The number of a game's first chunk: no audit has noise of so high a number."""
+
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -59,16 +62,16 @@ class Staging:
     def fixed(self, spec: MembershipSpec) -> "Both":
         """The worlds of an informed attacker: the agent's own records."""
         part = self.holding.parts[spec.agent]
-        others = [k for k in range(part.records) if k != spec.record]
+        others = np.arange(part.records) != spec.record
         instead = self.unheld.take([spec.instead]) if spec.adjacency == "replace" else None
-        return Both.of(spec, part.take([spec.record]), part.take(others), instead)
+        return Both.of(spec, part.take([spec.record]), _rows(part, others), instead)
 
     def drawn(self, spec: MembershipSpec, trial: int) -> "Both":
         """The worlds of an attacker who knows no record of the agent: all are drawn."""
         rng = Streams(self.scenario.seed).generator("membership", "records", trial)
         pool = self.unknown
         rows = rng.choice(pool.records, self.holding.records + 1, replace=False)
-        return Both.of(spec, pool.take(rows[:1]), pool.take(rows[1:-1]), pool.take(rows[-1:]))
+        return Both.of(spec, pool.take(rows[:1]), _rows(pool, rows[1:-1]), pool.take(rows[-1:]))
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
     def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
@@ -99,15 +102,16 @@ class Both:
     instead: Records | None
 
     @classmethod
-    def of(cls, spec: MembershipSpec, candidate: Dataset, others: Dataset, instead: Dataset | None) -> "Both":
-        out = others
-        if spec.adjacency == "zero_out":
+    def of(cls, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
+        inside, known = _joined(candidate, others), None
+        if spec.adjacency == "remove":
+            out = replace(candidate, features=others[0], labels=others[1])
+        elif spec.adjacency == "zero_out":
             out = _joined(replace(candidate, features=np.zeros_like(candidate.features)), others)
-        if spec.adjacency == "replace":
+        else:
             assert instead is not None
-            out = _joined(instead, others)
-        known = _records(instead) if instead is not None and spec.adjacency == "replace" else None
-        return cls(_joined(candidate, others), out, _records(candidate), _records(others), known)
+            out, known = _joined(instead, others), (instead.features, instead.labels)
+        return cls(inside, out, (candidate.features, candidate.labels), others, known)
 
 
 def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
@@ -128,13 +132,12 @@ def halves(records: Dataset) -> tuple[list[int], list[int]]:
     return sorted(first), sorted(second)
 
 
-def _joined(one: Dataset, other: Dataset) -> Dataset:
+def _rows(part: Dataset, rows: Mask | Indices) -> Records:
+    """Some records, or none."""
+    return part.features[rows], part.labels[rows]
+
+
+def _joined(one: Dataset, others: Records) -> Dataset:
     return replace(
-        one,
-        features=np.concatenate([one.features, other.features]),
-        labels=np.concatenate([one.labels, other.labels]),
+        one, features=np.concatenate([one.features, others[0]]), labels=np.concatenate([one.labels, others[1]])
     )
-
-
-def _records(part: Dataset) -> Records:
-    return part.features, part.labels
