@@ -93,7 +93,8 @@ def _silent(holding: Holding) -> bool:
     model, part = holding.problem.model, holding.parts[0]
     assert model is not None
     points = np.linspace(-1, 1, model.dimension)[None, None]
-    found = model.gradient(points, np.zeros_like(part.features[:1]), model.targets(part.labels[:1]))
+    targets = model.targets(np.array(model.classes[:1] or part.labels[:1]))
+    found = model.gradient(points, np.zeros_like(part.features[:1]), targets)
     return not np.any(found)
 
 

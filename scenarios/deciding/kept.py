@@ -102,7 +102,9 @@ class Deciding:
         case = self._case(evidence)
         case = Case(case.evidence, replace(case.known, prior=staging.prior))
         attack = Membership(spec.adjacent, None, spec.draws)
-        inside, out = (attack.decide([case], [(one.features, one.labels)], rng)[0] for one in (own, other))
+        inside, out = (
+            attack.decide([case], [staging.told((one.features, one.labels))], rng)[0] for one in (own, other)
+        )
         return inside, out
 
     def _level(

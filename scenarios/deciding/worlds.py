@@ -51,7 +51,16 @@ class Staging:
     @property
     def prior(self) -> Prior:
         """What is believed of a record, from the public half."""
-        return prior_of(self.public)
+        public = self.public
+        return Prior.of(*self.told((public.features, public.labels))) if public.classes else prior_of(public)
+
+    def told(self, records: Records) -> Records:
+        """The same with labels as the model counts them: two classes are −1 and 1 in data, and 0 and 1 to a model of
+        several outputs."""
+        model = self.holding.problem.model
+        features, labels = records
+        signs = model is not None and 0.0 in model.classes and self.holding.parts[0].class_count == 2
+        return features, (labels + 1) / 2 if signs else labels
 
     def objective(self, agent: int, part: Dataset) -> Objective:
         """What an agent minimizes that holds these records."""
@@ -64,14 +73,26 @@ class Staging:
         part = self.holding.parts[spec.agent]
         others = np.arange(part.records) != spec.record
         instead = self.unheld.take([spec.instead]) if spec.adjacency == "replace" else None
-        return Both.of(spec, part.take([spec.record]), _rows(part, others), instead)
+        return self._both(spec, part.take([spec.record]), _rows(part, others), instead)
 
     def drawn(self, spec: MembershipSpec, trial: int) -> "Both":
         """The worlds of an attacker who knows no record of the agent: all are drawn."""
         rng = Streams(self.scenario.seed).generator("membership", "records", trial)
         pool = self.unknown
         rows = rng.choice(pool.records, self.holding.records + 1, replace=False)
-        return Both.of(spec, pool.take(rows[:1]), _rows(pool, rows[1:-1]), pool.take(rows[-1:]))
+        return self._both(spec, pool.take(rows[:1]), _rows(pool, rows[1:-1]), pool.take(rows[-1:]))
+
+    def _both(self, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
+        inside, known = _joined(candidate, others), None
+        if spec.adjacency == "remove":
+            out = replace(candidate, features=others[0], labels=others[1])
+        elif spec.adjacency == "zero_out":
+            out = _joined(replace(candidate, features=np.zeros_like(candidate.features)), others)
+        else:
+            assert instead is not None
+            out, known = _joined(instead, others), self.told((instead.features, instead.labels))
+        own = self.told((candidate.features, candidate.labels))
+        return Both(inside, out, own, self.told(others), known)
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
     def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
@@ -86,32 +107,20 @@ class Staging:
     def hypotheses(self, spec: PropertySpec) -> dict[str, Prior]:
         """Each as the public half with the classes in its shares."""
         prior = self.prior
-        labels = [float(label) for label in np.unique(self.unheld.labels)]
+        labels = sorted(prior.share)
         return {one.name: replace(prior, share=dict(zip(labels, one.shares, strict=True))) for one in spec.hypotheses}
 
 
 @dataclass(frozen=True)
 class Both:
     """What the agent holds in both worlds; the `candidate`, the `others`, and who is there `instead` of it, as
-    features and labels."""
+    features and labels as the model counts them."""
 
     inside: Dataset
     out: Dataset
     candidate: Records
     others: Records
     instead: Records | None
-
-    @classmethod
-    def of(cls, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
-        inside, known = _joined(candidate, others), None
-        if spec.adjacency == "remove":
-            out = replace(candidate, features=others[0], labels=others[1])
-        elif spec.adjacency == "zero_out":
-            out = _joined(replace(candidate, features=np.zeros_like(candidate.features)), others)
-        else:
-            assert instead is not None
-            out, known = _joined(instead, others), (instead.features, instead.labels)
-        return cls(inside, out, (candidate.features, candidate.labels), others, known)
 
 
 def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
