@@ -15,6 +15,8 @@ from scenarios.report.svg import INK, canvas, inline, series
 
 Result = Mapping[str, Any]
 Shown = Sequence[tuple[Result, Series]]
+LARGE = 6.0
+"""What an ε from here on allows hugs the figure's frame."""
 
 
 def decided(shown: Shown) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def decided(shown: Shown) -> dict[str, Any]:
             "sentences": [(a["name"], a["membership"].get("sentence")) for a, _ in played],
             "roc": roc(played, "roc") if played else None,
             "played": played,
-            "confidence": percent(member[0][0]["membership"]["confidence"]) if member else "",
+            "confidence": _narrow(member[0][0]["membership"]["confidence"]) if member else "",
             "single": any(a["membership"]["trials"] == 1 for a, _ in played),
             "allowed": any(_tells(one.get("allowed")) for a, _ in played for one in a["membership"]["levels"]),
             "silent": [(a["name"], a["membership"]["claim"]["why_not"]) for a, _ in played if _why(a)],
@@ -45,6 +47,11 @@ def decided(shown: Shown) -> dict[str, Any]:
     }
 
 
+def _narrow(share: Any) -> str:
+    """In percent, with a space at which no line ends."""
+    return percent(share).replace(" ", "\u202f")
+
+
 def _why(a: Result) -> Any:
     return part(a["membership"], "claim").get("why_not")
 
@@ -54,8 +61,10 @@ def _tells(allowed: Any) -> bool:
 
 
 def _about(found: Result) -> str:
-    others = "knows all other records of the agent" if found.get("informed") else "knows no record of the agent"
     held = int(number(found["holding"]))
+    others = "knows all other records of the agent" if found.get("informed") else "knows no record of the agent"
+    if found.get("informed") and held == 1:
+        others = "knows which record that may be"
     return (
         f"Agent {found['agent']} holds {held} record{'s' * (held > 1)}. In one world a certain record is there, in "
         f"the other {ABSENT[str(found['adjacency'])]}; the attacker {others}."
@@ -110,7 +119,9 @@ def roc(shown: Shown, prefix: str) -> Markup:
             x, y = (numbers(found["roc"][key]) for key in ("alarms", "found"))
             plot.plot(x, y, **look.line, **series(look.index))
             _crosses(plot, found, look)
-            _border(plot, part(found, "claim"), look)
+        claims = {(number(c["epsilon"]), number(c["delta"])): look for c, look in _claims(shown)}
+        for (epsilon, delta), look in claims.items():
+            _border(plot, epsilon, delta, INK if len(claims) == 1 else look.colour)
         plot.set_xlim(-0.01, 1.01)
         plot.set_ylim(-0.01, 1.01)
         plot.grid()
@@ -130,11 +141,14 @@ def _crosses(plot: Any, found: Result, look: Series) -> None:
         plot.plot([number(x["rate"])], [number(y["rate"])], **marker, **series(look.index))
 
 
-def _border(plot: Any, claim: Result, look: Series) -> None:
-    """Above it the claim does not hold; not drawn where it hugs the frame."""
-    epsilon = number(claim.get("epsilon"))
-    if not epsilon < 6:
-        return
+def _claims(shown: Shown) -> list[tuple[Result, Series]]:
+    """Those that are no frame of the figure."""
+    found = [(part(a["membership"], "claim"), look) for a, look in shown]
+    return [(claim, look) for claim, look in found if number(claim.get("epsilon")) < LARGE]
+
+
+def _border(plot: Any, epsilon: float, delta: float, colour: str) -> None:
+    """Above it the claim does not hold."""
     x = np.linspace(0, 1, 201)
-    y = [allowed_power(float(one), epsilon, number(claim["delta"])) for one in x]
-    plot.plot(x, y, color=look.colour, linewidth=1.2, linestyle=(0, (7, 3)), alpha=0.8, **series(look.index))
+    y = [allowed_power(float(one), epsilon, delta) for one in x]
+    plot.plot(x, y, color=colour, linewidth=1.2, linestyle=(0, (7, 3)), alpha=0.8)

@@ -44,7 +44,7 @@ def _against(found: Result) -> str:
     if claim["epsilon"] is None:
         return "."
     most = percent(level["allowed"]) if number(level["allowed"]) < VACUOUS else "everything"
-    allowed = f"the claimed ε = {show(claim['epsilon'])} allows {most}"
+    allowed = f"at {percent(level['level'])} the claimed ε = {show(claim['epsilon'])} allows {most}"
     return f"; {allowed}. The claim does not hold." if claim["broken"] else f"; {allowed}."
 
 

@@ -69,8 +69,8 @@ def slope(part):
 @pytest.mark.parametrize("adjacency", ["remove", "zero_out", "replace"])
 def test_advantage_and_power_of_one_laplace_release_are_those_of_the_formula(adjacency, tmp_path):
     """Two rounds of scalar descent from the public 0: the second message is −ηg(0) + Lap(b), but for what others
-    sent, which is known: one Laplace release that the worlds move by s = η|g − g'|/b in units of b. Its total variation is
-    1 − e^{−s/2}; at a level α from e^{−s}/2 to 1/2 the best test has power 1 − e^{−s}/(4α)."""
+    sent, which is known: one Laplace release that the worlds move by s = η|g − g'|/b in units of b. Its total
+    variation is 1 − e^{−s/2}; at a level α from e^{−s}/2 to 1/2 the best test has power 1 − e^{−s}/(4α)."""
     text = SCALAR.replace("ADJACENCY", adjacency)
     (found,) = played(text, tmp_path)
     experiment = Experiment.of(of(text).scenario)
