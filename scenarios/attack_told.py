@@ -26,6 +26,7 @@ def print_told(told: Sequence[Results]) -> None:
         _truth(one["truth"])
         if one["reconstructions"] is not None:
             _records(one["reconstructions"])
+        _others(one)
 
 
 def _gradients(found: Results) -> None:
@@ -78,6 +79,15 @@ def _records(found: Results) -> None:
         _line(found["sentence"])
     if found["records"]:
         _line(f"Records: {found['records']}")
+
+
+def _others(one: Results) -> None:
+    """What rebuilds nothing: traffic, membership, a property."""
+    for line in (one["traffic_analysis"] or {}).get("sentences", []):
+        _line(line)
+    for name in ("membership", "property"):
+        if one[name] is not None:
+            _line(one[name]["sentence"])
 
 
 def _seen(one: Results) -> str:

@@ -24,6 +24,7 @@ from attacks.gradients import GradientEstimate
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_gradients
 from netsim.adversary import AdversaryView
+from netsim.diary import Diary
 from netsim.errors import AttackError, ScenarioError, TranscriptError
 from netsim.inside import Inside, Query
 from netsim.run import Run
@@ -31,7 +32,7 @@ from netsim.simulation import Simulation
 from netsim.spool import SpooledTranscript
 from netsim.transcript import Record, Transcript
 from netsim.truth import Truth
-from scenarios import describe
+from scenarios import describe, traffic, traffic_told
 from scenarios.describe import Results
 from scenarios.estimates import write_estimates, write_records
 from scenarios.experiment import Experiment, Subject
@@ -59,6 +60,7 @@ class Attacked:
     score: bool
     progress: Progress
     told: Results = field(default_factory=dict[str, Any])
+    diary: Diary = field(default_factory=Diary)
 
     @classmethod
     def of_all(
@@ -109,7 +111,7 @@ class Attacked:
             return None
         self.progress.begin(f"{self.subject.spec.name}: making the truth again from the seed", 1)
         begun = time.monotonic()
-        run = replace(self.simulation, spool=None, measure=False).run()
+        run = replace(self.simulation, spool=None, measure=False).run(diary=self.diary)
         if run.interrupted:
             raise KeyboardInterrupt
         seconds = time.monotonic() - begun
@@ -128,7 +130,7 @@ class Attacked:
         self.progress.begin(f"{self.subject.spec.name}: inferring gradients", 1)
         run = self.remade
         try:
-            inversion, found = _guarded(lambda: gradients.inferred(self.view))
+            inversion, found = guarded(lambda: gradients.inferred(self.view))
         except AttackError as error:
             path.unlink(missing_ok=True)
             return {"refused": str(error), "estimates": None}
@@ -167,6 +169,17 @@ class Attacked:
             found.pop("originals", None)
         return found | {"records": str(path) if rebuilding.found else None}
 
+    def traffic(self) -> Results:
+        """What times and sizes alone give away, and where the truth is known against that."""
+        self.progress.begin(f"{self.subject.spec.name}: analysing the traffic", 1)
+        run = self.remade
+        try:
+            found = guarded(lambda: traffic.analysis_of(self.view, run, self.diary))
+        except AttackError as error:
+            found = {"refused": str(error)}
+        self.progress.advance(1)
+        return found | {"sentences": traffic_told.sentences(found)}
+
     def _too_many(self, specs: Sequence[RebuildModel], most: int) -> Results:
         why = (
             f"agents hold up to {most} records here, and attacks on batches are for {BATCH} at most: a scenario with "
@@ -201,7 +214,7 @@ def _same(one: Record, other: Record, replicas: int) -> bool:
     return all(np.array_equal(one.values[name], other.values[name][:replicas]) for name in one.values)
 
 
-def _guarded(infer: Callable[[], Any]) -> Any:
+def guarded(infer: Callable[[], Any]) -> Any:
     """A transcript of something else fails an attack in its own ways: that is a refusal."""
     try:
         return infer()
@@ -229,4 +242,4 @@ def _sharing(experiment: Experiment) -> Holding:
     parts = parts_of_agents(experiment.scenario, experiment.dataset, experiment.topology.agents)
     held_out = experiment.held_out
     prior = None if held_out is None else prior_of(held_out)
-    return Holding(parts, experiment.problem, prior)
+    return Holding(parts, experiment.problem, prior, held_out)

@@ -174,6 +174,8 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
         "traffic_analysis": None,
         "images": None,
         "reconstructions": None,
+        "membership": None,
+        "property": None,
         "plan": None,
         "audit": None,
         "views": None,

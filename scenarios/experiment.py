@@ -21,6 +21,7 @@ from netsim.problems import Dataset, Objective, Problem, Sampled
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios import pairs
+from scenarios.deciding.checks import check_worlds
 from scenarios.granting import check_attacks
 from scenarios.holding import Holding
 from scenarios.problem import (
@@ -83,6 +84,7 @@ class Experiment:
         pair = None if scenario.audit is None else _pair(scenario, problem)
         subjects = tuple(_each(builder, problem, holding))
         pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
+        check_worlds(scenario, holding, [subject.attacked for subject in subjects])
         return cls(
             scenario,
             dataset,

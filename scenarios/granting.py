@@ -3,12 +3,10 @@
 from attacks.reconstruction.attack import Attack
 from netsim.errors import ScenarioError
 from netsim.problems import Dataset
+from scenarios.deciding.checks import PUBLISHED, check_deciding
 from scenarios.holding import Holding
 from scenarios.schema import Scenario
 from scenarios.schema.attacks import RebuildModel
-
-PUBLISHED = ("recal", "dp_recal")
-"""Kinds of algorithms whose papers say how gradients are inferred."""
 
 
 def check_attacks(scenario: Scenario, dataset: Dataset, holding: Holding | None) -> None:
@@ -22,6 +20,7 @@ def check_attacks(scenario: Scenario, dataset: Dataset, holding: Holding | None)
         if asked.holding != 1:
             raise ScenarioError("attacks.holding", asked.holding, "no record is rebuilt", "reconstruct: [{kind: …}]")
         return
+    check_deciding(scenario, dataset, holding)
     for index, spec in enumerate(asked.reconstruct):
         where = f"attacks.reconstruct[{index}]"
         try:

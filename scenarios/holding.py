@@ -15,22 +15,26 @@ from scenarios.schema import Scenario
 
 @dataclass(frozen=True)
 class Holding:
-    """The `parts` of the agents, as many records each, the `problem` of these, and a `prior` of what nobody holds."""
+    """The `parts` of the agents, as many records each, the `problem` of these, and a `prior` of what nobody holds
+    (`unheld`)."""
 
     parts: tuple[Dataset, ...]
     problem: Problem
     prior: Prior | None
+    unheld: Dataset | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, dataset: Dataset, agents: int) -> "Holding | None":
         """None where a scenario rebuilds nothing. You get a `ScenarioError` where the records do not suffice."""
-        if not (scenario.attacks.images or scenario.attacks.reconstruct):
+        asked = scenario.attacks
+        if not (asked.images or asked.reconstruct or asked.membership or asked.property):
             return None
         if scenario.attacks.images:
             _check_images(scenario, dataset)
         held = _dealt(scenario, dataset, agents)
         parts = tuple(dataset.take(own) for own in held)
-        return cls(parts, problem_of(scenario, parts), _prior(dataset, held))
+        rest = _rest(dataset, held)
+        return cls(parts, problem_of(scenario, parts), prior_of(rest), rest)
 
     @property
     def records(self) -> int:
@@ -89,10 +93,9 @@ MOST_CLASSES = 100
 """More different labels than these are the targets of a regression."""
 
 
-def _prior(dataset: Dataset, held: list[list[int]]) -> Prior:
+def _rest(dataset: Dataset, held: list[list[int]]) -> Dataset:
     taken = {k for own in held for k in own}
-    rest = [k for k in range(dataset.records) if k not in taken]
-    return prior_of(dataset.take(rest))
+    return dataset.take([k for k in range(dataset.records) if k not in taken])
 
 
 def prior_of(public: Dataset) -> Prior:

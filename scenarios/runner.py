@@ -17,6 +17,7 @@ from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
 from scenarios import describe, former, progress, traffic
+from scenarios.deciding.stage import deciding
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
 from scenarios.jsonfile import write_json
@@ -266,6 +267,7 @@ class _Session:
             self._save("running")
         if asked.reconstruct:
             Rebuilding(self.experiment, self.progress, self._save_so_far).rebuild(entry, subject, run)
+        deciding(self.experiment, subject, entry, self.progress, self._save_so_far)
 
     def _images(self, run: Run) -> Results:
         experiment = self.experiment

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
+from scenarios.report.decisions import headline
 from scenarios.report.formats import items, number, numbers, part
 from scenarios.reproduction import leaks
 from scenarios.reproduction.series import NotMeasuredError, curve
@@ -50,12 +51,19 @@ ATTACK_COLUMNS: Columns = {
     "mse": (pyarrow.float64(), "mean square error of the records, median"),
     "psnr": (pyarrow.float64(), "dB of the declared range, median"),
     "ssim": (pyarrow.float64(), "of images, median"),
-    "success_rate": (pyarrow.float64(), "how often all records of an agent were rebuilt to the distance"),
+    "success_rate": (
+        pyarrow.float64(),
+        "how often all records of an agent were rebuilt to the distance; of membership, how often the record was "
+        "found at the level nearest to 5 %; of a property, how often the right one was named",
+    ),
     "success_low": (pyarrow.float64(), "lower end of its interval (Clopper-Pearson)"),
     "success_high": (pyarrow.float64(), "upper end"),
     "guess_rate": (pyarrow.float64(), "the same of the best guess without a transcript"),
+    "advantage": (pyarrow.float64(), "of membership: found less false alarms where the score is above 0, else null"),
+    "advantage_low": (pyarrow.float64(), "lower end of its interval"),
+    "advantage_high": (pyarrow.float64(), "upper end"),
 }
-"""Of a row for an attack on records."""
+"""Of a row for an attack on records, or for one that decides."""
 
 
 def algorithm_rows(results: Mapping[str, Any]) -> list[Row]:
@@ -64,12 +72,14 @@ def algorithm_rows(results: Mapping[str, Any]) -> list[Row]:
 
 
 def attack_rows(results: Mapping[str, Any]) -> list[Row]:
-    """A row for each attack of `attacks.reconstruct` on each algorithm, with the keys of `ATTACK_COLUMNS`."""
-    return [
-        _attack(entry, one)
-        for entry in items(results, "algorithms")
-        for one in items(part(entry, "reconstructions"), "attacks")
-    ]
+    """A row for each attack of `attacks.reconstruct`, for membership and for a property, on each algorithm, with the
+    keys of `ATTACK_COLUMNS`."""
+    return [row for entry in items(results, "algorithms") for row in _attacks(entry)]
+
+
+def _attacks(entry: Mapping[str, Any]) -> list[Row]:
+    rows = [_attack(entry, one) for one in items(part(entry, "reconstructions"), "attacks")]
+    return rows + [_decided(entry, name) for name in ("membership", "property") if entry.get(name)]
 
 
 def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, Any] | None = None) -> None:
@@ -129,6 +139,29 @@ def _attack(entry: Mapping[str, Any], one: Mapping[str, Any]) -> Row:
         "success_low": _number(success.get("low")),
         "success_high": _number(success.get("high")),
         "guess_rate": _number(success.get("guess")),
+    }
+
+
+def _decided(entry: Mapping[str, Any], name: str) -> Row:
+    """Of an attack that decides."""
+    found = part(entry, name)
+    rate, guess = part(found, "right"), found.get("guess")
+    if levels := items(found, "levels"):
+        level = headline(levels)
+        rate, guess = level["found"], level["level"]
+    advantage = part(found, "advantage")
+    return {
+        "algorithm": entry.get("name"),
+        "attack": name,
+        "kind": name,
+        **{key: found.get(key) for key in ("inversion", "refused")},
+        "success_rate": _number(rate.get("rate")),
+        "success_low": _number(rate.get("low")),
+        "success_high": _number(rate.get("high")),
+        "guess_rate": _number(guess),
+        "advantage": _number(advantage.get("estimate")),
+        "advantage_low": _number(advantage.get("low")),
+        "advantage_high": _number(advantage.get("high")),
     }
 
 

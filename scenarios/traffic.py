@@ -1,15 +1,18 @@
 """What times and sizes alone give away, as results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from attacks.score import TrafficScore, computing_times, score_traffic
 from attacks.traffic import Amount, Sealed, analysed
 from attacks.traffic.found import Edge
+from netsim.adversary import AdversaryView
 from netsim.diary import Diary
 from netsim.errors import AttackError
 from netsim.run import Run
+from scenarios import unscored
+from scenarios.unscored import amount, total
 
 Results = dict[str, Any]
 EVENTS = 2000
@@ -18,10 +21,17 @@ EVENTS = 2000
 
 def analysis(run: Run, diary: Diary) -> Results:
     """The analysis of the run's first view, scored; or why it was refused."""
+    return analysis_of(run.views[0], run, diary)
+
+
+def analysis_of(view: AdversaryView, run: Run | None, diary: Diary) -> Results:
+    """The same of a kept transcript's view. Without a run there is no truth, and what needs it is null."""
     try:
-        found = analysed(run.views[0])
+        found = analysed(view)
     except AttackError as error:
         return {"refused": str(error)}
+    if run is None:
+        return unscored.described(found, EVENTS)
     return _described(found, score_traffic(found, run, diary), run, diary)
 
 
@@ -38,14 +48,14 @@ def _described(found: Sealed, score: TrafficScore, run: Run, diary: Diary) -> Re
             "found": score.events_found,
             "wrong": score.events_wrong,
             "guessed": score.guessed,
-            "counts": [_amount(one) for one in activity.counts],
+            "counts": [amount(one) for one in activity.counts],
             "truth": list(run.activations),
             "score": asdict(score.activations),
         },
         "computing": {
             "refused": work.refused,
             "kind": work.kind,
-            "means": [None if one is None else _amount(one) for one in work.means],
+            "means": [None if one is None else amount(one) for one in work.means],
             "samples": list(work.samples),
             "truth": computing_times(run),
             "slower": sorted(map(list, work.slower)),
@@ -71,26 +81,13 @@ def _described(found: Sealed, score: TrafficScore, run: Run, diary: Diary) -> Re
     }
 
 
-def _amount(one: Amount) -> list[float | None]:
-    return [one.low, one.value, one.high]
-
-
 def _links(found: Mapping[Edge, Amount], refused: str | None, truth: Mapping[Edge, int]) -> Results:
     edges = sorted(found)
     return {
         "refused": refused,
         "links": [list(edge) for edge in edges],
-        "packets": [_amount(found[edge]) for edge in edges],
+        "packets": [amount(found[edge]) for edge in edges],
         "truth": [truth[edge] for edge in edges],
-        "total": _total([found[edge] for edge in edges]),
+        "total": total([found[edge] for edge in edges]),
         "total_truth": sum(truth[edge] for edge in edges),
     }
-
-
-def _total(amounts: Sequence[Amount]) -> list[float | None] | None:
-    if not amounts:
-        return None
-    values = [one.value for one in amounts]
-    known = [value for value in values if value is not None]
-    value = sum(known) if len(known) == len(values) else None
-    return [sum(one.low for one in amounts), value, sum(one.high for one in amounts)]

@@ -6,6 +6,7 @@ from typing import Any
 
 Results = dict[str, Any]
 ROUNDING = 1e-9
+NOBODY = "nobody's computing is certainly slower than another's"
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
@@ -29,6 +30,8 @@ def sentences(found: Results | None) -> list[str]:
 def who_when(found: Results) -> str:
     """Who acted when."""
     activity = found["activity"]
+    if activity["asked"] is None:
+        return f"who acted when, {activity['found']:,} activations"
     wrong = f", {activity['wrong']:,} wrong" if activity["wrong"] else ""
     guess = "" if activity["guessed"] is None else f" (a guess without the tap: {activity['guessed']:.0%})"
     return f"who acted when, {activity['found']:,} of {activity['asked']:,} activations{wrong}{guess}"
@@ -37,15 +40,26 @@ def who_when(found: Results) -> str:
 def slower(found: Results) -> str:
     """Who computes slowest, or how many pairs are told apart."""
     work = found["computing"]
+    if work["truth"] is None:
+        return _slower_unscored(work)
     if not any(work["truth"]):
         return "that computing takes no time" if _none_takes_time(work) else "no order of computing times"
     if work["slowest"] is not None:
         right = "" if work["slowest"] == work["slowest_truth"] else " (wrongly)"
         return f"agent {work['slowest']} computes slowest{right}"
     if not work["ranked"]:
-        return "nobody's computing is certainly slower than another's"
+        return NOBODY
     wrong = f", {work['ranked'] - work['rightly']} wrongly" if work["ranked"] > work["rightly"] else ""
     return f"which of two agents computes slower for {work['ranked']} of {work['pairs']} pairs{wrong}"
+
+
+def _slower_unscored(work: Results) -> str:
+    """The same without the truth."""
+    if work["slowest"] is not None:
+        return f"agent {work['slowest']} computes slowest"
+    if _none_takes_time(work):
+        return "that computing takes no time"
+    return f"which of two agents computes slower for {work['ranked']} pairs" if work["ranked"] else NOBODY
 
 
 def _none_takes_time(work: Results) -> bool:
@@ -58,7 +72,7 @@ def dimension(found: Results) -> str:
     if size["refused"]:
         return "not the dimension"
     if size["low"] == size["high"]:
-        wrong = "" if size["low"] == size["truth"] else " (wrongly)"
+        wrong = "" if size["truth"] in (None, size["low"]) else " (wrongly)"
         return f"dimension {size['low']:,}{wrong}"
     return f"a dimension from {size['low']:,} to {_whole(float(size['high']))}"
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from scenarios import anatomy, findings, progress, sentences, traffic_told, views_described
 from scenarios.fitting import Column, fitted
-from scenarios.report import defences
+from scenarios.report import decisions, defences
 from scenarios.terminal import console, problems
 
 Results = dict[str, Any]
@@ -132,6 +132,7 @@ def _print_findings(results: Results, entry: Results) -> None:
         findings.deadline_note(results, entry),
         sentences.images(entry["images"]),
         *defences.lines(entry.get("reconstructions")),
+        *decisions.lines(entry),
         *views_described.lines(entry.get("views"), findings.exact_loss_refutes(entry)),
     ]
     for sentence in filter(None, said):

@@ -13,6 +13,7 @@ from scenarios.findings import auditor, listener
 from scenarios.progress import COLUMNS
 from scenarios.report import figures, plots
 from scenarios.report.anatomy import anatomies
+from scenarios.report.deciding import decided
 from scenarios.report.epsilons import epsilons
 from scenarios.report.formats import count, exact, fixed, flow, items, number, numbers, part, percent, show
 from scenarios.report.network import stage
@@ -64,6 +65,7 @@ def page(results: Result) -> str:
             manifest=manifest(part(results, "scenario")),
             notes=items(results, "notes"),
             **reconstructed(ordered),
+            decided=decided(shown),
             **progress(ordered, shown),
             **plots.reproduction(results),
             **charts(ordered, shown),

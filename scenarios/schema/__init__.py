@@ -95,6 +95,9 @@ from scenarios.schema.data import (
     Sensors,
     Synthetic,
 )
+from scenarios.schema.deciding import HypothesisSpec as Hypothesis
+from scenarios.schema.deciding import MembershipSpec as Membership
+from scenarios.schema.deciding import PropertySpec as Property
 from scenarios.schema.links import AccessSpec as Access
 from scenarios.schema.links import (
     BurstLoss,
@@ -221,6 +224,7 @@ __all__ = [
     "GroupedDescent",
     "Growth",
     "Hypercube",
+    "Hypothesis",
     "IcAdmm",
     "Idlg",
     "Ijcnn1",
@@ -234,6 +238,7 @@ __all__ = [
     "LognormalDelay",
     "Measures",
     "Meddler",
+    "Membership",
     "Messages",
     "Mnist",
     "MrAdmm",
@@ -255,6 +260,7 @@ __all__ = [
     "PrivateGradientDescent",
     "PrivateGradientDescentSpec",
     "Problem",
+    "Property",
     "PureTarget",
     "Python",
     "Quantizer",

@@ -10,6 +10,7 @@ from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
 from scenarios.schema.attacks import Labels, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
+from scenarios.schema.deciding import MembershipSpec, PropertySpec
 from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
 from scenarios.schema.measures import MeasureSpec
 from scenarios.schema.meddlers import MeddlerSpec
@@ -29,7 +30,8 @@ class AttackSpec(Model):
     over a record's features up to which it counts as rebuilt. `images`: the short form for one record, rebuilt in
     closed form from exact gradients of a logistic loss, or as the mode of the posterior from noisy ones. `traffic`:
     say what the times and sizes of packets alone tell: who acted when, how long agents compute, what was repeated and
-    lost, and the dimension."""
+    lost, and the dimension. `membership` and `property` decide, in games of their own, whether a record is an agent's
+    and what its records are like."""
 
     gradients: bool = True
     images: bool = False
@@ -39,6 +41,8 @@ class AttackSpec(Model):
     rounds: Rounds = "all"
     labels: Labels = "private"
     success: Positive = 0.1
+    membership: MembershipSpec | None = None
+    property: PropertySpec | None = None
 
     @field_validator("reconstruct")
     @classmethod

@@ -16,10 +16,13 @@ from scenarios.terminal import DONE, INTERRUPTED, apart, console, fail, problems
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment, Subject
+    from scenarios.schema import Scenario
     from scenarios.schema.attacks import RebuildModel
 
 Results = dict[str, Any]
 GRADIENTS = "gradients"
+OTHERS = ("traffic", "membership", "property")
+"""Attacks that rebuild nothing, by the words of a scenario."""
 WHAT = typer.Argument(
     metavar="WHAT",
     help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the name of a "
@@ -30,8 +33,8 @@ ATTACK = typer.Option(
     "--attack",
     metavar="NAME",
     help="gradients, or an attack on records: dlg, idlg, inverting_gradients, grad_inversion, posterior, row_space, "
-    "one_record, informed, … (docs/reconstruction.md); as often as you like. If not given: gradients, and what the "
-    "scenario names.",
+    "one_record, informed, … (docs/reconstruction.md); traffic (times and sizes alone), membership, property; as "
+    "often as you like. If not given: gradients, and what the scenario names.",
     show_default=False,
 )
 
@@ -190,6 +193,7 @@ class _Order:
         if specs is not None:
             named = [spec.model_dump(mode="json", exclude_unset=True) | {"kind": spec.kind} for spec in specs]
             settings += [f"attacks.reconstruct={json.dumps(named)}", "attacks.images=false"]
+            settings += [f"attacks.traffic={json.dumps('traffic' in self.attacks)}"]
         located = load_scenario(self.what, settings)
         name = located.scenario.name
         folder = self.out or Path("results") / name / datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -213,8 +217,10 @@ class _Order:
     ) -> Results:
         from scenarios.attacking import Attacked
         from scenarios.bars import Bars
+        from scenarios.deciding.kept import decided
         from scenarios.jsonfile import write_json
 
+        others = asked_for(self.attacks, experiment.scenario)
         folder = self.out or place
         folder.mkdir(parents=True, exist_ok=True)
         with Bars(self._said) as bars:
@@ -224,11 +230,13 @@ class _Order:
             told["gradients"] = all_of_it.gradients(folder / f"estimates-{slug}.parquet")
             told["truth"] = all_of_it.told.get("truth")
             told["reconstructions"] = None
+            told["traffic_analysis"] = all_of_it.traffic() if "traffic" in others else None
+            few = subject.attacked is not None and files["second"].is_file()
+            one = Attacked.of_few(experiment, subject, files["second"], score, bars) if few else all_of_it
             if specs:
-                few = subject.attacked is not None and files["second"].is_file()
-                one = Attacked.of_few(experiment, subject, files["second"], score, bars) if few else all_of_it
                 told["reconstructions"] = one.records(specs, folder / f"records-{slug}.parquet")
                 told["reconstructions"] |= {"transcript": str(one.file), "truth": one.told.get("truth")}
+            told |= decided(one, others)
         write_json(folder / f"attack-{slug}.json", told)
         return told
 
@@ -260,6 +268,18 @@ class _Order:
                 raise ScenarioError(field, value, why, allowed)
 
 
+def asked_for(names: Sequence[str], scenario: "Scenario") -> list[str]:
+    """Which attacks that rebuild nothing are wanted: those named, else what the scenario asks for. You get a
+    `ScenarioError` for a property of a scenario that has no hypotheses."""
+    asked = scenario.attacks
+    if not names:
+        return [name for name in OTHERS if getattr(asked, name)]
+    if "property" in names and asked.property is None:
+        why = "the scenario names no hypotheses to choose between"
+        raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
+    return [name for name in OTHERS if name in names]
+
+
 def chosen(names: Sequence[str]) -> "list[RebuildModel] | None":
     """The attacks on records of these names, with their own parameters; None where none is named, empty where it is
     gradients alone. You get a `ScenarioError` for one that there is not."""
@@ -274,12 +294,12 @@ def chosen(names: Sequence[str]) -> "list[RebuildModel] | None":
     adapter: TypeAdapter[Any] = TypeAdapter(RebuildSpec)
     found: list[RebuildModel] = []
     for name in dict.fromkeys(one.replace("-", "_") for one in names):
-        if name == GRADIENTS:
+        if name in (GRADIENTS, *OTHERS):
             continue
         try:
             found.append(adapter.validate_python({"kind": name}))
         except ValidationError:
-            there = [GRADIENTS, *kinds()]
+            there = [GRADIENTS, *OTHERS, *kinds()]
             near = difflib.get_close_matches(name, there, n=1)
             why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
             raise ScenarioError("--attack", name, why, ", ".join(there)) from None

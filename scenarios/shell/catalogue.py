@@ -188,13 +188,13 @@ def _on_records() -> Iterator[dict[str, Any]]:
 
 
 def _on_facts() -> Iterator[dict[str, Any]]:
-    """Attacks that decide, and rebuild nothing: for Python, no scenario names them."""
+    """Attacks that decide, and rebuild nothing: by the words of a scenario."""
     from attacks.reconstruction.membership import Membership
     from attacks.reconstruction.property_inference import PropertyInference
 
-    for attack in (Membership(), PropertyInference({})):
+    for kind, attack in (("membership", Membership()), ("property", PropertyInference({}))):
         yield {
-            "name": attack.name, "kind": None, "on": "facts",
+            "name": attack.name, "kind": kind, "on": "facts",
             "what": _first(importlib.import_module(type(attack).__module__).__doc__),
             "needs": needs(attack.needs), "source": attack.source,
         }  # fmt: skip
