@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from attacks.audit.archive import MARK
-from netsim.diary import Diary
+from netsim.diary import Diary, Sought
+from netsim.run import Run
+from netsim.simulation import Simulation
 from scenarios import several
 from scenarios.auditing import Asked
 from scenarios.describe import Results
@@ -63,7 +65,7 @@ class Reaudit:
         """
         done = False
         for entry in self.kept.entries(algorithm):
-            if entry.get("run") is None:
+            if entry.get("run") is None or entry["run"].get("stopped"):
                 self.say(f"{entry['name']} was never run to its end: netsim run, with this folder, does that.")
                 continue
             if (spec := self._due(entry)) is not None:
@@ -180,11 +182,12 @@ class Reaudit:
     def _timeline(self, entry: Results, subject: Subject, algorithms: int) -> Results:
         """The run's packets around what this audit found: the run is simulated again, to the same packets."""
         self.progress.begin(f"{subject.spec.name}: the run's packets again, for the timeline", 1)
-        diary = Diary()
-        run = replace(subject.simulation, measure=False).run(diary=diary)
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return Chronicle(run, diary, algorithms).results(entry)["timeline"]
+        simulation = replace(subject.simulation, measure=False)
+        run, diary = _diary_of(simulation)
+        chronicle = Chronicle(run, diary, algorithms)
+        if (sought := chronicle.sought(entry)) is not None:
+            chronicle.look(_diary_of(replace(simulation, record="nothing", adversaries=()), sought)[1])
+        return chronicle.results(entry)["timeline"]
 
     def _rest(self, entry: Results) -> None:
         """What an audit that is done was stopped before."""
@@ -229,6 +232,15 @@ def refresh(folder: Path) -> None:
     write_json(folder / RESULTS, results)
     outputs = OutputsSpec.model_validate(part(results, "scenario").get("outputs") or {})
     write_outputs(results, runs, folder, outputs, render_study, Silent())
+
+
+def _diary_of(simulation: Simulation, sought: Sought | None = None) -> tuple[Run, Diary]:
+    """A run and its diary, which looks for a message."""
+    diary = Diary() if sought is None else Diary(0, 0, sought)
+    run = simulation.run(diary=diary)
+    if run.interrupted:
+        raise KeyboardInterrupt
+    return run, diary
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:
