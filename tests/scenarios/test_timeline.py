@@ -195,10 +195,9 @@ def test_rounds_and_the_audited_agents_activations_are_marked(small):
     leaky = named(small, "leaky")
     told, made = leaky["timeline"], played.encoded(leaky)
     assert made["u"] == 1
-    assert [date for _, date, _ in made["m"]] == sorted({
-        k for k, i, kind in zip(told["activation"], told["sender"], told["kind"], strict=True) if i == 1 and kind != "ack"
-    })  # fmt: skip
-    rounds, run, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
+    columns = zip(told["activation"], told["sender"], told["kind"], strict=True)
+    assert [date for _, date, _ in made["m"]] == sorted({k for k, i, kind in columns if i == 1 and kind != "ack"})
+    rounds, _, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
     entry = {"name": "descent", "convergence": {"unit": "rounds"}} | rounds.results({})
     made, told = played.encoded(entry), entry["timeline"]
     assert len(told["windows"]) == 2
