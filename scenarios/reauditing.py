@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.audit.archive import MARK
-from netsim.diary import Diary, Sought
-from netsim.run import Run
-from netsim.simulation import Simulation
+from netsim.diary import Diary
 from scenarios import several
 from scenarios.auditing import Asked
 from scenarios.describe import Results
@@ -34,6 +32,7 @@ from scenarios.report.words import missing
 from scenarios.schema import Scenario
 from scenarios.schema.outputs import OutputsSpec
 from scenarios.schema.scenario import AuditSpec
+from scenarios.simulating import simulated
 from scenarios.study import summary
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
@@ -181,12 +180,13 @@ class Reaudit:
 
     def _timeline(self, entry: Results, subject: Subject, algorithms: int) -> Results:
         """The run's packets around what this audit found: the run is simulated again, to the same packets."""
-        self.progress.begin(f"{subject.spec.name}: the run's packets again, for the timeline", 1)
+        stage, diary = f"{subject.spec.name}: the run's packets again, for the timeline", Diary()
         simulation = replace(subject.simulation, measure=False)
-        run, diary = _diary_of(simulation)
-        chronicle = Chronicle(run, diary, algorithms)
+        chronicle = Chronicle(simulated(simulation, stage, self.progress, diary), diary, algorithms)
         if (sought := chronicle.sought(entry)) is not None:
-            chronicle.look(_diary_of(replace(simulation, record="nothing", adversaries=()), sought)[1])
+            again = Diary(0, 0, sought)
+            simulated(replace(simulation, record="nothing", adversaries=()), stage, self.progress, again)
+            chronicle.look(again)
         return chronicle.results(entry)["timeline"]
 
     def _rest(self, entry: Results) -> None:
@@ -232,15 +232,6 @@ def refresh(folder: Path) -> None:
     write_json(folder / RESULTS, results)
     outputs = OutputsSpec.model_validate(part(results, "scenario").get("outputs") or {})
     write_outputs(results, runs, folder, outputs, render_study, Silent())
-
-
-def _diary_of(simulation: Simulation, sought: Sought | None = None) -> tuple[Run, Diary]:
-    """A run and its diary, which looks for a message."""
-    diary = Diary() if sought is None else Diary(0, 0, sought)
-    run = simulation.run(diary=diary)
-    if run.interrupted:
-        raise KeyboardInterrupt
-    return run, diary
 
 
 def _before(entry: Results, scenario: Scenario) -> AuditSpec:

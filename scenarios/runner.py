@@ -34,13 +34,12 @@ from scenarios.reproduction.budget import budget
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
+from scenarios.simulating import EVERY, estimates, simulated
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
 from scenarios.written import write_outputs
 
 MANIFEST = "manifest.json"
-EVERY = 0.1
-"""Seconds of real time between two looks at a simulation."""
 FLUSH = 1.0
 """Seconds of real time after which what was heard is on disk, however little it is."""
 
@@ -73,13 +72,16 @@ def run_scenario(
     return _Session(experiment, folder, command, progress or Silent(), watch, jobs, part, page).run()
 
 
-def checked(source: Scenario | Located, part: bool = False) -> Experiment:
-    """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs."""
+def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
+    """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs.
+
+    `progress` advances by the parts of the experiment (`scenarios.experiment.parts_of`).
+    """
     scenario = source.scenario if isinstance(source, Located) else source
     try:
         if not part:
             names.check_alone(scenario)
-        return Experiment.of(scenario)
+        return Experiment.of(scenario, progress)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
 
@@ -216,9 +218,7 @@ class _Session:
             replace(subject.simulation, measure=False, record="nothing", adversaries=()),
             Diary(0, 0, sought),
         )
-        run = self._watched(simulation, f"{subject.spec.name}: the packets around the break", diary)
-        if run.interrupted:
-            raise KeyboardInterrupt
+        simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, diary)
         return diary
 
     def _watched(
@@ -228,7 +228,7 @@ class _Session:
         diary: Diary | None = None,
         rescue: Callable[[Run], None] | None = None,
     ) -> Run:
-        self.progress.begin(stage, _estimates(simulation))
+        self.progress.begin(stage, estimates(simulation))
         done, written = 0, time.monotonic()
 
         def look(running: Running) -> None:
@@ -340,10 +340,3 @@ def _loses(law: LinkSpec, scenario: Scenario) -> bool:
         or law.buffer is not None
         or bool(scenario.downtimes or scenario.meddlers)
     )
-
-
-def _estimates(simulation: Simulation) -> int:
-    """How many estimates a run makes, at most."""
-    stopping = simulation.algorithm.stopping()
-    per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
-    return stopping.activations or simulation.topology.agents * per_agent

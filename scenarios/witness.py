@@ -44,8 +44,7 @@ def witness(
 
     try:
         with Bars(problems, lines=False) as bars:
-            bars.begin("replaying the agent's code in both worlds", None)
-            found = confirm(WitnessFile.read(file))
+            found = confirm(WitnessFile.read(file), bars)
         if as_json:
             write_document(found.as_plain())
         else:
@@ -112,8 +111,8 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
         mark = "" if item.counts else "granted"
         mark = "< above" if t == above else mark
         table.add_row(
-            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale), _distance(item, bool(norm)),
-            _number(item.loss), _number(running[t]), mark,
+            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale),
+            _distance(item, bool(norm)), _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
         table.add_row(*_bare(account, found.file.intact))

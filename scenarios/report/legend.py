@@ -17,9 +17,12 @@ _RING = '<circle cx="17" cy="6" r="{}" fill="none" stroke="currentColor" stroke-
 _NOBODY = '<path d="M0 6h34" stroke="var(--ink)" stroke-width="1.4" stroke-dasharray="5 3" opacity=".5"/>'
 _SQUARE = '<rect x="12.6" y="1.6" width="8.8" height="8.8" fill="none" stroke="currentColor" stroke-width="2.6"/>'
 _CROSS = '<path d="M12.6 1.6l8.8 8.8M21.4 1.6l-8.8 8.8" stroke="var(--ink)" stroke-width="2.6"/>'
-_TAP: dict[str, Any] = {"color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6}
+_TAP: dict[str, Any] = {
+    "color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6
+}  # fmt: skip
 _HELD: dict[str, Any] = {
-    "linestyle": "none", "markersize": 11, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION, "markeredgewidth": 3,
+    "linestyle": "none", "markersize": 11, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION,
+    "markeredgewidth": 3,
 }  # fmt: skip
 _THIN = _HELD | {"markersize": 15, "markeredgewidth": 1.3}
 LINES: dict[str, tuple[dict[str, Any], ...]] = {
