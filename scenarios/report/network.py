@@ -45,7 +45,7 @@ def stage(results: Result, ordered: Sequence[Result]) -> dict[str, Any]:
         "algorithms": [one | {"links": _widths(a, scene), "agents": _rings(a, scene)} for a, one in played],
         "start": max(range(len(played)), key=lambda k: _interest(played[k][1]["break"])),
     }
-    plays = [
+    plays: list[dict[str, Any]] = [
         {
             "name": a.get("name"),
             "breaks": timeline.broken_in_words(a),

@@ -167,9 +167,10 @@
       const since = begins ? "" : "in ", full = run.u === null ? `${since}round ${k}` : `agent ${run.u}: ${since}activation ${k}`;
       const words = said && begins ? String(k) : full, long = 5.8 * words.length;
       if (begins) shape("path", { class: "date", d: `M${x(p)} ${top - 6}V${high - 20}` }, lanes);
-      if (x(p) < free || x(p) + long > wide) continue;
-      shape("text", { class: "date-text", x: x(p) + 3, y: 26 }, lanes, words);
-      free = x(p) + long + 8;
+      const before = x(p) + long > wide; // no room after the mark
+      if (before ? x(p) - long < free : x(p) < free) continue;
+      shape("text", { class: "date-text", x: x(p) + (before ? -3 : 3), y: 26, "text-anchor": before ? "end" : "start" }, lanes, words);
+      free = x(p) + (before ? 8 : long + 8);
       said = true;
     }
   };
