@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 FIRST, LAST = 60_000, 4_000
 """Passages that a diary keeps: so many from the beginning, and so many before the end."""
+AROUND = 600
+"""Passages that it keeps before and after a message that it is asked to look for."""
+Sought = tuple[int, Kind, int]
+"""A message: its sender, its kind, and the sender's count of messages of that kind."""
 
 
 class Passage:
@@ -64,14 +68,22 @@ class LinkCount:
 
 
 class Diary:
-    """Attends one run: `passages` are the first `FIRST` packets and the last `LAST`, `total` is how many there were.
+    """Attends one run: the first `FIRST` packets are in `head`, the last `LAST` in `tail`; `total` is how many there
+    were. Where a message is `sought`, the packets around the first that carries it are in `middle`, too.
 
     `begun` has, for an agent and its activation from 1, the first message that the agent sent in it. `ended` is when
     the run ended, in virtual seconds; what had not arrived by then never did.
     """
 
-    def __init__(self, first: int = FIRST, last: int = LAST) -> None:
+    def __init__(
+        self, first: int = FIRST, last: int = LAST, sought: Sought | None = None, around: int = AROUND
+    ) -> None:
         self.total = 0
+        self.begins = 0
+        """How many passages there were before the middle."""
+        self._sought, self._around, self._after = sought, around, 0
+        self._before: deque[Passage] = deque(maxlen=around)
+        self._middle = list[Passage]()
         self.ended = 0.0
         self.links: dict[Edge, LinkCount] = {}
         self.begun: dict[tuple[int, int], Passage] = {}
@@ -90,6 +102,11 @@ class Diary:
     def tail(self) -> Sequence[Passage]:
         """The last ones, which are not in the head."""
         return tuple(self._tail)
+
+    @property
+    def middle(self) -> Sequence[Passage]:
+        """Those around the message that was sought, some of which may be in the head or the tail, too."""
+        return self._middle
 
     def attend(self, network: "Network", activations: Sequence[int]) -> None:
         """Before the run: be told by all wires. `activations` counts what each agent has closed, and goes on."""
@@ -161,6 +178,20 @@ class Diary:
     def _keep(self, passage: Passage) -> None:
         self.total += 1
         (self._head if len(self._head) < self._first else self._tail).append(passage)
+        if self._sought is not None:
+            self._look(passage, self._sought)
+
+    def _look(self, passage: Passage, sought: Sought) -> None:
+        """Keep it, if it is near the message that is sought."""
+        if self._middle:
+            if self._after > 0:
+                self._after -= 1
+                self._middle.append(passage)
+            return
+        self._before.append(passage)
+        if (passage.sender, passage.kind, passage.number) == sought and passage.attempt == 0:
+            self._middle = list(self._before)
+            self.begins, self._after = self.total - len(self._middle), self._around
 
 
 class _Ear:

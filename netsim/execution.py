@@ -14,7 +14,7 @@ from netsim.arrays import Array
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Dither
 from netsim.diary import Diary
-from netsim.errors import StalledError
+from netsim.errors import StalledError, TranscriptError
 from netsim.inside import Inside, Query
 from netsim.live import LiveNode, Place
 from netsim.measures import Course, Measures
@@ -44,8 +44,9 @@ class Execution:
         watch: Watch | None,
         every: float | None = None,
         diary: Diary | None = None,
+        rescue: Callable[[Run], None] | None = None,
     ) -> None:
-        self.diary = diary
+        self.diary, self.rescue = diary, rescue
         self.simulation, self.watch = simulation, watch if every is None else None
         topology, problem = simulation.topology, simulation.problem
         streams = Streams(simulation.seed)
@@ -253,8 +254,7 @@ class Execution:
         except Exception as first:
             for other in self.loop.unheard():
                 first.add_note(f"besides: {other!r}")
-            for tap in self.taps:
-                tap.close()
+            self._rescued(first)
             raise
         for error in self.loop.unheard():
             raise error
@@ -289,6 +289,13 @@ class Execution:
         run = self._ran(interrupted)
         self._let_go()
         return run
+
+    def _rescued(self, error: Exception) -> None:
+        """What there is of a run that failed, unless it is that what was heard cannot be written."""
+        if self.rescue is not None and not isinstance(error, OSError | TranscriptError):
+            self.rescue(self._finished(interrupted=True))
+        for tap in self.taps:
+            tap.close()
 
     def _let_go(self) -> None:
         """What simulated refers to itself in a ring, and lives until the collector comes: it must not keep the arrays

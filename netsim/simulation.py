@@ -1,7 +1,7 @@
 """A run to be, as data: a problem, a topology, links, an algorithm, and who listens."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -204,15 +204,23 @@ class Simulation:
         """The agents that may be stopped and begin anew, without their state."""
         return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
 
-    def run(self, watch: Watch | None = None, *, every: float | None = None, diary: Diary | None = None) -> "Run":
+    def run(
+        self,
+        watch: Watch | None = None,
+        *,
+        every: float | None = None,
+        diary: Diary | None = None,
+        rescue: Callable[[Run], None] | None = None,
+    ) -> "Run":
         """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set.
 
         `watch` is called with the run as it is (`netsim.running.Running`) after every estimate; or every `every`
         seconds of real time, if that is given, also while time moves and nobody closes anything. A `diary` is told
-        what becomes of every packet, and changes nothing.
+        what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an error
+        ends, as of one that is interrupted, before the error is raised.
         """
         with clock.rare_garbage_collection():
-            return Execution(self, watch, every, diary).run()
+            return Execution(self, watch, every, diary, rescue).run()
 
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:

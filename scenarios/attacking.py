@@ -40,6 +40,7 @@ from scenarios.holding import Holding, prior_of
 from scenarios.problem import parts_of_agents
 from scenarios.reconstructing import Rebuilding
 from scenarios.schema.attacks import RebuildModel
+from scenarios.simulating import simulated
 from scenarios.telling import Progress
 
 BATCH = 32
@@ -109,13 +110,10 @@ class Attacked:
         if not self.score:
             self.told["truth"] = {"remade": False, "seconds": None, "why_not": "not asked for"}
             return None
-        self.progress.begin(f"{self.subject.spec.name}: making the truth again from the seed", 1)
         begun = time.monotonic()
-        run = replace(self.simulation, spool=None, measure=False).run(diary=self.diary)
-        if run.interrupted:
-            raise KeyboardInterrupt
+        stage = f"{self.subject.spec.name}: making the truth again from the seed"
+        run = simulated(replace(self.simulation, spool=None, measure=False), stage, self.progress, self.diary)
         seconds = time.monotonic() - begun
-        self.progress.advance(1)
         other = first_difference(self.transcript, run.views[0].transcript)
         why = None if other is None else f"the seed makes another transcript here, from row {other} on"
         self.told["truth"] = {"remade": why is None, "seconds": seconds, "why_not": why}

@@ -184,8 +184,8 @@ def subject(subject: Subject, asked: bool, taken: Container[str] = ()) -> Result
     }
 
 
-def run(run: Run) -> Results:
-    """Convergence and traffic."""
+def run(run: Run, stopped: str | None = None) -> Results:
+    """Convergence and traffic; `stopped`: what ended it before its end, if that was no Ctrl-C."""
     return {
         "convergence": _convergence(run),
         "run": {
@@ -194,6 +194,7 @@ def run(run: Run) -> Results:
             "time": run.time,
             "traffic": dict(run.traffic),
             "queries": list(run.queries),
+            "stopped": stopped or ("interrupted" if run.interrupted else None),
         },
     } | _meddling(run)
 

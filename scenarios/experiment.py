@@ -1,6 +1,6 @@
 """From a scenario to things that can run: everything is built, and every condition checked, before time 0."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -37,6 +37,7 @@ from scenarios.problem import (
 from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
 from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
+from scenarios.telling import Progress, Silent
 
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
@@ -68,8 +69,12 @@ class Experiment:
     held_out: Dataset | None
 
     @classmethod
-    def of(cls, scenario: Scenario) -> "Experiment":
-        """Build everything. You get a `ScenarioError` with the path of the field for what does not fit."""
+    def of(cls, scenario: Scenario, progress: Progress | None = None) -> "Experiment":
+        """Build everything. You get a `ScenarioError` with the path of the field for what does not fit.
+
+        `progress` advances by each of the `parts_of` it that is built.
+        """
+        advance = (progress or Silent()).advance
         _refuse_loops(scenario)
         topology = _topology(scenario)
         dataset, held_out = reserved(scenario, loaded(scenario))
@@ -78,11 +83,13 @@ class Experiment:
         if factor != 1:
             dataset, held_out = dataset.scaled(factor), None if held_out is None else held_out.scaled(factor)
         _refuse_undefined(scenario, problem)
+        advance(1)
         holding = Holding.of(scenario, dataset, topology.agents)
         check_attacks(scenario, dataset, holding)
         builder = _Builder(scenario, topology, dataset)
         pair = None if scenario.audit is None else _pair(scenario, problem)
-        subjects = tuple(_each(builder, problem, holding))
+        advance(1)
+        subjects = tuple(_each(builder, problem, holding, advance))
         pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
         check_worlds(scenario, holding, [subject.attacked for subject in subjects])
         return cls(
@@ -98,7 +105,14 @@ class Experiment:
         )
 
 
-def _each(builder: "_Builder", problem: Problem, holding: Holding | None) -> list[Subject]:
+def parts_of(scenario: Scenario) -> int:
+    """How many parts `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""
+    return 2 + len(scenario.algorithms)
+
+
+def _each(
+    builder: "_Builder", problem: Problem, holding: Holding | None, advance: Callable[[int], None]
+) -> list[Subject]:
     """All algorithms; what is wrong with several of them is told at once."""
     subjects: list[Subject] = []
     wrong: list[ScenarioError] = []
@@ -107,6 +121,7 @@ def _each(builder: "_Builder", problem: Problem, holding: Holding | None) -> lis
             subjects.append(builder.subject(index, problem, holding))
         except ScenarioError as error:
             wrong += [error] if error.field not in [other.field for other in wrong] else []
+        advance(1)
     if wrong:
         raise together(wrong)
     return subjects

@@ -35,6 +35,7 @@ from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec
+from scenarios.simulating import simulated
 from scenarios.study import COMPLETE, FAILED, INTERRUPTED, PENDING, ran_of, summary
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
@@ -67,7 +68,7 @@ class Reaudit:
         """
         done = False
         for entry in self.kept.entries(algorithm):
-            if entry.get("run") is None:
+            if entry.get("run") is None or entry["run"].get("stopped"):
                 self.say(f"{entry['name']} was never run to its end: netsim run, with this folder, does that.")
                 continue
             if (spec := self._due(entry)) is not None:
@@ -187,12 +188,14 @@ class Reaudit:
 
     def _timeline(self, entry: Results, subject: Subject, algorithms: int) -> Results:
         """The run's packets around what this audit found: the run is simulated again, to the same packets."""
-        self.progress.begin(f"{subject.spec.name}: the run's packets again, for the timeline", 1)
-        diary = Diary()
-        run = replace(subject.simulation, measure=False).run(diary=diary)
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return Chronicle(run, diary, algorithms).results(entry)["timeline"]
+        stage, diary = f"{subject.spec.name}: the run's packets again, for the timeline", Diary()
+        simulation = replace(subject.simulation, measure=False)
+        chronicle = Chronicle(simulated(simulation, stage, self.progress, diary), diary, algorithms)
+        if (sought := chronicle.sought(entry)) is not None:
+            again = Diary(0, 0, sought)
+            simulated(replace(simulation, record="nothing", adversaries=()), stage, self.progress, again)
+            chronicle.look(again)
+        return chronicle.results(entry)["timeline"]
 
     def _rest(self, entry: Results) -> None:
         """What an audit that is done was stopped before."""

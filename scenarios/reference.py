@@ -42,7 +42,7 @@ UNITS = {
     "per_agent": "activations of one agent",
     "rounds": "rounds",
     "trials": "transcripts of each world",
-    "chunk": "transcripts simulated at once; no more than `trials`",
+    "chunk": "transcripts simulated at once; more than `trials` is all of them",
     "candidates": "adjacent objectives",
     "transcripts": "of the true world",
     "replicas": "draws of the noise",

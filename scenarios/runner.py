@@ -3,6 +3,8 @@
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ from attacks import gradients
 from attacks.reconstruction import Case, Evidence, Known
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, score_gradients, score_image
-from netsim.diary import Diary
-from netsim.errors import AttackError, DeadlockError, ScenarioError
+from netsim.diary import Diary, Sought
+from netsim.errors import AttackError, DeadlockError, ScenarioError, TranscriptError
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
@@ -34,12 +36,11 @@ from scenarios.reproduction.budget import budget
 from scenarios.reproduction.findings import reproduced
 from scenarios.reproduction.outcome import Ran
 from scenarios.schema import LinkSpec, Scenario
+from scenarios.simulating import EVERY, estimates, simulated
 from scenarios.telling import Progress, Silent
 from scenarios.timeline import Chronicle
 from scenarios.written import write_outputs
 
-EVERY = 0.1
-"""Seconds of real time between two looks at a simulation."""
 FLUSH = 1.0
 """Seconds of real time after which what was heard is on disk, however little it is."""
 
@@ -72,13 +73,16 @@ def run_scenario(
     return _Session(experiment, folder, command, progress or Silent(), watch, jobs, part, page).run()
 
 
-def checked(source: Scenario | Located, part: bool = False) -> Experiment:
-    """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs."""
+def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
+    """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs.
+
+    `progress` advances by the parts of the experiment (`scenarios.experiment.parts_of`).
+    """
     scenario = source.scenario if isinstance(source, Located) else source
     try:
         if not part:
             names.check_alone(scenario)
-        return Experiment.of(scenario)
+        return Experiment.of(scenario, progress)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
 
@@ -173,10 +177,8 @@ class _Session:
             keeper.end()
 
     def _stages(self, subject: Subject, entry: Results, keeper: Keeper) -> None:
-        run, diary = self._run(subject, keeper)
-        self._keep(entry, run, keeper)
-        chronicle = Chronicle(run, diary, len(self.experiment.subjects))
-        entry |= chronicle.results(entry)
+        run, diary = self._run(subject, entry, keeper)
+        chronicle = self._keep(entry, run, diary, keeper)
         if run.interrupted:
             raise KeyboardInterrupt
         if self.experiment.scenario.attacks.gradients:
@@ -189,23 +191,45 @@ class _Session:
         if self.experiment.pair is not None:
             judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
             judge.judge(entry, subject, run.largest_activations)
+            if (sought := chronicle.sought(entry)) is not None:
+                chronicle.look(self._again(subject, sought))
             entry |= chronicle.results(entry)
             self._save("running")
 
     # ── one run ─────────────────────────────────────────────────────────────────────────────────────
-    def _run(self, subject: Subject, keeper: Keeper) -> tuple[Run, Diary]:
-        """The run whose transcript is kept, also if it fails, and what became of its packets."""
-        diary = Diary()
+    def _run(self, subject: Subject, entry: Results, keeper: Keeper) -> tuple[Run, Diary]:
+        """The run, and what became of its packets; of one that fails, what there is of it is kept in `entry`."""
+        diary, left = Diary(), list[Run]()
         try:
-            return self._watched(keeper.begin(subject.simulation), f"{subject.spec.name}: running", diary), diary
+            simulation, stage = keeper.begin(subject.simulation), f"{subject.spec.name}: running"
+            return self._watched(simulation, stage, diary, left.append), diary
         except Exception as error:
-            keeper.rescue()
+            with suppress(OSError, TranscriptError):
+                for run in left:
+                    self._keep(entry, run, diary, keeper, "failed")
+            if not left:
+                keeper.rescue()
             for words in keeper.last_words(error) if isinstance(error, DeadlockError) else ():
                 error.add_note(words)
             raise
 
-    def _watched(self, simulation: Simulation, stage: str, diary: Diary | None = None) -> Run:
-        self.progress.begin(stage, _estimates(simulation))
+    def _again(self, subject: Subject, sought: Sought) -> Diary:
+        """The same packets once more, for those around a message that the first diary let go."""
+        simulation, diary = (
+            replace(subject.simulation, measure=False, record="nothing", adversaries=()),
+            Diary(0, 0, sought),
+        )
+        simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, diary)
+        return diary
+
+    def _watched(
+        self,
+        simulation: Simulation,
+        stage: str,
+        diary: Diary | None = None,
+        rescue: Callable[[Run], None] | None = None,
+    ) -> Run:
+        self.progress.begin(stage, estimates(simulation))
         done, written = 0, time.monotonic()
 
         def look(running: Running) -> None:
@@ -219,14 +243,17 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
-        return simulation.run(look, every=EVERY, diary=diary)
+        return simulation.run(look, every=EVERY, diary=diary, rescue=rescue)
 
     def _keeper(self, entry: Results, simulation: Simulation) -> Keeper:
         names = tuple(adversary.name for adversary in simulation.adversaries)
         return Keeper(self.folder, entry["slug"], self.experiment.scenario.transcript, names)
 
-    def _keep(self, entry: Results, run: Run, keeper: Keeper) -> None:
-        entry |= describe.run(run)
+    def _keep(self, entry: Results, run: Run, diary: Diary, keeper: Keeper, stopped: str | None = None) -> Chronicle:
+        """What there is of a run, which was `stopped` by an error, if not by a Ctrl-C."""
+        entry |= describe.run(run, stopped)
+        chronicle = Chronicle(run, diary, len(self.experiment.subjects))
+        entry |= chronicle.results(entry)
         keeper.keep(run.views)
         if run.measures is not None:
             found = run.measures.on(self.experiment.held_out)
@@ -235,6 +262,7 @@ class _Session:
                 entry["measures"]["asked"] = noted
             if self.experiment.scenario.outputs.metrics:
                 found.write(self.folder / f"metrics-{entry['slug']}.parquet")
+        return chronicle
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
     def _gradients(self, subject: Subject, run: Run) -> Results:
@@ -314,10 +342,3 @@ def _loses(law: LinkSpec, scenario: Scenario) -> bool:
         or law.buffer is not None
         or bool(scenario.downtimes or scenario.meddlers)
     )
-
-
-def _estimates(simulation: Simulation) -> int:
-    """How many estimates a run makes, at most."""
-    stopping = simulation.algorithm.stopping()
-    per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
-    return stopping.activations or simulation.topology.agents * per_agent

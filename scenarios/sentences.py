@@ -1,5 +1,6 @@
 """What the terminal says of an algorithm's results, in sentences."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from scenarios import findings
@@ -41,6 +42,16 @@ def traffic(entry: Results) -> str | None:
     if "transmissions" in traffic:
         sent = f"{traffic['transmissions']:,} transmissions, {traffic['transmitted_bytes']:,} bytes on the air"
     return f"{sent}, {float(run['time']):.4g} s of virtual time."
+
+
+def stopped_early(entry: Mapping[str, Any]) -> str | None:
+    """That a run failed or was interrupted, and when; None of one that was to its end."""
+    run: Mapping[str, Any] = entry.get("run") or {}
+    words = {"failed": "failed", "interrupted": "was interrupted"}.get(str(run.get("stopped")))
+    if words is None:
+        return None
+    timeline: Mapping[str, Any] = entry.get("timeline") or {}
+    return f"The run {words} at {float(timeline.get('ended', run['time'])):.4g} s of virtual time."
 
 
 def searched(entry: Results) -> str | None:

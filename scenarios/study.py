@@ -15,7 +15,7 @@ from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.running import Running
 from scenarios import describe, former, rebuilt, runner
 from scenarios.describe import Results
-from scenarios.experiment import Experiment
+from scenarios.experiment import Experiment, parts_of
 from scenarios.jsonfile import write_json
 from scenarios.loader import Located
 from scenarios.places import MANIFEST, RESULTS
@@ -70,11 +70,10 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> Pla
     first: Experiment | None = None
     absent: dict[str, str] = {}
     progress = progress or Silent()
-    progress.begin("checking all that can be known before time 0", max(1, len(variants)))
+    progress.begin("checking all that can be known before time 0", sum(map(parts_of, alone.values())))
     for name, located, variant in [(v.name, v.located, v) for v in variants] or [(ALONE, source, None)]:
         try:
-            built = checked(located, part=True)
-            progress.advance(1)
+            built = checked(located, part=True, progress=progress)
         except AbsentDataError as error:
             if variant is None and scenario.reproduces is None:
                 raise

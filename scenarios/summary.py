@@ -111,7 +111,7 @@ def _algorithm(entry: Mapping[str, Any]) -> Row:
         "algorithm": entry.get("name"),
         "unit": convergence.get("unit"),
         "count": int(counts[-1]) if counts else None,
-        "final_error": _number(convergence.get("final")),
+        "final_error": None if run.get("stopped") else _number(convergence.get("final")),
         "epsilon_claimed": _claimed(entry),
         "delta": _number(part(audit, "claim").get("delta")),
         "epsilon_exact_lower": _number(exact.get("lower")),

@@ -1,18 +1,19 @@
-"""What links carried, and a bounded choice of a run's packets to play: the beginning, around the break, the end."""
+"""What links carried, a bounded choice of a run's packets to play, and which of them breaks the claim."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from attacks.audit.verdict import exceeds
 from netsim.adversary import Adversary
-from netsim.diary import Diary, LinkCount, Passage
+from netsim.diary import Diary, LinkCount, Passage, Sought
 from netsim.network import downs
 from netsim.randomness import Streams
 from netsim.run import Run
 from netsim.transcript import EVERYBODY
+from scenarios.passages import Known
 
 Results = dict[str, Any]
 EVENTS, LEAST = 1_200, 250
@@ -23,24 +24,37 @@ DOWN = 200
 """Downtimes that are told."""
 DIGITS = 10
 """Significant digits of times."""
-BEFORE_BREAK = 0.3
-"""Of the packets around the break, the share before it."""
 
 
 class Chronicle:
-    """Of one run and its diary. `results` may be asked before the audit and after it."""
+    """Of one run and its diary. `results` may be asked before the audit and after it.
+
+    A diary of a long run keeps no packets of its middle, and only the audit knows which message breaks the claim.
+    Where that is in the middle, `sought` names it, and the diary of the same run once more, which was asked to look
+    for it, is given to `look`.
+    """
 
     def __init__(self, run: Run, diary: Diary, algorithms: int = 1) -> None:
         self.run, self.diary = run, diary
         self.most = max(LEAST, EVENTS // algorithms)
         self._ears = _Ears(run)
-        self._head = sorted(diary.head, key=_start)
-        self._tail = sorted(diary.tail, key=_start)
+        self._known = Known.of(diary)
+
+    def sought(self, entry: Mapping[str, Any]) -> Sought | None:
+        """The message that breaks the claim, where this run may have sent it and its diary has let it go."""
+        broken = self._break(_part(entry, "audit"))
+        if broken is None or self._known.all_there or self._known.place(message := _message(broken)) is not None:
+            return None
+        return message
+
+    def look(self, again: Diary) -> None:
+        """Take over what the diary of the same run, made again, has of its middle."""
+        self._known = Known.of(self.diary, again)
 
     def results(self, entry: Mapping[str, Any]) -> Results:
         """`links` and `timeline` of an algorithm whose results so far are these."""
         broken = self._break(_part(entry, "audit"))
-        windows = self._windows(None if broken is None else self._place(broken))
+        windows = self._known.windows(None if broken is None else _message(broken), self.most)
         chosen = [passage for window in windows for passage in window.passages]
         return {
             "links": self._links(),
@@ -72,49 +86,7 @@ class Chronicle:
             name: [row[name] for row in rows] for name in names
         }
 
-    # ── the choice ──────────────────────────────────────────────────────────────────────────────────
-    def _windows(self, place: int | None) -> "list[_Window]":
-        head, tail, most = self._head, self._tail, self.most
-        total = self.diary.total
-        if total <= most:
-            return [_Window("everything", head + tail, 0)]
-        known = len(head) + len(tail)
-        parts = [("the beginning", 0, int(0.75 * most)), ("the end", known - most // 4, most // 4)]
-        if place is not None and place > most // 2:
-            around = int(0.4 * most)
-            begin = place - int(BEFORE_BREAK * around)
-            last = ("the end", known - most // 5, most // 5)
-            parts = [("the beginning", 0, around), ("around the break", begin, around), last]
-        spans: list[tuple[str, int, int]] = []
-        for why, begin, size in parts:
-            end = min(begin + size, known)
-            if spans and begin <= spans[-1][2]:
-                words = spans[-1][0] if why in spans[-1][0] else f"{spans[-1][0]}, {why}"
-                spans[-1] = (words, spans[-1][1], max(end, spans[-1][2]))
-            else:
-                spans.append((why, begin, end))
-        every = [*head, *tail]
-        unknown = total - known  # between head and tail
-        windows: list[_Window] = []
-        before = 0
-        for why, begin, end in spans:
-            gap = begin - before + (unknown if before <= len(head) < end and begin >= len(head) else 0)
-            windows.append(_Window(why, every[begin:end], gap))
-            before = end
-        return windows
-
-    def _place(self, broken: Results) -> int | None:
-        """Where in the head the message that breaks the claim is."""
-        wanted = broken["agent"], broken["kind"], broken["number"]
-        return next(
-            (
-                index
-                for index, p in enumerate(self._head)
-                if (p.sender, p.kind, p.number) == wanted and p.attempt == 0
-            ),
-            None,
-        )
-
+    # ── the packets ─────────────────────────────────────────────────────────────────────────────────
     def _columns(self, chosen: Sequence[Passage]) -> Results:
         ended = self.diary.ended
         return {
@@ -164,7 +136,8 @@ class Chronicle:
         if first is None:
             return None
         broken |= first
-        sent = [p for p in self._head if (p.sender, p.kind, p.number) == (agent, first["kind"], first["number"])]
+        wanted = agent, first["kind"], first["number"]
+        sent = [p for p in self._known.every if (p.sender, p.kind, p.number) == wanted]
         return broken | {
             "to": sorted({p.receiver for p in sent}) or first.get("to", []),
             "time": _time(sent[0].start) if sent else None,
@@ -193,14 +166,6 @@ class Chronicle:
             "activation": [k for _, k, _ in rows],
             "epsilon": [level for _, _, level in rows],
         }
-
-
-class _Window(NamedTuple):
-    """Passages without a gap, why these, and how many before them are left out."""
-
-    why: str
-    passages: list[Passage]
-    left_out: int
 
 
 class _Ears:
@@ -274,6 +239,10 @@ def _fate(passage: Passage, ended: float) -> str:
     return "arrived" if passage.end <= ended else "on the way"
 
 
+def _message(broken: Mapping[str, Any]) -> Sought:
+    return broken["agent"], broken["kind"], broken["number"]
+
+
 def _agent(audit: Mapping[str, Any]) -> int | None:
     """Whose releases the audit looked at."""
     agent = _part(audit, "breakdown").get("agent")
@@ -314,10 +283,6 @@ def _carrier(audit: Mapping[str, Any], release: int | None) -> Results | None:
                 "to": first["receivers"],
             }
     return None
-
-
-def _start(passage: Passage) -> float:
-    return passage.start
 
 
 def _time(seconds: float) -> float:

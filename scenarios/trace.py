@@ -17,7 +17,12 @@ KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.messages.Kind`, which takes its time to load."""
 PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
 ROWS = 20
-USES = {"--pcapng": ("--replica",), "--summary": ("--json",), "--json": ("--values", "--limit")}
+USES = {
+    "--pcapng": ("--replica",),
+    "--summary": ("--json",),
+    "--json": ("--values", "--limit"),
+    "--jsonl": ("--values", "--limit"),
+}
 """The ways to tell rows, the first of those given; and which options each has a use for."""
 AGENT = "number of an agent; may be given several times"
 
@@ -50,7 +55,10 @@ def trace(
     replica: Annotated[int | None, typer.Option(min=0, help="Whose values.", show_default="0")] = None,
     values: Annotated[bool, typer.Option("--values", help="Show values, not norms.")] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count all chosen rows, by link and kind.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document: the list of rows, or the summary.")
+    ] = False,
+    as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines: one object a row, for jq.")] = False,
     pcapng: Annotated[
         Path | None,
         typer.Option(help="Write all chosen rows for Wireshark, in place of showing any.", show_default=False),
@@ -65,7 +73,7 @@ def trace(
     from scenarios.tracing import Traced, refused, selection
 
     try:
-        ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json}
+        ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json, "--jsonl": as_lines}
         together({**ways, "--values": values, "--limit": limit, "--replica": replica})
         by = selection(
             Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
@@ -79,14 +87,14 @@ def trace(
             console.print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
         elif summary:
             _summarize(rows, as_json)
-        elif as_json:
-            _objects(rows, ROWS if limit is None else limit, values)
+        elif as_json or as_lines:
+            _objects(rows, ROWS if limit is None else limit, values, as_lines)
         else:
             _show(rows, ROWS if limit is None else limit, replica or 0, values)
         remark(nothing)
         remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:
-        fail(error, status=WRONG_INPUT, said=refused(error, place))
+        fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
 
 
 def together(given: "Mapping[str, object]") -> None:
@@ -113,15 +121,21 @@ def _show(rows: "SpooledTranscript", limit: int, replica: int, values: bool) -> 
     console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
 
 
-def _objects(rows: "SpooledTranscript", limit: int, values: bool) -> None:
+def _objects(rows: "SpooledTranscript", limit: int, values: bool, as_lines: bool) -> None:
+    """Row by row, however many: as lines, or as the one list that they make together."""
     from itertools import islice
 
     from scenarios.listing import as_json
 
+    before = "" if as_lines else "["
     for row in islice(rows, limit or None):
         if console.quiet:  # the reader has seen enough
             return
-        write(as_json(row, values))
+        text = as_json(row, values)
+        write(text if as_lines else f"{before}{text}")
+        before = "" if as_lines else ","
+    if not as_lines:
+        write("[]" if before == "[" else "]")
 
 
 def _summarize(rows: "SpooledTranscript", as_json: bool) -> None:

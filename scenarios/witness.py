@@ -22,6 +22,8 @@ ROWS, AROUND = 24, 4
 BARE = "< uncovered"
 TINY = 1e-9
 """Smaller numbers are shown as ~0."""
+NARROW = 66
+"""In a terminal of fewer columns numbers, too, go on in the next line."""
 NAMED = 4
 """Receivers that are named one by one."""
 
@@ -42,8 +44,7 @@ def witness(
 
     try:
         with Bars(problems, lines=False) as bars:
-            bars.begin("replaying the agent's code in both worlds", None)
-            found = confirm(WitnessFile.read(file))
+            found = confirm(WitnessFile.read(file), bars)
         if as_json:
             write_document(found.as_plain())
         else:
@@ -69,7 +70,7 @@ def _tell(found: "Confirmation", every: bool) -> None:
         value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
-        console.print(_table(found, account, every), highlight=False)
+        console.print("", _table(found, account, every), "", highlight=False, sep="\n")
         if found.first_above is not None and claim is not None:
             told = f"Above: the sum is above ε = {claim.epsilon:.6g}, which is claimed of the whole run"
             say(f"{told}; where the report says “of a run that ends there”, the claim may be a smaller one.")
@@ -88,12 +89,14 @@ def _tell(found: "Confirmation", every: bool) -> None:
 def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
     """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
     and the sum, which is held against what is claimed of the whole run."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("act.", justify="right", no_wrap=True)
-    table.add_column("sent", no_wrap=True)
-    for column in ("law", "‖Δ‖", "loss", "sum"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, min_width=len(BARE))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    norm = _norm({_norm_of(item) for item in account.items})
+    narrow = console.width < NARROW
+    table.add_column("act.", justify="right", no_wrap=not narrow)
+    table.add_column("sent", overflow="fold")
+    table.add_column("law", justify="right", overflow="fold")
+    for column in (f"‖Δ‖{norm}", "loss", "sum", ""):
+        table.add_column(column, justify="right" if column else "left", no_wrap=not narrow, overflow="fold")
     running, above = account.running(), found.first_above
     bare = account.uncovered
     at = account.before_uncovered
@@ -108,8 +111,8 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
         mark = "" if item.counts else "granted"
         mark = "< above" if t == above else mark
         table.add_row(
-            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale), _distance(item),
-            _number(item.loss), _number(running[t]), mark,
+            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale),
+            _distance(item, bool(norm)), _number(item.loss), _number(running[t]), mark,
         )  # fmt: skip
     if at is not None:
         table.add_row(*_bare(account, found.file.intact))
@@ -158,9 +161,20 @@ def _law(law: str, scale: "float | tuple[float, ...]") -> str:
     return f"{law}({_number(scale) if isinstance(scale, float) else '…'})"
 
 
-def _distance(item: "Item") -> str:
-    """In the norm that the noise protects."""
-    return f"ℓ2 {_number(item.l2)}" if "Gaussian" in item.law else f"ℓ1 {_number(item.l1)}"
+def _norm_of(item: "Item") -> str:
+    """That which the noise protects."""
+    return "₂" if "Gaussian" in item.law else "₁"
+
+
+def _norm(norms: set[str]) -> str:
+    """For the head of the column, where it is the same in all rows."""
+    return norms.pop() if len(norms) == 1 else ""
+
+
+def _distance(item: "Item", known: bool) -> str:
+    """In the norm that the noise protects, which it says where the head of the column does not."""
+    norm = _norm_of(item)
+    return f"{'' if known else 'ℓ' + norm + ' '}{_number(item.l2 if norm == '₂' else item.l1)}"
 
 
 def _number(value: float) -> str:

@@ -30,6 +30,7 @@ from scenarios.experiment import Experiment, Subject
 from scenarios.findings import capitalized
 from scenarios.loader import validated
 from scenarios.schema import Scenario
+from scenarios.telling import Progress, Silent
 from scenarios.witness_file import DataPrint, PairPrint, WitnessFile
 
 TOGETHER = {"variants", "grid", "figures", "reproduces"}
@@ -163,9 +164,12 @@ class Confirmation:
         }
 
 
-def confirm(file: WitnessFile) -> Confirmation:
+def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation:
     """Replay a witness. You get a `ScenarioError` where its worlds cannot be built here, or on other data only."""
-    experiment, pair = _rebuilt(file)
+    progress = progress or Silent()
+    parts = 2 + len(cast("list[Any]", file.scenario.get("algorithms") or []))
+    progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
+    experiment, pair = _rebuilt(file, progress)
     subject = _subject(file, experiment)
     try:
         recorded = Witness.of_plain(file.agent, file.transcript)
@@ -178,6 +182,7 @@ def confirm(file: WitnessFile) -> Confirmation:
     try:
         with np.errstate(all="ignore"):
             account = itemize(sample, pair.agent, true, other, to_the_bit=False)
+        progress.advance(parts)
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
         return Confirmation(file, claim, None, None, why, tuple(_of_file(file)))
@@ -189,10 +194,10 @@ def confirm(file: WitnessFile) -> Confirmation:
     return Confirmation(file, claim, account, witness.shown(account, claim), reason(account, claim), remarks)
 
 
-def _rebuilt(file: WitnessFile) -> tuple[Experiment, Pair]:
+def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
     try:
-        experiment = Experiment.of(validated(file.scenario, "").scenario)
+        experiment = Experiment.of(validated(file.scenario, "").scenario, progress)
     except ScenarioError as error:
         raise replace(error.under("scenario"), file=error.file or None) from None
     spec = experiment.scenario.audit

@@ -27,13 +27,15 @@ REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 INFINITE, UNDEFINED = re.compile(r"[-+]?\.(inf|Inf|INF)"), re.compile(r"\.(nan|NaN|NAN)")
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
 STANDARD = "tag:yaml.org,2002:"
+TAB = "a tab, where only spaces may be", "use spaces: YAML is indented with spaces, two a level, never with tabs"
+DEEPER = (
+    "wrong indentation: this line is indented deeper than the line above, which has a value already",
+    "fields of one mapping begin in the same column",
+)
+INDENTED = "wrong indentation: the fields of a file begin in the first column", "no spaces before them"
 WORDS = {
-    "found character '\\t' that cannot start any token": ("a tab", "YAML is indented with spaces, two a level"),
     "but found another document": ("a second document begins here", "one document: no line of --- or ..."),
-    "mapping values are not allowed here": (
-        "a colon where no field can begin",
-        "fields of one mapping begin in the same column; text with a colon and a space stands in quotes",
-    ),
+    "mapping values are not allowed here": ("a second colon in one line", "text with a colon and a space in quotes"),
     "could not find expected ':'": ("neither a field nor a part of one", "FIELD: VALUE, with a colon and a space"),
     "found unexpected end of stream": ("a quotation mark is opened and never closed", "a closing quotation mark"),
     "found character '@' that cannot start any token": ("text cannot begin with @", "the text in quotes"),
@@ -69,7 +71,7 @@ def read_yaml(text: str, file: str) -> Any:
         line = text.count("\n", 0, int(cast(Any, error).position)) + 1
         raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error
     except MarkedYAMLError as error:
-        raise _not_yaml(error, file) from error
+        raise _not_yaml(error, file, text.splitlines()) from error
     except YAMLError as error:
         raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
     reader = _Reader(file)
@@ -82,12 +84,20 @@ def read_yaml(text: str, file: str) -> Any:
     return found
 
 
-def _not_yaml(error: MarkedYAMLError, file: str) -> ScenarioError:
+def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioError:
     found: Any = error
     problem, mark = str(found.problem), found.problem_mark or found.context_mark
     start = found.context_mark
     line = mark.line + 1 if mark else 1
     said, allowed = WORDS.get(problem, ("", "YAML 1.2"))
+    if "\\t" in problem or "tab character" in problem:
+        said, allowed = TAB
+    elif problem.startswith("mapping values are not") and lines[line - 1][: mark.column].count(":") == 0:
+        said, allowed = DEEPER
+    elif problem.startswith("expected '<document start>'"):
+        first = next(k for k, one in enumerate(lines) if one.strip() and not one.lstrip().startswith("#"))
+        if lines[first].startswith(" "):
+            (said, allowed), line = INDENTED, first + 1
     if "end of stream" in problem and start is not None:
         line = start.line + 1
     if match := re.match(r"expected ',' or '([\]}])', but got", problem):

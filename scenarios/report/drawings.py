@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import cast
+from typing import Any, cast
 
 
 @dataclass
@@ -21,11 +21,13 @@ class Drawing:
 
 @dataclass
 class Entry:
-    """An entry of a key: the number of its series (None: it is no series), its swatch as SVG, and its label."""
+    """An entry of a key: the number of its series (None: it is no series), its swatch as SVG, its label; and how
+    matplotlib draws what is no series: lines, one over the other."""
 
     index: int | None
     swatch: str
     label: str
+    lines: Sequence[Mapping[str, Any]] = ()
 
 
 class _Reader(HTMLParser):

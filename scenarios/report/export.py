@@ -19,7 +19,7 @@ from scenarios.places import RESULTS
 from scenarios.report import plan
 from scenarios.report.drawings import Drawing, Entry, drawings
 from scenarios.report.formats import part
-from scenarios.report.legend import Marks
+from scenarios.report.legend import LINES, Marks, swatch
 from scenarios.report.printing import LETTER, LINE, POINTS, SMALLEST, SWATCH, save
 from scenarios.report.svg import Drawn, collected
 from scenarios.telling import Progress, Silent
@@ -104,7 +104,7 @@ def _network(results: Result) -> list[Drawing]:
     if not net.get("positions"):
         return []
     svg = str(plan.network(net, "network"))
-    key = [Entry(None, str(swatch), words) for swatch, words in Marks.of(net).legend]
+    key = [Entry(None, str(swatch(drawing)), words, LINES[drawing]) for drawing, words in Marks.of(net).drawn]
     return [Drawing("network", "Network", svg, _label(svg), [f"The network: {net.get('name', '')}."], key)]
 
 

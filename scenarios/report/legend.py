@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from scenarios.report.formats import items
+from scenarios.report.svg import INK, PAPER, VERMILLION
 
 Result = Mapping[str, Any]
 _LINE = '<path d="M0 6h34" stroke="currentColor" stroke-width="2.6"/>'
@@ -16,8 +17,33 @@ _RING = '<circle cx="17" cy="6" r="{}" fill="none" stroke="currentColor" stroke-
 _NOBODY = '<path d="M0 6h34" stroke="var(--ink)" stroke-width="1.4" stroke-dasharray="5 3" opacity=".5"/>'
 _SQUARE = '<rect x="12.6" y="1.6" width="8.8" height="8.8" fill="none" stroke="currentColor" stroke-width="2.6"/>'
 _CROSS = '<path d="M12.6 1.6l8.8 8.8M21.4 1.6l-8.8 8.8" stroke="var(--ink)" stroke-width="2.6"/>'
+_TAP: dict[str, Any] = {
+    "color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6
+}  # fmt: skip
+_HELD: dict[str, Any] = {
+    "linestyle": "none", "markersize": 11, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION,
+    "markeredgewidth": 3,
+}  # fmt: skip
+_THIN = _HELD | {"markersize": 15, "markeredgewidth": 1.3}
+LINES: dict[str, tuple[dict[str, Any], ...]] = {
+    _LINE + _TRIANGLE.format(_FILLED): (_TAP,),
+    _LINE + _TRIANGLE.format(_OPEN): (_TAP | {"markerfacecolor": PAPER},),
+    _LINE: ({"color": VERMILLION, "linewidth": 2.6},),
+    _NOBODY: ({"color": INK, "alpha": 0.45, "linewidth": 1.4, "linestyle": (0, (4, 2))},),
+    _CROSS: ({"color": INK, "linestyle": "none", "marker": "x", "markersize": 10, "markeredgewidth": 2.8},),
+    _SQUARE: (_HELD | {"marker": "s"},),
+    _RING.format(4.5, 2.6): (_HELD | {"marker": "o"},),
+    _RING.format(5.4, 1.1) + _RING.format(3, 1.3): (_THIN | {"marker": "o"}, _HELD | {"marker": "o"}),
+}
+"""Of a swatch, how matplotlib draws it in the key of a figure for papers: lines, one over the other."""
 _REACH = (
     '<circle cx="17" cy="6" r="6" fill="currentColor" opacity=".2"/><path d="M17 9l3.4-6h-6.8z" fill="currentColor"/>'
+)
+
+
+LINES[_REACH] = (
+    {"linestyle": "none", "marker": "o", "markersize": 16, "color": VERMILLION, "alpha": 0.12},
+    {"linestyle": "none", "marker": "v", "markersize": 7, "color": VERMILLION},
 )
 
 
@@ -59,6 +85,11 @@ class Marks:
     @property
     def legend(self) -> list[tuple[Markup, str]]:
         """Swatches and words."""
+        return [(swatch(drawing), words) for drawing, words in self.drawn]
+
+    @property
+    def drawn(self) -> list[tuple[str, str]]:
+        """What is in a swatch, which `LINES` has too, and words."""
         quiet = self.links - self.tapped - self.at_ends
         entries = (
             (self.tapped - self.sealed, _LINE + _TRIANGLE.format(_FILLED), "tapped link"),
@@ -75,7 +106,7 @@ class Marks:
             (self.doors, self._door, "agent listened to at its door"),
             (self.reach, _REACH, "the eavesdropper, and how far it hears"),
         )
-        return [(_swatch(drawing), words) for occurs, drawing, words in entries if occurs]
+        return [(drawing, words) for occurs, drawing, words in entries if occurs]
 
     @property
     def _door(self) -> str:
@@ -83,7 +114,7 @@ class Marks:
         return _RING.format(5.4, 1.1) + _RING.format(3, 1.3) if self.on_radio else _RING.format(4.5, 2.6)
 
 
-def _swatch(drawing: str) -> Markup:
+def swatch(drawing: str) -> Markup:
     return Markup(
         '<svg class="swatch" viewBox="0 0 34 12" width="34" height="12" aria-hidden="true" '
         f'style="color: var(--vermillion)">{drawing}</svg>'

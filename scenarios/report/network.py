@@ -8,6 +8,7 @@ from scenarios.report import timeline
 from scenarios.report.formats import count, items, number, part, percent, show
 from scenarios.report.legend import Marks
 from scenarios.report.script import embedded, script
+from scenarios.sentences import stopped_early
 
 Result = Mapping[str, Any]
 WIDTH, MARGIN = 480.0, 34.0  # of the drawing, in its own units
@@ -21,7 +22,7 @@ SKILLS = {
     "share": "share of its gradients inferred",
     "skill": "its image",
 }
-NOTHING: dict[str, Any] = {"scene": None, "data": None, "script": None, "plays": [], "ears": []}
+NOTHING: dict[str, Any] = {"scene": None, "data": None, "script": None, "plays": [], "dates": set[str](), "ears": []}
 KNOWN = -6.0
 """The ring is full where a gradient is known to this power of ten."""
 
@@ -44,10 +45,12 @@ def stage(results: Result, ordered: Sequence[Result]) -> dict[str, Any]:
         "algorithms": [one | {"links": _widths(a, scene), "agents": _rings(a, scene)} for a, one in played],
         "start": max(range(len(played)), key=lambda k: _interest(played[k][1]["break"])),
     }
-    plays = [
+    plays: list[dict[str, Any]] = [
         {
             "name": a.get("name"),
             "breaks": timeline.broken_in_words(a),
+            "stopped": stopped_early(a),
+            "dates": ("rounds" if one["u"] is None else "walk") if one["m"] else None,
             "how": one["break"] and one["break"]["says"],
             "rows": timeline.rows(a),
         }
@@ -58,6 +61,7 @@ def stage(results: Result, ordered: Sequence[Result]) -> dict[str, Any]:
         "data": embedded(data),
         "script": script("timeline.js"),
         "plays": plays,
+        "dates": {one["dates"] for one in plays},
         "ears": sorted({ear for a, _ in played for ear in items(part(a, "timeline"), "heard")}),
     }
 

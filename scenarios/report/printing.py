@@ -78,12 +78,14 @@ def _legend(drawn: Drawn, key: Sequence[Entry], inches: float) -> tuple[Any, int
     import matplotlib as mpl
 
     looks = [(entry.label, Series(entry.index)) for entry in key if entry.index is not None]
-    entries = [(label, look.line | _mark(look)) for label, look in looks]
+    entries = [(label, (look.line | _mark(look),)) for label, look in looks]
+    marks = [(entry.label, tuple(map(dict, entry.lines))) for entry in key if entry.lines]
     if drawn.name.endswith("-time"):
-        entries = TIME_KEY
-    if len(entries) < 2:
+        entries = [(label, (style,)) for label, style in TIME_KEY]
+    entries = marks or entries
+    if len(entries) < (1 if marks else 2):
         return None, 0
-    handles = [cast("Any", Line2D)([], [], **({"linewidth": 1.8} | style)) for _, style in entries]
+    handles = [_handle(lines) for _, lines in entries]
     longest = max(len(label) for label, _ in entries)
     columns = max(1, min(len(entries), int(72 * inches // (SWATCH + LETTER * longest + 14))))
     style: Any = {
@@ -92,6 +94,12 @@ def _legend(drawn: Drawn, key: Sequence[Entry], inches: float) -> tuple[Any, int
     with cast("Any", mpl).rc_context({"text.parse_math": False}):
         legend = cast("Any", drawn.figure).legend(handles, [label for label, _ in entries], **style)
     return legend, -(-len(entries) // columns)
+
+
+def _handle(lines: Sequence[dict[str, Any]]) -> Any:
+    """What stands before the words: lines, one over the other."""
+    made = tuple(cast("Any", Line2D)([], [], **({"linewidth": 1.8} | line)) for line in lines)
+    return made[0] if len(made) == 1 else made
 
 
 def _mark(look: Series) -> dict[str, Any]:

@@ -205,8 +205,14 @@ def _steps(path: str) -> str:
         elif (x, y) != here or len(tokens) <= 6:
             _add(found, (x - here[0], y - here[1]))
         here = (x, y)
-    steps = (one if isinstance(one, str) else f"l{_tenths(one[0])} {_tenths(one[1])}" for one in found)
-    return "".join(steps).replace(" -", "-")
+    text = "".join(one if isinstance(one, str) else _step(*one) for one in found)
+    return re.sub(r"(?<![\d.])0\.", ".", text.replace(" -", "-"))
+
+
+def _step(x: int, y: int) -> str:
+    if x and y:
+        return f"l{_tenths(x)} {_tenths(y)}"
+    return f"h{_tenths(x)}" if x else f"v{_tenths(y)}" if y else "l0 0"
 
 
 def _add(found: list[str | tuple[int, int]], step: tuple[int, int]) -> None:

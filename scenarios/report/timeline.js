@@ -104,8 +104,8 @@
   // ── the lanes ───────────────────────────────────────────────────────────────────────────────────────
   const drawLanes = () => {
     const wide = Math.max(280, at("lanes-box").clientWidth), row = agents.length > 20 ? 9 : agents.length > 9 ? 15 : 22;
-    const left = 26, top = 20, high = top + row * agents.length + 24;
-    const span = Math.min(wide / 42, Math.max(3, (LANES * last()) / run.a.length));
+    const left = 26, top = run.m.length ? 34 : 20, high = top + row * agents.length + 24;
+    const span = Math.min(last(), wide / 42, Math.max(3, (LANES * last()) / run.a.length));
     const first = Math.floor(place / span) * span, key = `${run.name}|${first}|${wide}`;
     const x = (p) => left + ((p - first) / span) * (wide - left - 8), y = (agent) => top + row * (agent + 0.5);
     if (view !== key) {
@@ -124,6 +124,7 @@
         }
       }
       ticks(first, span, x, top, high);
+      marks(first, span, x, top, high, wide);
       const clip = shape("clipPath", { id: "lanes-clip" }, lanes), ways = shape("g", { "clip-path": "url(#lanes-clip)" }, lanes);
       let count = 0;
       shape("rect", { x: left, y: 0, width: wide - left, height: high }, clip);
@@ -159,6 +160,24 @@
       shape("text", { x: x(p) + 4, y: 12 }, lanes, `${out.toLocaleString("en")} left out`);
     }
   };
+  const marks = (first, span, x, top, high, wide) => { // where rounds begin, or the audited agent's activations
+    let free = 0, said = false;
+    for (const [p, k, begins] of run.m) {
+      if (p < first - 1e-9 || p > first + span) continue;
+      const since = begins ? "" : "in ", full = run.u === null ? `${since}round ${k}` : `agent ${run.u}: ${since}activation ${k}`;
+      const words = said && begins ? String(k) : full, long = 5.8 * words.length;
+      if (begins) shape("path", { class: "date", d: `M${x(p)} ${top - 6}V${high - 20}` }, lanes);
+      const before = x(p) + long > wide; // no room after the mark
+      if (before ? x(p) - long < free : x(p) < free) continue;
+      shape("text", { class: "date-text", x: x(p) + (before ? -3 : 3), y: 26, "text-anchor": before ? "end" : "start" }, lanes, words);
+      free = x(p) + (before ? 8 : long + 8);
+      said = true;
+    }
+  };
+  const roundAt = (p) => { // the round that some agent is in, of an algorithm that has rounds
+    const begun = run.u === null ? run.m.filter(([from]) => from <= p + 1e-9) : [];
+    return begun.length ? `, round ${begun[begun.length - 1][1]}` : "";
+  };
   const way = (i, x, y, ways) => {
     const f = run.f[i], share = lost(i) ? 0.55 : 1, x0 = x(from(i)), y0 = y(run.s[i]);
     const x1 = x0 + share * (x(to(i)) - x0), y1 = y0 + share * (y(run.r[i]) - y0);
@@ -193,7 +212,7 @@
     drawDown(time);
     drawLanes();
     drawBudget();
-    at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : timeless() ? `t = ${short(time)} s, step ${stepAt(place)}` : `t = ${said(time)} ${axis.unit[1]}`;
+    at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : (timeless() ? `t = ${short(time)} s, step ${stepAt(place)}` : `t = ${said(time)} ${axis.unit[1]}`) + roundAt(place);
     const told = shown.slice().sort((i, j) => (run.f[j] & BREAK) - (run.f[i] & BREAK) || from(j) - from(i));
     at("now").textContent = told.slice(0, 2).map(what).join("; ") + (told.length > 2 ? `; and ${told.length - 2} more` : "") || "Nothing is on its way.";
     at("scrub").value = place;

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from scenarios.report.formats import items, number, part, show
+from scenarios.sentences import stopped_early
 
 Result = Mapping[str, Any]
 Knot = tuple[float, int]
@@ -48,6 +49,8 @@ def encoded(entry: Result) -> dict[str, Any] | None:
         "y": items(told, "attempt"),
         "f": _marks(told),
         "w": bounds,
+        "m": _dates(entry, places, start),
+        "u": None if _in_rounds(entry) else _audited(entry),
         "said": windows_in_words(entry),
         "d": [[one["agent"], one["from"], one["until"]] for one in items(told, "down")],
         "break": _broken(told),
@@ -100,10 +103,12 @@ def windows_in_words(entry: Result) -> str:
     told = part(entry, "timeline")
     windows, total = items(told, "windows"), int(number(told.get("packets")))
     shown = sum(int(w["packets"]) for w in windows)
+    before = f"{line} " if (line := stopped_early(entry)) else ""
     if shown == total:
-        return f"All {total:,} packets of the run are here. {COUNTED}"
+        whose = "until then" if before else "of the run"
+        return f"{before}All {total:,} packets {whose} are here. {COUNTED}"
     parts = " and ".join(f"{int(w['packets']):,} ({w['why']})" for w in windows)
-    return f"Of {total:,} packets {parts} are here; {total - shown:,} are left out. {COUNTED}"
+    return f"{before}Of {total:,} packets {parts} are here; {total - shown:,} are left out. {COUNTED}"
 
 
 # ── packets and knots ───────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +177,37 @@ def _marks(told: Result) -> list[int]:
         mark |= COPY if k in copies else 0
         marks.append(mark | (BREAK if broken and (sender, kind, count) == wanted and not attempt else 0))
     return marks
+
+
+# ── rounds and activations ──────────────────────────────────────────────────────────────────────────────
+def _in_rounds(entry: Result) -> bool:
+    return part(entry, "convergence").get("unit") == "rounds"
+
+
+def _audited(entry: Result) -> int | None:
+    """Whose releases the audit looked at."""
+    agent = part(part(entry, "audit"), "breakdown").get("agent")
+    return None if agent is None else int(agent)
+
+
+def _dates(entry: Result, places: Sequence[float], start: Sequence[int]) -> list[list[float]]:
+    """Where on the axis a round begins: with the first message that anybody sends in it; of a walk the activations of
+    the audited agent. Its place, its number, and 1; or 0 where a window begins in the middle of it."""
+    told, agent = part(entry, "timeline"), _audited(entry)
+    if not _in_rounds(entry) and agent is None:
+        return []
+    columns = [items(told, name) for name in ("sender", "kind", "attempt", "activation")]
+    found, first, newest = list[list[float]](), 0, 0
+    for window in items(told, "windows"):
+        last, whole = first + int(window["packets"]), not window["left_out_before"]
+        for k in range(first, last):
+            sender, kind, attempt, date = (column[k] for column in columns)
+            if kind == "ack" or attempt or date <= newest or (sender != agent and not _in_rounds(entry)):
+                continue
+            found.append([places[start[k]], date, int(whole)])
+            newest, whole = date, True
+        first = last
+    return found
 
 
 def _broken(told: Result) -> dict[str, Any] | None:

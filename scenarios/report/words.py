@@ -21,6 +21,7 @@ from scenarios.findings import (
     verdict,
 )
 from scenarios.report.formats import MISSING, items, number, part, show
+from scenarios.sentences import stopped_early
 
 Result = Mapping[str, Any]
 NOT_AUDITED = "not audited"
@@ -138,6 +139,8 @@ def missing(results: Result) -> list[str]:
     if algorithms:
         owed["audit"] = audit_status(algorithms[-1]) == NOT_REACHED
         absent = [p for p in _PARTS if not algorithms[-1].get(p) and owed.get(p, True)]
+        if (early := stopped_early(algorithms[-1])) is not None:
+            absent.insert(0, f"the rest of the run, which {early[8:-1]}")
         if absent:
             lines.append(f"{algorithms[-1].get('name', 'unnamed')}: {', '.join(absent)}")
     reached = {a.get("name") for a in algorithms}

@@ -271,7 +271,7 @@ MEANINGS: dict[str, str] = {
     "search": "A search for the pair that costs most; none: one pair.",
     "draw": "Which draw of the audit's noise; another number gives an audit with noise of its own.",
     "trials": "How many transcripts of each world are played.",
-    "chunk": "How many transcripts are simulated at once.",
+    "chunk": "How many transcripts are simulated at once; all of them where this is more than `trials`.",
     "confidence": "The confidence of all bounds together.",
     "stop": "Whether the audit ends as soon as the claim is refuted.",
     "classifier": "Whether one more game is played, with a trained classifier as its score.",

@@ -85,13 +85,14 @@ class AuditSpec(Model):
 
     `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient most;
     "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that it
-    finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run. `stop` "refuted":
-    the audit ends after the first chunk by which the anytime game has refuted the claim; `trials` is then the most.
-    `classifier`: one more game, with a classifier as its score that was trained on what some of the chunks put on the
-    agent's links; it needs two chunks or more and cannot be had with `stop`. `views`: also play the game of single
-    points of view, and say for which of them the claim is refuted: every "links", every agent honest but curious
-    ("nodes"), "coalitions" of two and all links at once, or "all" of these. `draw`: each has noise of its own, so
-    that what two of them say is independent; `netsim audit FOLDER` counts it up where an audit was read before.
+    finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run (all, where that
+    is more). `stop` "refuted": the audit ends after the first chunk by which the anytime game has refuted the claim;
+    `trials` is then the most. `classifier`: one more game, with a classifier as its score that was trained on what
+    some of the chunks put on the agent's links; it needs two chunks or more and cannot be had with `stop`. `views`:
+    also play the game of single points of view, and say for which of them the claim is refuted: every "links", every
+    agent honest but curious ("nodes"), "coalitions" of two and all links at once, or "all" of these. `draw`: each has
+    noise of its own, so that what two of them say is independent; `netsim audit FOLDER` counts it up where an audit
+    was read before.
     """
 
     agent: Index = 0

@@ -24,7 +24,6 @@ def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) 
 
     try:
         with Bars(problems, lines=False) as bars:
-            bars.begin("building all that a run needs", None)
             located = load_scenario(scenario, option or [])
             plan = planned(located, bars)
     except ScenarioError as error:

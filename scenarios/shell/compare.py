@@ -31,16 +31,23 @@ def compare(
     Exit status: 0 done, 2 wrong input.
     """
     from netsim.errors import ScenarioError
-    from scenarios.comparing import compared, read_runs
-    from scenarios.report.compare import render_comparison
-    from scenarios.terminal import console, fail
+    from scenarios.bars import Bars
+    from scenarios.terminal import console, fail, problems
 
     try:
-        comparison = compared(read_runs(places))
-        page = out if out is not None or as_json else PAGE
-        if page is not None:
-            _writable(page)
-            render_comparison(comparison, page)
+        with Bars(problems, lines=False) as bars:
+            bars.begin("comparing", 3)
+            from scenarios.comparing import compared, read_runs
+            from scenarios.report.compare import render_comparison
+
+            runs = read_runs(places)
+            bars.advance(1)
+            comparison = compared(runs)
+            bars.advance(1)
+            page = out if out is not None or as_json else PAGE
+            if page is not None:
+                _writable(page)
+                render_comparison(comparison, page)
     except ScenarioError as error:
         fail(error, as_json=as_json)
     if as_json:

@@ -2,14 +2,17 @@
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.places import PAGE, RESULTS
-from scenarios.terminal import console, fail
+from scenarios.terminal import console, fail, problems
+
+if TYPE_CHECKING:
+    from scenarios.telling import Progress
 
 FOLDER = typer.Argument(help="A results folder, or the results.json in it.", show_default=False)
 
@@ -37,9 +40,12 @@ def report(
 
     Exit status: 0 done, 2 wrong input.
     """
+    from scenarios.bars import Bars
+
     place = folder.parent if folder.name == RESULTS else folder
     try:
-        pages = make(place, out)
+        with Bars(problems, lines=False) as bars:
+            pages = make(place, out, bars)
         written = exported(place, into, figures, tables, kinds.split(","), dpi, width)
     except ScenarioError as error:
         fail(error)
@@ -56,7 +62,6 @@ def exported(
     folder: Path, into: Path | None, figures: bool, tables: bool, kinds: list[str], dpi: int, width: str
 ) -> list[str]:
     """Write figures and tables for papers, as far as they are asked for; a sentence of each."""
-    from scenarios.bars import Bars
     from scenarios.kept import read_results
     from scenarios.report.epsilon_table import export_tables
     from scenarios.report.export import export_figures
@@ -65,6 +70,8 @@ def exported(
         return []
     results, place, told = read_results(folder), into or folder / "figures", list[str]()
     if figures:
+        from scenarios.bars import Bars
+
         with Bars(console) as bars:
             found = export_figures(
                 results,
@@ -84,7 +91,7 @@ def exported(
     return told
 
 
-def make(folder: Path, out: Path | None = None) -> list[Path]:
+def make(folder: Path, out: Path | None = None, progress: "Progress | None" = None) -> list[Path]:
     """Write the page of a results folder, and of its variants where it is to lie in the folder; the paths, the page
     over all first.
 
@@ -102,9 +109,16 @@ def make(folder: Path, out: Path | None = None) -> list[Path]:
         if key not in results:
             raise ScenarioError("folder", str(folder), f"results.json has no {key!r}", "what `netsim run` wrote")
     page = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
+    inner = [folder / one["name"] for one in results.get("variants", []) if out is None and one.get("report")]
+    if progress is not None:
+        progress.begin("writing the page", 1 + len(inner))
     try:
         (render_study if "variants" in results else render)(results, page)
     except OSError as error:
         raise ScenarioError("--out", str(page), f"cannot be written ({error.strerror or error})", "a file") from None
-    inner = [folder / one["name"] for one in results.get("variants", []) if out is None and one.get("report")]
-    return [page, *(one for place in inner if (place / RESULTS).is_file() for one in make(place))]
+    pages = [page]
+    for place in inner:
+        if progress is not None:
+            progress.advance(1)
+        pages += make(place) if (place / RESULTS).is_file() else []
+    return pages

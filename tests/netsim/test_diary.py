@@ -9,6 +9,7 @@ from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.diary import Diary
+from netsim.errors import DeadlockError
 from netsim.laws import Bernoulli, UniformDelay
 from netsim.links import AccessLaw, LinkLaw
 from netsim.meddling import Drop, Meddler, Replay
@@ -119,3 +120,37 @@ def test_a_diary_is_bounded():
     assert [p.start for p in diary.tail] == [p.start for p in full.head[-10:]]
     assert diary.links.keys() == full.links.keys()
     assert [c.bytes for c in diary.links.values()] == [c.bytes for c in full.links.values()]
+
+
+def test_a_diary_keeps_what_is_around_a_message():
+    full = Diary()
+    simulation("lossy").run(diary=full)
+    every = full.head
+    at = next(k for k in range(60, len(every)) if every[k].kind == "exchange" and every[k].attempt == 0)
+    wanted = every[at]
+    sought = (wanted.sender, wanted.kind, wanted.number)
+    first = next(k for k, p in enumerate(every) if (p.sender, p.kind, p.number) == sought and p.attempt == 0)
+    diary = Diary(0, 0, sought, around=20)
+    simulation("lossy", adversaries=(), measure=False).run(diary=diary)
+    assert diary.begins == first - 19
+    assert [vars_of(p) for p in diary.middle] == [vars_of(p) for p in every[first - 19 : first + 21]]
+    assert (diary.total, len(diary.head), len(diary.tail)) == (full.total, 0, 0)
+
+
+def vars_of(passage):
+    return [getattr(passage, name) for name in passage.__slots__]
+
+
+def test_what_there_is_of_a_run_that_fails_is_handed_out_before_the_error():
+    lost = LinkLaw(delay=UniformDelay(0.01, 0.03), loss=Bernoulli(0.2))
+    diary, left = Diary(), []
+    failing = simulation("plain", links=lost)
+    with pytest.raises(DeadlockError):
+        failing.run(diary=diary, rescue=left.append)
+    (run,) = left
+    assert run.interrupted
+    assert diary.total == run.traffic["packets_sent"] == sum(c.packets for c in diary.links.values())
+    assert diary.ended == max(p.end for p in diary.head if p.end is not None)
+    assert len(run.views[0].transcript) > 0
+    with pytest.raises(DeadlockError):
+        failing.run()

@@ -183,9 +183,8 @@ FILES = {
     "colon in a text": (
         GOOD.replace("name: small", ("name: small\ntitle: 2024-01-01: a start"), 1),
         (
-            "small.yaml:2: not valid YAML: a colon where no field can begin; allowed: fields "
-            "of one mapping begin in the same column; text with a colon and a space stands "
-            "in quotes"
+            "small.yaml:2: not valid YAML: a second colon in one line; allowed: text with a "
+            "colon and a space in quotes"
         ),
     ),
     "word for a mapping": (
@@ -209,7 +208,39 @@ FILES = {
     ),
     "tab": (
         GOOD.replace("topology: {kind: ring, agents: 6}", ("topology:\n\tkind: ring"), 1),
-        ("small.yaml:6: not valid YAML: a tab; allowed: YAML is indented with spaces, two a level"),
+        (
+            "small.yaml:6: not valid YAML: a tab, where only spaces may be; allowed: use "
+            "spaces: YAML is indented with spaces, two a level, never with tabs"
+        ),
+    ),
+    "tab after spaces": (
+        GOOD.replace("topology: {kind: ring, agents: 6}", ("topology:\n  kind: ring\n\t  agents: 6"), 1),
+        (
+            "small.yaml:7: not valid YAML: a tab, where only spaces may be; allowed: use "
+            "spaces: YAML is indented with spaces, two a level, never with tabs"
+        ),
+    ),
+    "tab after a folded text's sign": (
+        GOOD.replace("name: small", ("name: small\ndescription: >-\t\n  text"), 1),
+        (
+            "small.yaml:2: not valid YAML: a tab, where only spaces may be; allowed: use "
+            "spaces: YAML is indented with spaces, two a level, never with tabs"
+        ),
+    ),
+    "too deep": (
+        GOOD.replace("topology: {kind: ring, agents: 6}", ("topology:\n  kind: ring\n    agents: 6"), 1),
+        (
+            "small.yaml:7: not valid YAML: wrong indentation: this line is indented deeper "
+            "than the line above, which has a value already; allowed: fields of one mapping "
+            "begin in the same column"
+        ),
+    ),
+    "a file indented": (
+        GOOD.replace("name: small", (" name: small"), 1),
+        (
+            "small.yaml:1: not valid YAML: wrong indentation: the fields of a file begin in "
+            "the first column; allowed: no spaces before them"
+        ),
     ),
     "indentation": (
         GOOD.replace("topology: {kind: ring, agents: 6}", ("topology:\n  kind: ring\n agents: 6"), 1),
@@ -468,7 +499,10 @@ SWEEPS = {
     ),
     "sweep: tab": (
         ("scenario: small\ngrid:\n\tlinks.loss: [0.1]\n"),
-        ("sweep.yaml:3: not valid YAML: a tab; allowed: YAML is indented with spaces, two a level"),
+        (
+            "sweep.yaml:3: not valid YAML: a tab, where only spaces may be; allowed: use "
+            "spaces: YAML is indented with spaces, two a level, never with tabs"
+        ),
     ),
     "sweep: both": (
         ("scenario: small\ngrid: {links.loss: [0.1]}\nrandom: {links.loss: {law: uniform, low: 0, high: 1}}\n"),
@@ -499,6 +533,10 @@ UNTOLD = {
     "duplicate key",
     "colon in a text",
     "tab",
+    "tab after spaces",
+    "tab after a folded text's sign",
+    "too deep",
+    "a file indented",
     "indentation",
     "open brace",
     "list without hyphens",

@@ -7,9 +7,11 @@ import math
 import re
 from base64 import b64encode
 
+import pandas as pd
 import pytest
 
 from netsim.diary import Diary
+from netsim.errors import DeadlockError
 from scenarios.experiment import Experiment
 from scenarios.loader import load_scenario, parse
 from scenarios.report import render
@@ -120,6 +122,93 @@ def test_a_network_of_many_links_is_told_by_sender():
     assert links["by"] == "sender"
     assert links["sender"] == list(range(50))
     assert sum(links["bytes"]) == run.traffic["bytes_sent"]
+
+
+class Short(Diary):
+    """Keeps the first twenty packets and the last ten, or eight on either side of what it is asked to look for."""
+
+    def __init__(self, first=20, last=10, sought=None):
+        super().__init__(min(first, 20), min(last, 10), sought, around=8)
+
+
+def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(small, tmp_path, monkeypatch):
+    """A long run in small: only twenty packets are kept from its beginning, and the claim breaks at the 45th."""
+    monkeypatch.setattr("scenarios.runner.Diary", Short)
+    monkeypatch.setattr("scenarios.timeline.EVENTS", 40)
+    monkeypatch.setattr("scenarios.timeline.LEAST", 40)
+    leaky = re.sub(r"  - \{kind: (recal|dp_recal, name: told).*\n", "", QUICK)
+    run_scenario(parse(leaky), tmp_path / "out")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    told, whole = results["algorithms"][0]["timeline"], named(small, "leaky")["timeline"]
+    assert told["break"] == whole["break"]
+    assert [(w["why"], w["packets"], w["left_out_before"]) for w in told["windows"]] == [
+        ("the beginning", 16, 0), ("around the break", 13, 24), ("the end", 8, 91),
+    ]  # fmt: skip
+    here = [*range(16), *range(40, 53), *range(144, 152)]
+    for name in ("sent", "arrived", "sender", "receiver", "kind", "number", "activation", "fate", "heard"):
+        assert told[name] == [whole[name][k] for k in here]
+    made = played.encoded(results["algorithms"][0])
+    assert next(k for k, mark in enumerate(made["f"]) if mark & played.BREAK) == 20
+    assert "13 (around the break)" in made["said"]
+
+
+FAILING = """\
+name: fails
+seed: 3
+problem:
+  kind: ridge
+  data: {name: synthetic, kind: regression, records: 60, dimension: 4, noise: 0.1}
+  ridge: 0.5
+topology: {kind: ring, agents: 6}
+links: {delay: {kind: constant, seconds: 0.02}, loss: 0.05, reliable: false}
+adversary: {links: all, capture_loss: 0.2}
+audit: {agent: 1, adjacency: {change: 1.0}, trials: 60, chunk: 30}
+algorithms: [{kind: private_gradient_descent, name: descent, rounds: 12, step: 0.05}]
+"""
+
+
+@pytest.mark.parametrize("spool", ["temporary", "none"])
+def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
+    """A lost packet of a link that is not reliable: everybody waits forever."""
+    text = FAILING + f"transcript: {{spool: {spool}}}\n"
+    with pytest.raises(DeadlockError):
+        run_scenario(parse(text), tmp_path / "out")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    (entry,) = results["algorithms"]
+    told = entry["timeline"]
+    assert (results["status"], entry["run"]["stopped"]) == ("failed", "failed")
+    assert told["packets"] == len(told["sent"]) == sum(entry["links"]["packets"]) > 12
+    assert set(told["fate"]) == {"arrived", "lost"}
+    assert set(told["heard"]) == {"yes", "missed"}
+    assert max(told["sent"]) <= told["ended"]
+    kept = pd.read_parquet(tmp_path / "out" / "transcript-descent.parquet")
+    assert (kept["event"] == "air").sum() == told["heard"].count("yes")
+    page = (tmp_path / "out" / "report.html").read_text()
+    when = f"failed at {told['ended']:.4g} s of virtual time"
+    assert f"The run {when}. Its timeline ends there" in page
+    assert f"descent: the rest of the run, which {when}" in page
+    assert played.encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
+
+
+def test_rounds_and_the_audited_agents_activations_are_marked(small):
+    """A round where its first message begins; of a walk each activation of the agent that the audit looks at."""
+    leaky = named(small, "leaky")
+    told, made = leaky["timeline"], played.encoded(leaky)
+    assert made["u"] == 1
+    columns = zip(told["activation"], told["sender"], told["kind"], strict=True)
+    assert [date for _, date, _ in made["m"]] == sorted({k for k, i, kind in columns if i == 1 and kind != "ack"})
+    rounds, _, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
+    entry = {"name": "descent", "convergence": {"unit": "rounds"}} | rounds.results({})
+    made, told = played.encoded(entry), entry["timeline"]
+    assert len(told["windows"]) == 2
+    dates = {date: place for place, date, begins in made["m"] if begins}
+    sent = [k for k, kind in enumerate(told["kind"]) if kind == "exchange" and not told["attempt"][k]]
+    early = [k for k in sent if k < told["windows"][0]["packets"]]
+    assert set(dates) >= {told["activation"][k] for k in early}
+    for date in {told["activation"][k] for k in early}:
+        first = min(told["sent"][k] for k in early if told["activation"][k] == date)
+        assert made["t"][made["p"].index(dates[date])] == pytest.approx(first, rel=1e-6)
+    assert made["u"] is None
 
 
 # ── what the script gets ────────────────────────────────────────────────────────────────────────────────

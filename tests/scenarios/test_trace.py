@@ -56,7 +56,9 @@ def remarks(*words):
 
 
 def objects(*words):
-    return [json.loads(line) for line in trace(*words, "--json", "--limit", 0).splitlines()]
+    lines = [json.loads(line) for line in trace(*words, "--jsonl", "--limit", 0).splitlines()]
+    assert json.loads(trace(*words, "--json", "--limit", 0)) == lines
+    return lines
 
 
 def test_json_is_every_row_of_the_transcript(folder, rows):

@@ -337,7 +337,7 @@ def deep(levels):
 
 
 def test_a_defect_is_no_finding(folder, monkeypatch):
-    def broken(_file):
+    def broken(_file, _progress):
         raise ZeroDivisionError("of a defect")
 
     monkeypatch.setattr("scenarios.witnessing.confirm", broken)

@@ -1,0 +1,53 @@
+"""The table of `netsim witness`: at the width of an old terminal nothing of it is cut."""
+
+import re
+from io import StringIO
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from attacks.audit.witnesses.itemized import Account, Item
+from scenarios import witness
+
+FIELD = "compressed_difference_of_the_tracked_gradient"
+
+
+def account(laws=("Gaussian",)):
+    """Three releases in a field with a long name."""
+    items = tuple(
+        Item(k, k + 1, k, (2, 3), laws[k % len(laws)], 0.0931234, 9.92e-4, 3.14e-4, -9.72e-4, True, FIELD)
+        for k in range(3)
+    )
+    return Account(1, items, None, True, None)
+
+
+def shown(monkeypatch, width, told):
+    console = Console(width=width, record=True, file=StringIO())
+    monkeypatch.setattr(witness, "console", console)
+    found = SimpleNamespace(first_above=1, file=SimpleNamespace(intact=True))
+    console.print(witness._table(found, told, every=False))
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [50, 66, 80, 120])
+def test_no_name_and_no_number_is_cut(monkeypatch, width):
+    text = shown(monkeypatch, width, account())
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    if width >= witness.NARROW:
+        assert (text.count("0.000314"), text.count("-0.00292")) == (3, 1)
+        assert "< above" in text
+    if width == 66:
+        pieces = [line[6:].split()[0] for line in text.splitlines()[2:] if re.match(r".{6}\S", line)]
+        assert FIELD in "".join(pieces)
+    assert width < 120 or FIELD in text
+
+
+def test_the_norm_is_in_the_head_where_all_rows_have_the_same(monkeypatch):
+    assert "‖Δ‖₂" in shown(monkeypatch, 100, account())
+    assert "ℓ" not in shown(monkeypatch, 100, account())
+    mixed = shown(monkeypatch, 100, account(("Gaussian", "Laplace")))
+    assert "‖Δ‖ " in mixed
+    assert "ℓ₁ 0.000992" in mixed
+    assert "ℓ₂ 0.000314" in mixed
