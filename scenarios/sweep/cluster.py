@@ -18,6 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+from threadpoolctl import threadpool_info
+
 from netsim.errors import NetsimError
 from scenarios import describe
 from scenarios.sweep import table
@@ -30,8 +32,8 @@ LOOK = 10.0
 """Seconds without an answer after which the workers are counted."""
 KILLED = "each worker that ran it was killed: out of memory, perhaps, or over the time limit"
 Found = tuple[int, list[table.Row]]
-Answer = tuple[list[table.Row], bytes | None]
-"""A point's rows, and its results folder where it is to be kept."""
+Answer = tuple[list[table.Row], bytes | None, str]
+"""A point's rows, its results folder where it is to be kept, and the `kernels` that computed it."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -53,11 +55,17 @@ def at_worker(run_point: RunPoint, order: Order) -> Answer:
     """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are limited
     for the process as a whole, and the order of their sums is part of the result."""
     if (words := _differ(order.versions, describe.versions())) is not None:
-        return table.rows(order.point, {}, "failed", words), None
+        return table.rows(order.point, {}, "failed", words), None, kernels()
     with _ONE_AT_A_TIME, TemporaryDirectory() as place, _inside(order.directory):
         folder = Path(place) / "run" if order.keep else None
         _, rows = run_point(order.point, folder)
-        return rows, packed(folder) if folder is not None and folder.is_dir() else None
+        return rows, packed(folder) if folder is not None and folder.is_dir() else None, kernels()
+
+
+def kernels() -> str:
+    """Which processor's code OpenBLAS took, such as "Haswell": the last digits of a sum are the same where it is."""
+    found: Sequence[Mapping[str, Any]] = threadpool_info()
+    return ", ".join(sorted({str(one["architecture"]) for one in found if "architecture" in one}))
 
 
 def _differ(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
@@ -79,6 +87,7 @@ class Cluster:
         self.run_point, self.client, self.points, self.keep = run_point, client, points, keep
         self.progress = progress
         self.versions, self.directory = describe.versions(), os.getcwd()
+        self.kernels = kernels()
         self.told: set[str] = set()
         self.seen = False
 
@@ -133,7 +142,12 @@ class Cluster:
             return None
 
     def _taken(self, point: Point, future: Any) -> list[table.Row]:
-        rows, archive = future.result()
+        rows, archive, there = future.result()
+        if there != self.kernels:
+            self._tell(
+                f"a worker's OpenBLAS computes as for {there}, this one's as for {self.kernels}: last digits may differ. "
+                "For the same bits set OPENBLAS_CORETYPE to one value everywhere"
+            )
         if archive is not None:
             self.points.keep(point, archive)
         return rows
@@ -152,8 +166,11 @@ class Cluster:
         except Exception as error:  # whatever a connection that is gone raises
             raise ClusterGoneError(f"the Dask scheduler does not answer ({type(error).__name__})") from error
         if not threads:
-            words = "no worker is left" if self.seen else "no worker is there yet"
-            self._tell(f"{words}: {waiting} point(s) wait. Is a job queued, or did it fail? Its log says why")
+            self._tell(
+                f"no worker is left: {waiting} point(s) wait for another. Start some, or interrupt and repeat the command"
+                if self.seen
+                else f"no worker is there yet: {waiting} point(s) wait. Jobs may be queued; the log of one says if it failed"
+            )
         self.seen = self.seen or bool(threads)
         if max(threads.values(), default=1) > 1:
             self._tell("workers have several threads, of which one computes: start them with one (--nthreads 1)")

@@ -74,7 +74,8 @@ def sweep(
     for index in found["failed"][:MOST]:
         row = next(row for row in found["rows"] if row["point"] == index)
         problems.print(f"[bold red]point {index} failed[/]: {escape(str(row['error']))}", highlight=False)
-    console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
+    if found["there"]:
+        console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
     if share is not None:
         _print_there(found, again)
     if found["status"] == "interrupted":
@@ -142,7 +143,8 @@ def _print(found: dict[str, Any], varied: list[str]) -> None:
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
     ]
-    console.print(fitted(columns, console))
+    if rows:
+        console.print(fitted(columns, console))
     if len(rows) > MOST:
         console.print(f"{len(rows) - MOST} more rows are in the table.")
     console.print(f"{found['complete']} of {found['points']} points done", highlight=False)
