@@ -69,7 +69,9 @@ def kernels() -> str:
 
 
 def _differ(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    apart = [f"{name} is {there.get(name)} there, {here[name]} here" for name in here if there.get(name) != here[name]]
+    apart = [
+        f"{name} is {there.get(name)} there, {here[name]} here" for name in here if there.get(name) != here[name]
+    ]
     return f"its worker has other versions: {', '.join(apart)}" if apart else None
 
 

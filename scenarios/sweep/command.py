@@ -122,7 +122,9 @@ def _client(address: str) -> Any:
         raise ScenarioError("--cluster", address, why, "pip install 'netsim-lab[cluster]'") from None
     make: Any = Client
     try:
-        return make(scheduler_file=address, timeout="10s") if address.endswith(".json") else make(address, timeout="10s")
+        return (
+            make(scheduler_file=address, timeout="10s") if address.endswith(".json") else make(address, timeout="10s")
+        )
     except (OSError, ValueError, TimeoutError) as error:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 

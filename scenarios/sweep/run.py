@@ -63,7 +63,9 @@ def run_sweep(
     return _run(share, kept, workers, telling, "" if shard is None else f"share {shard}: ")
 
 
-def _run(share: Sequence[Point], kept: Points, workers: Processes | Cluster, progress: Progress, whose: str) -> Report:
+def _run(
+    share: Sequence[Point], kept: Points, workers: Processes | Cluster, progress: Progress, whose: str
+) -> Report:
     known = {point.index: rows for point in share if (rows := kept.rows(point)) is not None}
     rows = {index: found for index, found in known.items() if found[0]["status"] == "complete"}
     left = [point for point in share if point.index not in rows]

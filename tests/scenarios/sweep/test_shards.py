@@ -200,9 +200,7 @@ def test_on_workers_with_several_threads_that_come_late(tmp_path, monkeypatch, a
 
     told.say = say
     with (
-        distributed.LocalCluster(
-            n_workers=0, threads_per_worker=4, processes=False, dashboard_address=None
-        ) as dask,
+        distributed.LocalCluster(n_workers=0, threads_per_worker=4, processes=False, dashboard_address=None) as dask,
         distributed.Client(dask) as client,
     ):
         found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=told)
