@@ -1,6 +1,10 @@
 """`netsim sweep`."""
 
 import shlex
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +31,18 @@ def sweep(
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     cluster: Annotated[
         str | None,
-        typer.Option(help="The address of a Dask scheduler whose workers run the points.", show_default=False),
+        typer.Option(
+            help="The address of a Dask scheduler whose workers run the points, or its scheduler file (.json).",
+            show_default=False,
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            help="Run share I of N alone, as 3/8: for N jobs that share the folder --out.",
+            metavar="I/N",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Run a scenario at many points, into one Parquet table.
@@ -38,27 +53,57 @@ def sweep(
     from scenarios.bars import Bars
     from scenarios.loader import load_scenario, read_text
     from scenarios.sweep.run import TABLE, run_sweep
+    from scenarios.sweep.shards import shard_of
     from scenarios.sweep.spec import load_sweep
 
     try:
+        share = None if shard is None else shard_of(shard)
+        if share is not None and out is None:
+            raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         spec = load_sweep(read_text(Path(file)), file)
         base = load_scenario(_beside(file, spec.scenario))
         folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
+        given = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
-        with Bars(console) as bars:
-            found = run_sweep(spec, base, folder, jobs=jobs, client=client, command=again, progress=bars)
+        with Bars(console) as bars, client or nullcontext(), ended_as_by_hand():
+            found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
     except ScenarioError as error:
-        fail(error)
+        fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
     _print(found, [*spec.grid, *spec.random])
     for index in found["failed"][:MOST]:
         row = next(row for row in found["rows"] if row["point"] == index)
         problems.print(f"[bold red]point {index} failed[/]: {escape(str(row['error']))}", highlight=False)
-    console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
+    if found["there"]:
+        console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
+    if share is not None:
+        _print_there(found, again)
     if found["status"] == "interrupted":
-        problems.print(f"Interrupted. Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
+        on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
+        problems.print(f"Interrupted. Go on with: [bold]{escape(again + on)}[/]", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found["failed"] else DONE)
+
+
+@contextmanager
+def ended_as_by_hand() -> Iterator[None]:
+    """What a batch system sends before it kills (SIGTERM) ends the sweep as Ctrl-C does: its table is written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_there(found: dict[str, Any], again: str) -> None:
+    """Of a share: how much of the whole is there."""
+    console.print(f"It has {found['there']} of the sweep's {found['all']} points", highlight=False)
+    if found["there"] < found["all"]:
+        words = f"The others come with the other shares; whatever is missing then, with: [bold]{escape(again)}[/]"
+        console.print(words, highlight=False, soft_wrap=True)
 
 
 def _beside(file: str, scenario: str) -> str:
@@ -77,7 +122,9 @@ def _client(address: str) -> Any:
         raise ScenarioError("--cluster", address, why, "pip install 'netsim-lab[cluster]'") from None
     make: Any = Client
     try:
-        return make(address, timeout="10s")
+        return (
+            make(scheduler_file=address, timeout="10s") if address.endswith(".json") else make(address, timeout="10s")
+        )
     except (OSError, ValueError, TimeoutError) as error:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 
@@ -98,7 +145,8 @@ def _print(found: dict[str, Any], varied: list[str]) -> None:
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
     ]
-    console.print(fitted(columns, console))
+    if rows:
+        console.print(fitted(columns, console))
     if len(rows) > MOST:
         console.print(f"{len(rows) - MOST} more rows are in the table.")
     console.print(f"{found['complete']} of {found['points']} points done", highlight=False)

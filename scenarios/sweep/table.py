@@ -36,6 +36,20 @@ def rows(point: Point, results: Mapping[str, Any], status: str, error: str | Non
     return found
 
 
+def read(point: Point, found: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """A point's rows as they were before they were JSON, which has texts for infinities and NaN."""
+    return [_restored(row, COLUMNS) | dict(point.fields) | _attacks(row) for row in found]
+
+
+def _attacks(row: Mapping[str, Any]) -> Row:
+    return {OF_ATTACKS: [_restored(one, ATTACK_COLUMNS) for one in row[OF_ATTACKS]]} if OF_ATTACKS in row else {}
+
+
+def _restored(row: Mapping[str, Any], columns: summary.Columns) -> Row:
+    floats = {name for name, (kind, _) in columns.items() if kind == pyarrow.float64()}
+    return {key: float(value) if key in floats and isinstance(value, str) else value for key, value in row.items()}
+
+
 def write(found: Iterable[Row], varied: Sequence[str], path: Path) -> None:
     """The table as Parquet, in order of points, and attacks.parquet beside it where there were attacks on records."""
     ordered = sorted(found, key=lambda row: row["point"])

@@ -1,0 +1,275 @@
+"""A sweep in shares that share a folder, what comes back from JSON, and points on a cluster's threads."""
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios.cli import app
+from scenarios.loader import parse
+from scenarios.sweep import cluster as clusters
+from scenarios.sweep import folder as folders
+from scenarios.sweep import run as running
+from scenarios.sweep.cluster import Cluster, Order, at_worker
+from scenarios.sweep.folder import Points, packed
+from scenarios.sweep.points import points
+from scenarios.sweep.run import run_sweep
+from scenarios.sweep.shards import Shard, shard_of
+from scenarios.sweep.spec import Sweep
+from scenarios.telling import Silent
+
+SCENARIO = """\
+name: small
+topology: {kind: ring, agents: 4}
+problem: {data: {name: synthetic, records: 40, dimension: 3}, ridge: 0.5}
+algorithms:
+  - {kind: private_gradient_descent, name: noisy, rounds: 5, scale: 0.01}
+"""
+BASE = parse(SCENARIO)
+FIVE = Sweep.model_validate({"scenario": "small.yaml", "grid": {"topology.agents": [3, 4, 5, 6, 7]}})
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The table of one process."""
+    place = tmp_path_factory.mktemp("alone")
+    run_sweep(FIVE, BASE, place, jobs=1)
+    return (place / running.TABLE).read_bytes()
+
+
+# ── shares ──────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("of", [1, 2, 3, 8])
+def test_shares_are_all_of_it_and_each_point_is_in_one(of):
+    found = points(FIVE, BASE)
+    shares = [Shard(number, of).share(found) for number in range(1, of + 1)]
+    assert sorted(point.index for share in shares for point in share) == [0, 1, 2, 3, 4]
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "a/b", "1/2/3", "-1/2"])
+def test_a_wrong_share_is_said(text):
+    with pytest.raises(ScenarioError, match=r"such as 3/8"):
+        shard_of(text)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
+def test_the_table_does_not_depend_on_the_shares_or_their_order(tmp_path, alone, order):
+    there = [run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(number, 3))["there"] for number in order]
+    assert there[-1] == 5
+    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+
+
+def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the_rest(tmp_path, alone):
+    found = run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(2, 2))
+    assert (found["points"], found["complete"], found["all"], found["there"]) == (2, 2, 5, 2)
+    assert parquet.read_table(tmp_path / "out" / running.TABLE)["point"].to_pylist() == [1, 3]
+    run_sweep(FIVE, BASE, tmp_path / "out", jobs=1)
+    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+
+
+def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4, 5, 6, 7]}\n")
+    command = [sys.executable, "-m", "scenarios.cli", "sweep", str(tmp_path / "sweep.yaml"), "--jobs", "1"]
+    command += ["--out", str(tmp_path / "out"), "--shard"]
+    jobs = [
+        subprocess.Popen([*command, f"{number}/2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for number in (1, 2)
+    ]
+    said = [one.communicate(timeout=120) for one in jobs]
+    assert [one.returncode for one in jobs] == [0, 0], said
+    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert sum("It has 5 of the sweep's 5 points" in out for out, _ in said) >= 1
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["points", "sweep.json", "sweep.parquet"]
+
+
+def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkeypatch, alone):
+    """The other share ends between the look at its points and the table's last byte."""
+    run_sweep(FIVE, BASE, tmp_path / "other", jobs=1)
+    write = folders.table.write
+
+    def meanwhile(*arguments):
+        write(*arguments)
+        for path in (tmp_path / "other" / "points").iterdir():
+            path.replace(tmp_path / "out" / "points" / path.name)
+
+    monkeypatch.setattr(folders.table, "write", meanwhile)
+    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["there"] == 5
+    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+
+
+def test_a_folder_that_another_process_just_began_is_not_taken_for_a_stranger_s(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / f"{running.MANIFEST}.0123").touch()
+    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["complete"] == 1
+
+
+def test_the_command_wants_a_folder_for_shares(tmp_path):
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
+    nowhere = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), "--shard", "1/2"])
+    assert nowhere.exit_code == 2
+    assert "--out FOLDER" in nowhere.output
+    out = ["--out", str(tmp_path / "out"), "--jobs", "1", "--shard"]
+    wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "3/2"])
+    assert wrong.exit_code == 2
+    assert "--shard" in wrong.output
+    one = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "1/2"])
+    assert one.exit_code == 0
+    assert "1 of the sweep's 2 points" in one.output
+    assert "netsim sweep" in one.output
+
+
+# ── resumed ─────────────────────────────────────────────────────────────────────────────────────────────
+def test_infinities_and_nan_come_back_as_numbers(tmp_path):
+    (point, *_) = points(FIVE, BASE)
+    kept = Points(tmp_path, [point], ["topology.agents"])
+    (tmp_path / running.DONE).mkdir()
+    row = dict(point.fields) | {"point": 0, "seed": 0, "status": "complete", "error": None, "algorithm": "noisy"}
+    row |= {"epsilon_exact_upper": float("inf"), "final_error": float("nan"), "verdict": "inf"}
+    row |= {"attacks": [{"algorithm": "noisy", "attack": "a", "psnr": float("inf")}]}
+    kept.add(point, [row])
+    (back,) = kept.rows(point)
+    assert back["epsilon_exact_upper"] == float("inf")
+    assert back["final_error"] != back["final_error"]
+    assert back["verdict"] == "inf", "a text stays one"
+    assert back["attacks"][0]["psnr"] == float("inf")
+    assert kept.write_table() == 1
+    assert parquet.read_table(tmp_path / running.TABLE)["epsilon_exact_upper"].to_pylist() == [float("inf")]
+
+
+# ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
+def order(keep=False, versions=None, directory="."):
+    return Order(points(FIVE, BASE)[0], keep, versions or clusters.describe.versions(), directory)
+
+
+def test_a_worker_with_other_versions_computes_nothing():
+    rows, archive, _ = at_worker(running.one_point, order(versions={"numpy": "0.1"}))
+    assert rows[0]["status"] == "failed"
+    assert "other versions: numpy is" in rows[0]["error"]
+    assert archive is None
+
+
+def test_a_folder_to_keep_comes_back_from_a_worker(tmp_path):
+    rows, archive, _ = at_worker(running.one_point, order(keep=True))
+    assert rows[0]["status"] == "complete"
+    (point, *_) = found = points(FIVE, BASE)
+    for _ in range(2):  # a former one is replaced
+        Points(tmp_path, found, []).keep(point, archive)
+    assert (tmp_path / "000000" / "report.html").stat().st_size > 1000
+    assert [one.name for one in tmp_path.iterdir()] == ["000000"]
+    assert packed(tmp_path / "000000")
+
+
+def test_a_relative_path_means_the_asker_s(tmp_path, monkeypatch):
+    seen = []
+
+    def look(point, keep):
+        seen.append(clusters.os.getcwd())
+        return 0, []
+
+    before = clusters.os.getcwd()
+    at_worker(look, order(directory=str(tmp_path)))
+    at_worker(look, order(directory=str(tmp_path / "nowhere")))
+    assert seen == [str(tmp_path), before]
+    assert clusters.os.getcwd() == before
+
+
+class Told(Silent):
+    def __init__(self):
+        self.words = []
+
+    def say(self, sentence):
+        self.words.append(sentence)
+
+
+@pytest.mark.slow
+def test_on_workers_with_several_threads_that_come_late(tmp_path, monkeypatch, alone):
+    """Nobody is there for a while, as in a queue; then four threads in one process."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(clusters, "LOOK", 0.2)
+    told = Told()
+
+    def say(sentence):
+        Told.say(told, sentence)
+        dask.scale(1)
+
+    told.say = say
+    with (
+        distributed.LocalCluster(n_workers=0, threads_per_worker=4, processes=False, dashboard_address=None) as dask,
+        distributed.Client(dask) as client,
+    ):
+        found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=told)
+    assert (found["status"], found["complete"]) == ("complete", 5)
+    assert "no worker is there yet: 5 point(s) wait" in told.words[0]
+    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+
+
+class Answering:
+    """A client whose futures are done at once: with an error a given number of times, then with an answer."""
+
+    def __init__(self, errors, guilty):
+        self.left, self.guilty = errors, guilty
+        self.alone, self.open = [], 0
+
+    def submit(self, call, run_point, one, *, key, pure):
+        index = one.point.index
+        error = self.left > 0 and (index in self.guilty)
+        self.left -= error
+        return Future(self, None if error else call(run_point, one), error and KILLED())
+
+    def cancel(self, futures):
+        assert futures == []
+
+
+class Future:
+    def __init__(self, client, answer, error):
+        self.answer, self.error, self.status = answer, error, "error" if error else "finished"
+
+    def add_done_callback(self, done):
+        done(self)
+
+    def result(self):
+        return self.answer
+
+    def exception(self):
+        return self.error
+
+
+def KILLED():  # noqa: N802
+    distributed = pytest.importorskip("distributed")
+    return distributed.KilledWorker("key", None, 3)
+
+
+@pytest.mark.parametrize(("errors", "failed"), [(2, []), (4, [1, 2])])
+def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, failed):
+    found = points(FIVE, BASE)
+    told = Told()
+    client = Answering(errors, {1, 2})
+    workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, told)
+    rows = dict(workers.each(found))
+    assert sorted(rows) == [0, 1, 2, 3, 4]
+    assert [k for k in sorted(rows) if rows[k][0]["status"] == "failed"] == failed
+    assert all("was killed" in rows[k][0]["error"] for k in failed)
+    assert any("point 1" in words for words in told.words)
+
+
+def test_a_scheduler_that_is_gone_interrupts(tmp_path, monkeypatch):
+    gone = Answering(0, set())
+    lost = partial(Future, gone, None, None)
+
+    def submit(call, run_point, one, *, key, pure):
+        future = lost()
+        future.status = "cancelled" if one.point.index == 3 else "finished"
+        future.answer = call(run_point, one)
+        return future
+
+    monkeypatch.setattr(gone, "submit", submit)
+    monkeypatch.setattr(gone, "cancel", lambda futures: None)
+    pytest.importorskip("distributed")
+    found = run_sweep(FIVE, BASE, tmp_path / "out", client=gone)
+    assert (found["status"], found["there"]) == ("interrupted", 3)
