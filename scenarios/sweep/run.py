@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from netsim.errors import NetsimError, ScenarioError
 from scenarios import describe
 from scenarios.jsonfile import write_json
+from scenarios.kept import as_numbers
 from scenarios.loader import Located, validated
 from scenarios.runner import run_scenario
 from scenarios.sweep import table
@@ -112,7 +113,8 @@ class _Run:
     def _known(self, index: int) -> list[table.Row] | None:
         """What a former call found, if it did not fail: a failed point is tried again."""
         try:
-            rows: list[table.Row] = json.loads(self._place(index).read_text(encoding="utf-8"))["rows"]
+            read = json.loads(self._place(index).read_text(encoding="utf-8"))["rows"]
+            rows = cast("list[table.Row]", as_numbers(read))
         except (OSError, ValueError, KeyError):
             return None
         return rows if rows[0]["status"] == "complete" else None
