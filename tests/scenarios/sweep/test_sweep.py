@@ -263,3 +263,14 @@ def test_the_command_prints_and_keeps(tmp_path):
     assert "no readable file" in wrong.output
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", "nonsense://x"]
     assert CliRunner().invoke(app, nobody).exit_code == 2
+
+
+def test_a_point_that_is_known_may_have_an_infinite_epsilon(tmp_path):
+    base = parse(SCENARIO + "audit: {trials: 50, chunk: 50}\n")
+    sweep = Sweep.model_validate({"scenario": "small", "grid": {"algorithms[0].scale": [0.5, 0.0]}})
+    first = run_sweep(sweep, base, tmp_path / "out", jobs=1)
+    before = parquet.read_table(tmp_path / "out" / "sweep.parquet")
+    assert math.inf in before["epsilon_exact_lower"].to_pylist()
+    again = run_sweep(sweep, base, tmp_path / "out", jobs=1)
+    assert parquet.read_table(tmp_path / "out" / "sweep.parquet").equals(before)
+    assert again["rows"] == first["rows"]
