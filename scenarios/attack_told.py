@@ -83,7 +83,8 @@ def _records(found: Results) -> None:
 
 def _others(one: Results) -> None:
     """What rebuilds nothing: traffic, membership, a property."""
-    for line in (one["traffic_analysis"] or {}).get("sentences", []):
+    traffic: Results = one["traffic_analysis"] or {}
+    for line in traffic.get("sentences", []):
         _line(line)
     for name in ("membership", "property"):
         if one[name] is not None:

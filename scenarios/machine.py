@@ -122,6 +122,8 @@ def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
         "pair": audit.get("pair"),
         "first_violation": audit.get("first_violation"),
         "outside_model": findings.outside_model(entry),
+        "membership": entry.get("membership"),
+        "property": entry.get("property"),
         "witness": str(folder / audit["witness"]) if audit.get("witness") else None,
         "folder": str(folder),
         "report": str(folder / PAGE),

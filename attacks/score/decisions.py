@@ -173,12 +173,13 @@ def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: f
     confusion = np.zeros((hypotheses, hypotheses))
     np.add.at(confusion, (truth, named), 1)
     right = int(np.sum(named == truth))
+    said: Array = np.exp(np.max(posterior, axis=1))
     bits: Array = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
     return PropertyScore(
         clopper_pearson(right, truth.size, confidence),
         right,
         truth.size,
-        float(np.mean(np.exp(np.max(posterior, axis=1)))),
+        float(np.mean(said)),
         float(np.mean(bits)),
         confusion,
     )

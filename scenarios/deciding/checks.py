@@ -1,5 +1,6 @@
 """What a game of an attack that decides cannot be: a `ScenarioError` before time 0."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -140,3 +141,6 @@ def _check_shares(one: HypothesisSpec, labels: list[float], where: str) -> None:
         said = ", ".join(f"{label:g}" for label in labels)
         why = f"{len(one.shares)} shares, and the data have {len(labels)} classes"
         raise ScenarioError(where, one.shares, why, f"a share for each of {said}")
+    if not math.isclose(sum(one.shares), 1, abs_tol=1e-6):
+        why = f"shares come to {sum(one.shares):g}, and not to 1"
+        raise ScenarioError(where, one.shares, why, "a share of each class: 1 together")

@@ -66,15 +66,15 @@ class Game:
 
 def evidence_of(view: AdversaryView, spec: DecidingModel) -> Evidence:
     """What is inferred of the agent's gradients. You get an `AttackError` where nothing is."""
-    found = [one for one in inferred(view, spec.inversion) if one.agent == spec.agent]
+    found = [one for one in inferred(view, spec.inversion, spec.agent) if one.agent == spec.agent]
     if not found:
         raise AttackError(f"nothing was inferred of the gradients of agent {spec.agent}")
     return chosen(found[0], spec.rounds)
 
 
-def inferred(view: AdversaryView, inversion: Inversion) -> list[Evidence]:
-    """What is inferred of every agent's gradients."""
-    return gradients.evidence(view) if inversion == "strongest" else gradients.published_evidence(view)
+def inferred(view: AdversaryView, inversion: Inversion, only: int | None = None) -> list[Evidence]:
+    """What is inferred of every agent's gradients, or at least of one's."""
+    return gradients.evidence(view, only) if inversion == "strongest" else gradients.published_evidence(view)
 
 
 def begun(spec: DecidingModel, source: str, records: int) -> Results:

@@ -421,6 +421,17 @@ FILES = {
             "'bytes_to', 'queries_to' or 'time_to'"
         ),
     ),
+    "attacks that decide": (
+        GOOD.replace(
+            "audit: {agent: 1, trials: 60}", "attacks: {membership: {agent: 9, adjacency: removed, level: 0.1}}", 1
+        ),
+        (
+            "small.yaml:16: attacks.membership.adjacency = 'removed': not one of the allowed values; did you mean "
+            "'remove'?; allowed: 'remove', 'zero_out' or 'replace'\n"
+            "small.yaml:16: attacks.membership.level = 0.1: unknown field; did you mean 'levels'?; allowed: agent, "
+            "inversion, rounds, confidence, adjacency, informed, record, instead, levels, draws, trials, chunk"
+        ),
+    ),
     "attacks": (
         GOOD.replace(
             "audit: {agent: 1, trials: 60}", "attacks: {reconstruct: [{kind: DLG}, {kind: idlg, restart: 3}]}", 1
