@@ -1,5 +1,6 @@
 """What stands between runs that look alike: why numbers of theirs must not be set against each other."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -136,5 +137,18 @@ def _several(what: str, why: str, told: Sequence[tuple[str, str]]) -> str:
         groups.setdefault(value, []).append(label)
     if len(groups) < 2:
         return ""
-    listed = "; ".join(f"{value}: {', '.join(labels)}" for value, labels in groups.items())
+    every = Counter(_run_of(label) for label, _ in told)
+    listed = "; ".join(f"{value}: {', '.join(_named(labels, every))}" for value, labels in groups.items())
     return f"Not the same {what} ({listed}): {why}."
+
+
+def _named(labels: Sequence[str], every: Mapping[str, int]) -> list[str]:
+    """The labels, but one name of a run in place of all of its algorithms that say something, if they are several."""
+    here = Counter(map(_run_of, labels))
+    whole = {run for run, count in here.items() if count > 1 and count == every[run]}
+    return list(dict.fromkeys(_run_of(label) if _run_of(label) in whole else label for label in labels))
+
+
+def _run_of(label: str) -> str:
+    """Of an algorithm's label, "NAME · RUN", the run."""
+    return label.rpartition(" · ")[2]

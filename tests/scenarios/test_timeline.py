@@ -13,10 +13,13 @@ import pytest
 from netsim.diary import Diary
 from netsim.errors import DeadlockError
 from scenarios.experiment import Experiment
+from scenarios.kept import Kept
 from scenarios.loader import load_scenario, parse
+from scenarios.reauditing import Reaudit
 from scenarios.report import render
 from scenarios.report import timeline as played
 from scenarios.runner import run_scenario
+from scenarios.telling import Silent
 from scenarios.timeline import EVENTS, Chronicle
 from tests.scenarios.small import SMALL
 
@@ -188,6 +191,9 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
     assert f"The run {when}. Its timeline ends there" in page
     assert f"descent: the rest of the run, which {when}" in page
     assert played.encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
+    said = list[str]()
+    assert not Reaudit(Kept.open(tmp_path / "out"), {}, Silent(), said.append).run()
+    assert said == ["descent was never run to its end: netsim run, with this folder, does that."]
 
 
 def test_rounds_and_the_audited_agents_activations_are_marked(small):
