@@ -3,7 +3,7 @@
 import shlex
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -86,7 +86,7 @@ def sweep(
 
 
 @contextmanager
-def ended_as_by_hand() -> Iterator[None]:
+def ended_as_by_hand() -> Generator[None]:
     """What a batch system sends before it kills (SIGTERM) ends the sweep as Ctrl-C does: its table is written."""
     if threading.current_thread() is not threading.main_thread():
         yield

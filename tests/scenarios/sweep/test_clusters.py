@@ -33,7 +33,9 @@ on_slurm = pytest.mark.skipif(slurm.missing() is not None, reason=f"no SLURM her
 
 def block(name: str) -> str:
     """The file of this name on the page."""
-    found = re.findall(rf"^```text\n((?:#!.*\n)?# {re.escape(name)}\n.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        rf"^```text\n((?:#![^\n]*\n)?# {re.escape(name)}\n.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL
+    )
     assert len(found) == 1
     return found[0]
 
