@@ -97,6 +97,7 @@ class Cluster:
         """As they are done. You get a `ClusterGoneError` when the scheduler is gone."""
         suspects = yield from self._together(left)
         for point in suspects:
+            self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
             if (yield from self._together([point])):
                 yield point.index, table.rows(point, {}, "failed", KILLED)
 
@@ -116,7 +117,6 @@ class Cluster:
                 point = open_.pop(future)
                 error = None if future.status == "finished" else self._error(future)
                 if isinstance(error, KilledWorker):
-                    self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
                     suspects.append(point)
                 elif error is not None:
                     words = f"on a Dask worker: {type(error).__name__}: {error}"

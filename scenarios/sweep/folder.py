@@ -27,7 +27,7 @@ MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
 
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
-    """The folder with its manifest; one of the same sweep is gone on with, for any other you get a `ScenarioError`."""
+    """The folder with its manifest; one of the same sweep is gone on with; any other is a `ScenarioError`."""
     own = {"sweep": sweep.model_dump(mode="json"), "scenario": base.scenario.model_dump(mode="json")}
     own |= {"versions": describe.versions()}
     path = folder / MANIFEST
