@@ -134,7 +134,7 @@ def _client(address: str) -> Any:
 
 
 def _wait_for(file: Path) -> None:
-    """A scheduler that was just started writes its file soon. You get a `ScenarioError` where there is none by then."""
+    """A scheduler that was just started writes its file soon. You get a `ScenarioError` where it does not."""
     end = time.monotonic() + PATIENCE
     while not file.exists():
         if time.monotonic() > end:
