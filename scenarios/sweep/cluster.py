@@ -2,9 +2,9 @@
 # (distributed ships no types that are complete)
 """The points of a sweep on the workers of a Dask cluster, which come and go.
 
-Points are given to the scheduler one by one, not through joblib's backend for Dask: that one ends when no worker comes
-within ten seconds (a job may queue for hours), when a worker was killed four times, and it keeps a point's scenario on
-one worker alone.
+Points are given to the scheduler one by one, not through joblib's backend for Dask: that one ends when no worker
+comes within ten seconds (a job may queue for hours) and when four workers were killed at a point, and it keeps a
+point's scenario on one worker alone.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ class Order:
 
 
 def at_worker(run_point: RunPoint, order: Order) -> Answer:
-    """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are limited
-    for the process as a whole, and the order of their sums is part of the result."""
+    """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are
+    limited for the process as a whole, and the order of their sums is part of the result."""
     if (words := _differ(order.versions, describe.versions())) is not None:
         return table.rows(order.point, {}, "failed", words), None, kernels()
     with _ONE_AT_A_TIME, TemporaryDirectory() as place, _inside(order.directory):
@@ -76,7 +76,7 @@ def _differ(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
 
 
 @contextlib.contextmanager
-def _inside(directory: str) -> Iterator[None]:
+def _inside(directory: str) -> Generator[None]:
     """Relative paths of a scenario mean on the worker what they mean here, if it has the folder."""
     with contextlib.chdir(directory) if os.path.isdir(directory) else contextlib.nullcontext():
         yield
@@ -97,6 +97,7 @@ class Cluster:
         """As they are done. You get a `ClusterGoneError` when the scheduler is gone."""
         suspects = yield from self._together(left)
         for point in suspects:
+            self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
             if (yield from self._together([point])):
                 yield point.index, table.rows(point, {}, "failed", KILLED)
 
@@ -116,7 +117,6 @@ class Cluster:
                 point = open_.pop(future)
                 error = None if future.status == "finished" else self._error(future)
                 if isinstance(error, KilledWorker):
-                    self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
                     suspects.append(point)
                 elif error is not None:
                     words = f"on a Dask worker: {type(error).__name__}: {error}"
@@ -147,8 +147,8 @@ class Cluster:
         rows, archive, there = future.result()
         if there != self.kernels:
             self._tell(
-                f"a worker's OpenBLAS computes as for {there}, this one's as for {self.kernels}: last digits may differ. "
-                "For the same bits set OPENBLAS_CORETYPE to one value everywhere"
+                f"a worker's OpenBLAS computes as for {there}, this one's as for {self.kernels}: last digits may "
+                "differ. For the same bits set OPENBLAS_CORETYPE to one value everywhere"
             )
         if archive is not None:
             self.points.keep(point, archive)
@@ -168,11 +168,12 @@ class Cluster:
         except Exception as error:  # whatever a connection that is gone raises
             raise ClusterGoneError(f"the Dask scheduler does not answer ({type(error).__name__})") from error
         if not threads:
-            self._tell(
-                f"no worker is left: {waiting} point(s) wait for another. Start some, or interrupt and repeat the command"
+            words = (
+                "no worker is left: {} point(s) wait for another. Start some, or interrupt and repeat the command"
                 if self.seen
-                else f"no worker is there yet: {waiting} point(s) wait. Jobs may be queued; the log of one says if it failed"
+                else "no worker is there yet: {} point(s) wait. Jobs may be queued; the log of one says if it failed"
             )
+            self._tell(words.format(waiting))
         self.seen = self.seen or bool(threads)
         if max(threads.values(), default=1) > 1:
             self._tell("workers have several threads, of which one computes: start them with one (--nthreads 1)")

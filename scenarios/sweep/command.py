@@ -3,7 +3,8 @@
 import shlex
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ from scenarios.terminal import DONE, FAILED, INTERRUPTED, console, fail, problem
 SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
 """Columns, and in which order they go where there is no room; 0: never."""
 HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
+PATIENCE = 15.0
+"""Seconds to wait for a scheduler's file."""
 MOST = 24
 """Rows on the terminal; the table has all."""
 
@@ -86,7 +89,7 @@ def sweep(
 
 
 @contextmanager
-def ended_as_by_hand() -> Iterator[None]:
+def ended_as_by_hand() -> Generator[None]:
     """What a batch system sends before it kills (SIGTERM) ends the sweep as Ctrl-C does: its table is written."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -121,12 +124,23 @@ def _client(address: str) -> Any:
         why = "needs Dask, which is not installed"
         raise ScenarioError("--cluster", address, why, "pip install 'netsim-lab[cluster]'") from None
     make: Any = Client
+    if address.endswith(".json"):
+        _wait_for(Path(address))
+    where = {"scheduler_file" if address.endswith(".json") else "address": address}
     try:
-        return (
-            make(scheduler_file=address, timeout="10s") if address.endswith(".json") else make(address, timeout="10s")
-        )
+        return make(**where, timeout="10s")
     except (OSError, ValueError, TimeoutError) as error:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
+
+
+def _wait_for(file: Path) -> None:
+    """A scheduler that was just started writes its file soon. You get a `ScenarioError` where it does not."""
+    end = time.monotonic() + PATIENCE
+    while not file.exists():
+        if time.monotonic() > end:
+            why = f"no such file, also after {PATIENCE:g} s"
+            raise ScenarioError("--cluster", str(file), why, "what `dask scheduler --scheduler-file` wrote")
+        time.sleep(0.2)
 
 
 def _print(found: dict[str, Any], varied: list[str]) -> None:

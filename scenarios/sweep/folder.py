@@ -7,7 +7,7 @@ of them the table has all.
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +27,7 @@ MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
 
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
-    """The folder with its manifest; one of the same sweep is gone on with. You get a `ScenarioError` for any other."""
+    """The folder with its manifest; one of the same sweep is gone on with; any other is a `ScenarioError`."""
     own = {"sweep": sweep.model_dump(mode="json"), "scenario": base.scenario.model_dump(mode="json")}
     own |= {"versions": describe.versions()}
     path = folder / MANIFEST
@@ -54,7 +54,7 @@ def _check_same(before: dict[str, Any], own: dict[str, Any], folder: Path) -> No
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path) -> Generator[Path]:
     """A draft to write, of this process alone, that becomes the file when all of it is there."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}")
     try:

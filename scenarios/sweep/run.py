@@ -43,10 +43,10 @@ def run_sweep(
 
     `jobs` processes (−1: one per core), or the workers of a Dask `client`. With a `shard` it runs that share of the
     points alone: `points`, `complete`, `failed` and `rows` are of the share, `all` is how many the sweep has, and
-    `there` how many of these the table has by now. Shares may run at the same time in the same folder; when the last of
-    them ends the table has all. You get a `ScenarioError` before anything runs for a point that does not fit the schema,
-    and for a folder that holds another sweep. A Ctrl-C ends it: "interrupted", and the table has what was done; the same
-    call goes on. So does it when a cluster's scheduler is gone.
+    `there` how many of these the table has by now. Shares may run at the same time in the same folder; when the last
+    of them ends the table has all. You get a `ScenarioError` before anything runs for a point that does not fit the
+    schema, and for a folder that holds another sweep. A Ctrl-C ends it: "interrupted", and the table has what was
+    done; the same call goes on. It ends so too when a cluster's scheduler is gone.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")

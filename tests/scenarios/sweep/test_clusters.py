@@ -33,7 +33,9 @@ on_slurm = pytest.mark.skipif(slurm.missing() is not None, reason=f"no SLURM her
 
 def block(name: str) -> str:
     """The file of this name on the page."""
-    found = re.findall(rf"^```text\n((?:#!.*\n)?# {re.escape(name)}\n.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        rf"^```text\n((?:#![^\n]*\n)?# {re.escape(name)}\n.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL
+    )
     assert len(found) == 1
     return found[0]
 
@@ -94,9 +96,9 @@ def environment():
 def test_an_array_one_of_whose_jobs_is_cancelled_and_repeated(place, environment, alone):
     (place / "array.sh").write_text(changed(block("array.sh"), **{"--array=1-8": "--array=1-3", "_ID/8": "_ID/3"}))
     job = slurm.told(environment, "sbatch", "--parsable", "-D", str(place), str(place / "array.sh")).strip()
-    slurm.until(lambda: done(place) >= 1, 90)
+    slurm.until(lambda: done(place) >= 1, 180)
     slurm.told(environment, "scancel", f"{job}_3")
-    slurm.until(lambda: not slurm.told(environment, "squeue", "-h").strip(), 120)
+    slurm.until(lambda: not slurm.told(environment, "squeue", "-h").strip(), 240)
     log = (place / f"slurm-{job}_1.out").read_text()
     assert "8 of 8 points done" in log
     assert "of the sweep's 24 points" in log
@@ -112,7 +114,7 @@ def test_workers_that_are_jobs_one_of_which_is_cancelled(place, environment, alo
     small = {"cores=4, processes=4": "cores=1, processes=1", "16GB": "2GB", "jobs=8": "jobs=2"}
     (place / "on_slurm.py").write_text(changed(block("on_slurm.py"), **small))
     with child(place, environment, "on_slurm.py") as script:
-        slurm.until(lambda: done(place) >= 3, 180)
+        slurm.until(lambda: done(place) >= 3, 240)
         first = slurm.told(environment, "squeue", "-h", "-o", "%i").split()[0]
         slurm.told(environment, "scancel", first)
         said = script.communicate(timeout=180)

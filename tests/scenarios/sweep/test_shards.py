@@ -12,6 +12,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli import app
 from scenarios.loader import parse
 from scenarios.sweep import cluster as clusters
+from scenarios.sweep import command
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.cluster import Cluster, Order, at_worker
@@ -74,10 +75,10 @@ def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the
 def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4, 5, 6, 7]}\n")
-    command = [sys.executable, "-m", "scenarios.cli", "sweep", str(tmp_path / "sweep.yaml"), "--jobs", "1"]
-    command += ["--out", str(tmp_path / "out"), "--shard"]
+    words = [sys.executable, "-m", "scenarios.cli", "sweep", str(tmp_path / "sweep.yaml"), "--jobs", "1"]
+    words += ["--out", str(tmp_path / "out"), "--shard"]
     jobs = [
-        subprocess.Popen([*command, f"{number}/2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*words, f"{number}/2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for number in (1, 2)
     ]
     said = [one.communicate(timeout=120) for one in jobs]
@@ -122,6 +123,17 @@ def test_the_command_wants_a_folder_for_shares(tmp_path):
     assert one.exit_code == 0
     assert "1 of the sweep's 2 points" in one.output
     assert "netsim sweep" in one.output
+
+
+def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(command, "PATIENCE", 0.1)
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
+    nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", str(tmp_path / "cluster.json")]
+    done = CliRunner().invoke(app, nobody)
+    assert done.exit_code == 2
+    assert "no such file" in done.output
 
 
 # ── resumed ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -255,7 +267,7 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     assert sorted(rows) == [0, 1, 2, 3, 4]
     assert [k for k in sorted(rows) if rows[k][0]["status"] == "failed"] == failed
     assert all("was killed" in rows[k][0]["error"] for k in failed)
-    assert any("point 1" in words for words in told.words)
+    assert [words.partition(":")[0] for words in told.words] == [f"workers were killed at point {k}" for k in (1, 2)]
 
 
 def test_a_scheduler_that_is_gone_interrupts(tmp_path, monkeypatch):

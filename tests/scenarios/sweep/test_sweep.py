@@ -170,7 +170,8 @@ def test_kept_folders_are_results_folders(tmp_path):
     assert (tmp_path / "out" / "000000" / "report.html").exists()
 
 
-def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\nrepeats: 40\n")
@@ -182,7 +183,7 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path):
     deadline = time.monotonic() + 60
     while len(list((out / "points").glob("*.json"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(stop)
     said = child.communicate(timeout=60)
     assert child.returncode == 130, said
     assert "Go on with: netsim sweep" in said[1]
