@@ -3,6 +3,7 @@
 Nothing of a SLURM that the machine may already have is used or changed; no job goes to its queue.
 """
 
+import ctypes
 import os
 import shutil
 import signal
@@ -52,6 +53,11 @@ def missing() -> str | None:
     return f"no {', '.join(absent)}" if absent else None
 
 
+def ends_with_parent() -> None:
+    """In a child: SIGTERM when the test is killed and cannot end it (Linux)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 def find(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 
@@ -81,7 +87,11 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
         for command in (["munged", "--force", "--foreground", *munge], ["slurmctld", "-D"], ["slurmd", "-D"]):
             program = [find(command[0]) or command[0], *command[1:]]
             quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            running.append(subprocess.Popen(program, env=environment, start_new_session=True, **quiet))
+            running.append(
+                subprocess.Popen(
+                    program, env=environment, start_new_session=True, preexec_fn=ends_with_parent, **quiet
+                )
+            )
             if command[0] == "munged":
                 until(lambda: (folder / "munge.socket").exists(), 20)
         until(lambda: "idle" in told(environment, "sinfo", "-h", "-o", "%T"), 60)

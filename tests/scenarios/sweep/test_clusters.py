@@ -129,7 +129,7 @@ def child(place: Path, environment: dict[str, str], *command: str):
     """A script that is ended with the test, whatever comes of it."""
     running = subprocess.Popen(
         [sys.executable, *command], cwd=place, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=slurm.ends_with_parent,
     )  # fmt: skip
     try:
         yield running
@@ -161,7 +161,9 @@ def sshd(folder: Path):
     (folder / "conf").write_text(CONFIGURATION.format(folder=folder, port=port))
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # where a root's sshd separates its privileges
-    running = subprocess.Popen([SSHD, "-D", "-f", str(folder / "conf"), "-E", str(folder / "log")])
+    running = subprocess.Popen(
+        [SSHD, "-D", "-f", str(folder / "conf"), "-E", str(folder / "log")], preexec_fn=slurm.ends_with_parent
+    )
     try:
         slurm.until(lambda: (folder / "log").exists() and "listening" in (folder / "log").read_text(), 20)
         yield port
