@@ -239,5 +239,5 @@ def _sharing(experiment: Experiment) -> Holding:
     there are any."""
     parts = parts_of_agents(experiment.scenario, experiment.dataset, experiment.topology.agents)
     held_out = experiment.held_out
-    prior = None if held_out is None else prior_of(held_out)
+    prior = None if held_out is None else prior_of(held_out, experiment.problem)
     return Holding(parts, experiment.problem, prior, held_out)

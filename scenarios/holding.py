@@ -34,12 +34,17 @@ class Holding:
         held = _dealt(scenario, dataset, agents)
         parts = tuple(dataset.take(own) for own in held)
         rest = _rest(dataset, held)
-        return cls(parts, problem_of(scenario, parts), prior_of(rest), rest)
+        problem = problem_of(scenario, parts)
+        return cls(parts, problem, prior_of(rest, problem), rest)
 
     @property
     def records(self) -> int:
         """How many each agent holds."""
         return self.parts[0].records
+
+    def labels(self, agent: int) -> Array:
+        """Of an agent's records, as the model counts them: (m,), PRIVATE."""
+        return counted(self.parts[agent].labels, self.parts[agent], self.problem)
 
 
 def _check_images(scenario: Scenario, dataset: Dataset) -> None:
@@ -98,7 +103,14 @@ def _rest(dataset: Dataset, held: list[list[int]]) -> Dataset:
     return dataset.take([k for k in range(dataset.records) if k not in taken])
 
 
-def prior_of(public: Dataset) -> Prior:
+def prior_of(public: Dataset, problem: Problem) -> Prior:
     """What is believed of a record beforehand, from public ones."""
     made = Prior.of_numbers if _numbers(public) else Prior.of
-    return made(public.features, public.labels)
+    return made(public.features, counted(public.labels, public, problem))
+
+
+def counted(labels: Array, dataset: Dataset, problem: Problem) -> Array:
+    """Labels of some of a data set's records as the problem's model counts them, (records,): two classes are −1 and 1
+    in data, and 0 and 1 to a model of several outputs."""
+    several = problem.model is not None and 0.0 in problem.model.classes
+    return (labels + 1) / 2 if several and dataset.class_count == 2 else labels

@@ -34,7 +34,7 @@ def begin(experiment: Experiment, replicas: int) -> Results:
         "range": [low, high],
         "image": dataset.image_shape is not None,
         "originals": [
-            {"agent": agent, "records": _kept(part.features), "labels": part.labels.tolist()}
+            {"agent": agent, "records": _kept(part.features), "labels": holding.labels(agent).tolist()}
             for agent, part in enumerate(holding.parts[:PICTURED])
         ],
         "attacks": [],

@@ -109,11 +109,11 @@ class Rebuilding:
         holding = experiment.holding
         assert holding is not None
         known = Known.of(view.public, agent, holding.prior, experiment.dataset.image_shape)
-        part = holding.parts[agent]
+        features, labels = holding.parts[agent].features, holding.labels(agent)
         if self._labels(spec) == "public":
-            known = known.told(part.labels)
+            known = known.told(labels)
         if isinstance(spec, InformedSpec):
-            known = replace(known, others=(part.features[1:], part.labels[1:]))
+            known = replace(known, others=(features[1:], labels[1:]))
         return Case(chosen(evidence, self._rounds(spec)), known)
 
 

@@ -14,7 +14,7 @@ from netsim.arrays import Mask
 from netsim.problems import Dataset, Objective
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
-from scenarios.holding import Holding, prior_of
+from scenarios.holding import Holding, counted, prior_of
 from scenarios.problem import problem_of
 from scenarios.schema import Scenario
 from scenarios.schema.deciding import MembershipSpec, PropertySpec
@@ -51,16 +51,12 @@ class Staging:
     @property
     def prior(self) -> Prior:
         """What is believed of a record, from the public half."""
-        public = self.public
-        return Prior.of(*self.told((public.features, public.labels))) if public.classes else prior_of(public)
+        return prior_of(self.public, self.holding.problem)
 
     def told(self, records: Records) -> Records:
-        """The same with labels as the model counts them: two classes are −1 and 1 in data, and 0 and 1 to a model of
-        several outputs."""
-        model = self.holding.problem.model
+        """The same with labels as the model counts them."""
         features, labels = records
-        signs = model is not None and 0.0 in model.classes and self.holding.parts[0].class_count == 2
-        return features, (labels + 1) / 2 if signs else labels
+        return features, counted(labels, self.holding.parts[0], self.holding.problem)
 
     def objective(self, agent: int, part: Dataset) -> Objective:
         """What an agent minimizes that holds these records."""

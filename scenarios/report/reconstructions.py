@@ -127,11 +127,15 @@ def _given(one: Result) -> str:
 
 
 def _pictures(found: Result, attacks: Sequence[Result]) -> list[dict[str, Any]]:
-    """For each agent and record the original, what each attack makes of it, and the prior's guess."""
+    """For each agent and record the original, what each attack makes of it, and the prior's guess; who is told the
+    others rebuilds the first alone."""
     rows: list[dict[str, Any]] = []
     for original in items(found, "originals"):
-        shown = [(str(one["attack"]), own) for one in attacks for own in _of(one, original["agent"])]
+        found_of = [(str(one["attack"]), own) for one in attacks for own in _of(one, original["agent"])]
         for index, record in enumerate(original["records"]):
+            shown = [(name, own) for name, own in found_of if index < len(own["rebuilt"])]
+            if found_of and not shown:
+                continue
             tiles = [("original", record, "")]
             tiles += [(name, own["rebuilt"][index], _caption(own)) for name, own in shown]
             if shown:

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, cast
 
 import matplotlib as mpl
@@ -153,7 +154,8 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
-    return _flat(re.sub(r">\s+<", "><", text))
+    text = re.sub(r'<path d="[^"]*" style="fill: none; opacity: 0"/>', "", text)
+    return _grouped(_flat(re.sub(r">\s+<", "><", text)))
 
 
 def _flat(text: str) -> str:
@@ -176,6 +178,32 @@ def _flat(text: str) -> str:
         return tag[0] if kept.pop() else ""
 
     return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
+
+
+_PATH = re.compile(r'<path d="[^"]*"((?: clip-path="[^"]*")?) style="([^"]*)"/>')
+ALIKE = 3
+"""So many paths in a row that look alike share a group."""
+
+
+def _grouped(text: str) -> str:
+    """Paths in a row that look alike say so once, in a group; opacity stays with each, which a group would apply to
+    all of them together."""
+
+    def shared(run: re.Match[str]) -> str:
+        found: list[str] = []
+        for (clip, style), alike in groupby(_PATH.finditer(run[0]), key=lambda path: (path[1], path[2])):
+            paths = [path[0] for path in alike]
+            told = style.split("; ")
+            own = "".join(f' style="{one}"' for one in told if one.startswith("opacity"))
+            rest = "; ".join(one for one in told if not one.startswith("opacity"))
+            if len(paths) < ALIKE or not rest:
+                found += paths
+                continue
+            steps = [re.findall(r' d="([^"]*)"', path)[0] for path in paths]
+            found += [f'<g{clip} style="{rest}">', *(f'<path d="{d}"{own}/>' for d in steps), "</g>"]
+        return "".join(found)
+
+    return re.sub(rf"(?:{_PATH.pattern}){{{ALIKE},}}", shared, text)
 
 
 def _shorten(tag: re.Match[str]) -> str:

@@ -6,8 +6,10 @@ import pytest
 from attacks.reconstruction import Case, Known
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.models import Linear
-from netsim.problems import Dataset
-from scenarios.holding import _rest, prior_of
+from netsim.problems import Dataset, build, least_squares
+from scenarios.holding import Holding, _rest, prior_of
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
 from tests.attacks.noisy import noisy_evidence, white_noise
 
 
@@ -16,7 +18,8 @@ def test_the_prior_of_a_regression_knows_the_law_of_targets():
     width, count, rounds, replicas = 8, 600, 10, 40
     features = rng.uniform(0, 1, (count, width))
     targets = 3 + features @ rng.standard_normal(width) + 0.3 * rng.standard_normal(count)
-    prior = prior_of(_rest(Dataset("own", features, targets), [[0], [1]]))
+    data = Dataset("own", features, targets)
+    prior = prior_of(_rest(data, [[0], [1]]), least_squares([data]))
     assert prior.target == pytest.approx((np.mean(targets[2:]), np.var(targets[2:])), rel=1e-3)
     assert prior.labels == (pytest.approx(np.mean(targets[2:])),)
     points = 0.3 * rng.standard_normal((rounds, replicas, width))
@@ -28,9 +31,40 @@ def test_the_prior_of_a_regression_knows_the_law_of_targets():
     assert error < 0.1 * np.mean((prior.overall - features[0]) ** 2)
 
 
-def test_classes_stay_classes():
+SIGNS, NUMBERS = (-1.0, 1.0), (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("logistic", SIGNS), ("softmax", NUMBERS), ("mlp", NUMBERS)])
+def test_two_classes_are_counted_as_the_model_counts_them(kind, labels):
     rng = np.random.default_rng(0)
     data = Dataset("own", rng.uniform(0, 1, (60, 3)), np.resize([-1.0, 1.0], 60))
-    prior = prior_of(_rest(data, [[0], [1]]))
-    assert prior.labels == (-1.0, 1.0)
+    problem = build(kind, [data])
+    prior = prior_of(_rest(data, [[0], [1]]), problem)
+    assert prior.labels == labels
     assert prior.target is None
+    holding = Holding((data.take([0, 1]), data.take([2, 3])), problem, prior)
+    assert tuple(holding.labels(0)) == labels
+    assert tuple(build(kind, holding.parts).objectives[0].labels) == labels
+
+
+TWO = """\
+name: two
+seed: 3
+problem: {kind: softmax, data: {name: digits, classes: [0, 1]}, ridge: 0.1}
+topology: {kind: ring, agents: 4}
+algorithms:
+  - {kind: recal, name: plain, step: 0.05, per_agent: 8}
+attacks:
+  gradients: false
+  holding: 3
+  reconstruct:
+    - {kind: informed, name: told all but one, then: softmax_record}
+"""
+
+
+def test_who_is_told_all_records_but_one_of_two_classes_rebuilds_it(tmp_path):
+    """The others' gradients are subtracted: with their labels counted otherwise nothing is left that explains one."""
+    (entry,) = run_scenario(parse(TWO), tmp_path)["algorithms"]
+    (informed,) = entry["reconstructions"]["attacks"]
+    assert "record 2" not in (tmp_path / "report.html").read_text()
+    assert informed["success"]["rate"] == 1.0
