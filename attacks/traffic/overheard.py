@@ -111,6 +111,11 @@ class Overheard:
         return back[after] if k + 1 == len(times) or back[after] <= times[k + 1] else None
 
     @cached_property
+    def end(self) -> float:
+        """A moment at which the run was not over: a packet went on the air."""
+        return max(link[-1] for link in [*self.data.values(), *self.acks.values()] if link)
+
+    @cached_property
     def travel(self) -> float:
         """The longest time, in seconds, from a packet to an acknowledgement that came before the next packet."""
         longest = 0.0

@@ -10,11 +10,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from attacks.traffic.found import Activity, Amount, Edge, Event
 from attacks.traffic.overheard import Overheard
-from attacks.traffic.repeats import CLOSE
+from attacks.traffic.repeats import CLOSE, due
 from netsim.algorithms.algorithm import Stopping
 from netsim.arrays import Array
 from netsim.reliable import MAX_BACKOFF
@@ -107,20 +106,10 @@ def _timeouts(heard: Overheard, steps: int) -> list[float]:
             after, other, to = heard.stream[k + 1]
             holder = sender if k < steps else heard.stream[k - 1][2]
             if other != holder:
-                gaps = gaps[_due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
+                gaps = gaps[due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
         found.update(round(gap, 12) for gap in gaps.tolist())
         before[sender, receiver].append(time)
     return sorted(found)
-
-
-def _due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
-    """For each timeout whether a message of one of these ages is due again: after T, 3T, 7T, … 127T, 191T, …"""
-    often = ages[None, :] / timeouts[:, None]
-    power = 2.0 ** np.clip(np.round(np.log2(np.maximum(often, 0) + 1)), 1, MAX_BACKOFF + 1) - 1
-    last = 2.0**MAX_BACKOFF
-    power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
-    near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
-    return np.logical_or.reduce(near, axis=1)
 
 
 def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
@@ -135,15 +124,13 @@ def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> 
                 return []
             left[0] -= 1
             time, sender, receiver = heard.stream[one.at]
-            again, step = one.due(time, (sender, receiver)), sender == one.holder
-            if again is not None and step:
-                ahead.append(one.repeated(again))
-            if step:
-                one = one.stepped((time, sender, receiver), timeout)
-            elif again is not None:
-                one = one.repeated(again)
-            else:
+            ways = [one.repeated(again) for again in one.due(time, (sender, receiver))]
+            if sender == one.holder:
+                ways.append(one.stepped((time, sender, receiver), timeout))
+            if not ways:
                 break
+            one = ways.pop()
+            ahead += ways
         else:
             found.append(one.walk)
     return found
@@ -163,17 +150,18 @@ class _Reading:
     moves: Chain
     pending: dict[Edge, tuple[tuple[float, float, int], ...]]
 
-    def due(self, time: float, link: Edge) -> "tuple[Edge, int] | None":
-        """Which of a link's messages is due again at this time."""
-        for k, (due, _, _) in enumerate(self.pending.get(link, ())):
-            if abs(time - due) <= 10 * CLOSE * max(1.0, time):
-                return link, k
-        return None
+    def due(self, time: float, link: Edge) -> list[tuple[Edge, int]]:
+        """Which of a link's messages are due again at this time; of those sent equally often one."""
+        found: dict[int, tuple[Edge, int]] = {}
+        for k, (again, _, often) in enumerate(self.pending.get(link, ())):
+            if abs(time - again) <= 10 * CLOSE * max(1.0, time):
+                found.setdefault(often, (link, k))
+        return list(found.values())
 
     def repeated(self, which: tuple[Edge, int]) -> "_Reading":
         link, k = which
-        due, timeout, often = self.pending[link][k]
-        again = due + timeout * 2 ** min(often + 1, MAX_BACKOFF), timeout, often + 1
+        last, timeout, often = self.pending[link][k]
+        again = last + timeout * 2 ** min(often + 1, MAX_BACKOFF), timeout, often + 1
         rest = self.pending[link][:k] + self.pending[link][k + 1 :]
         return _Reading(self.at + 1, self.holder, self.moves, {**self.pending, link: (*rest, again)})
 
