@@ -4,7 +4,7 @@ An exchange puts one message on each of the agent's links at one moment; each me
 that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to one that
 is due at that moment. What everybody hears beside it excludes most of them: a message whose repetition does not come
 had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have arrived,
-each of which it acknowledged at once. All readings are followed, with bounded effort.
+each of which it acknowledged at once. All readings are followed at once, moment by moment, with bounded effort.
 """
 
 import bisect
@@ -12,19 +12,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Literal
 
 import numpy as np
 
 from attacks.traffic.repeats import CLOSE, due, same
 from netsim.reliable import MAX_BACKOFF
 
-MOST_STEPS = 40_000
-"""So many moments are looked at for one agent, of all readings together, before nothing is said."""
+MOST_STATES, MOST_A_MOMENT = 2_000, 10
+"""So many states are looked at for one agent, and so many more for each of its moments, of all readings together,
+before nothing is said."""
 Pending = tuple[float, int, float]
 """A message that may be sent again: when, how often it was by then, when it first was."""
-State = tuple[int, int, tuple[tuple[Pending, ...], ...]]
-"""A moment's index, how many exchanges have begun, and what is pending on each link."""
-Chain = tuple["Chain", float] | None
+State = tuple[int, tuple[tuple[Pending, ...], ...]]
+"""How many exchanges have begun, and what is pending on each link."""
+Chain = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -39,21 +41,21 @@ class Wires:
     end: float
 
 
-def readings(wires: Wires, total: int, known: Sequence[float] | None) -> Mapping[float, set[tuple[float, ...]]] | None:
-    """Of each timeout the beginnings of `total` exchanges that explain all packets; of no timeout more than two. None
-    where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
+def readings(
+    wires: Wires, total: int, known: Sequence[float] | None
+) -> Mapping[float, tuple[float, ...] | None] | None:
+    """Of each timeout that explains all packets the beginnings of `total` exchanges, None where there are several
+    ways. Nothing where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
     moments = _moments(wires.data)
-    found: dict[float, set[tuple[float, ...]]] = {}
+    found: dict[float, tuple[float, ...] | None] = {}
     search = _Search(wires, moments, total, known)
     for timeout in _timeouts(moments):
-        one = set[tuple[float, ...]]()
-        for times in search.completed(timeout):
-            one.add(times)
-            if len(one) > 1:
-                break
+        one = search.completed(timeout)
         if search.left <= 0:
             return None
-        if one:
+        if one == "several":
+            found[timeout] = None
+        elif one != "none":
             found[timeout] = one
     return found
 
@@ -82,56 +84,56 @@ def _timeouts(moments: Sequence[_Moment]) -> list[float]:
     uneven = next((k for k, one in enumerate(moments) if len(set(one.counts)) > 1), len(moments) - 1)
     times = np.array([one.time for one in moments[: uneven + 1]])
     ages = times[-1] - times[:-1]
-    found = {round(age, 12) for age in ages.tolist()}
+    found = {round(age, 10) for age in ages.tolist()}
     for k in range(1, len(times) - 1):
         gaps = times[k] - times[:k]
         near = due(ages, gaps, float(times[-1])) if uneven < len(moments) - 1 else np.ones(gaps.size, bool)
-        found.update(round(gap, 12) for gap in gaps[near].tolist())
+        found.update(round(gap, 10) for gap in gaps[near].tolist())
     return sorted(found)
 
 
 class _Search:
-    """All readings of one agent, timeout by timeout; `left` counts down the moments that may still be looked at."""
+    """All readings of one agent, timeout by timeout; `left` counts down the states that may still be looked at."""
 
     def __init__(
         self, wires: Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None
     ) -> None:
-        self.left = MOST_STEPS
+        self.left = MOST_STATES + MOST_A_MOMENT * len(moments)
         self._wires, self._moments, self._total, self._known = wires, moments, total, known
         self._ahead = [0] * (len(moments) + 1)
         for k in range(len(moments) - 1, -1, -1):
             self._ahead[k] = self._ahead[k + 1] + min(moments[k].counts)
 
-    def completed(self, timeout: float) -> Iterator[tuple[float, ...]]:
-        """The beginnings of all exchanges, of each reading."""
-        ahead: list[tuple[State, Chain]] = [((0, 0, ((),) * len(self._wires.data)), None)]
-        seen = set[tuple[State, Chain]]()
-        while ahead and self.left > 0:
-            state, chain = ahead.pop()
-            self.left -= 1
-            if state[0] == len(self._moments):
-                if state[1] == self._total and self._settled(state):
-                    yield _unrolled(chain)
-                continue
-            for one in self._next(state, chain, timeout):
-                if one not in seen:
-                    seen.add(one)
-                    ahead.append(one)
+    def completed(self, timeout: float) -> Chain | Literal["none", "several"]:
+        """The beginnings of all exchanges, moment by moment: of readings that agree on all that is to come, and not
+        on what was, it is enough to know that there are several."""
+        layer: dict[State, Chain | Literal["several"]] = {(0, ((),) * len(self._wires.data)): ()}
+        for at, moment in enumerate(self._moments):
+            after: dict[State, Chain | Literal["several"]] = {}
+            for state, chain in layer.items():
+                self.left -= 1
+                for one, new in self._next(at, state, timeout):
+                    longer = _longer(chain, moment.time, new)
+                    after[one] = longer if after.get(one, longer) == longer else "several"
+            layer = after
+            if not layer or self.left <= 0:
+                return "none"
+        found = {chain for state, chain in layer.items() if state[0] == self._total and self._settled(state)}
+        if len(found) > 1:
+            return "several"
+        return found.pop() if found else "none"
 
-    def _next(self, state: State, chain: Chain, timeout: float) -> Iterator[tuple[State, Chain]]:
+    def _next(self, at: int, state: State, timeout: float) -> Iterator[tuple[State, int]]:
         """What a moment may be: so many exchanges begin, and the other packets are due again."""
-        at, begun, pending = state
+        begun, pending = state
         moment = self._moments[at]
         for new in self._beginnings(at, begun):
             ways = [
                 list(self._after(j, pending[j], moment, count - new, new, timeout))
                 for j, count in enumerate(moment.counts)
             ]
-            longer = chain
-            for _ in range(new):
-                longer = (longer, moment.time)
             for links in product(*ways):
-                yield (at + 1, begun + new, links), longer
+                yield (begun + new, links), new
 
     def _beginnings(self, at: int, begun: int) -> Iterator[int]:
         moment = self._moments[at]
@@ -163,10 +165,10 @@ class _Search:
         for chosen in set(combinations(range(len(now)), repeated)):
             if all(k in chosen or self._acknowledged(link, one) for k, one in enumerate(now)):
                 again = [
-                    (one[0] + timeout * 2 ** min(one[1] + 1, MAX_BACKOFF), one[1] + 1, one[2])
+                    (time + timeout * 2 ** min(one[1] + 1, MAX_BACKOFF), one[1] + 1, one[2])
                     for one in (now[k] for k in chosen)
                 ]
-                yield (*later, *again, *begun)
+                yield tuple(sorted((*later, *again, *begun)))
 
     def _acknowledged(self, link: int, one: Pending) -> bool:
         """Whether an acknowledgement that may be this message's was on the air before it was due."""
@@ -180,7 +182,7 @@ class _Search:
         end = self._wires.end
         return all(
             one[0] >= end - slack(end) or self._acknowledged(j, one)
-            for j, pending in enumerate(state[2])
+            for j, pending in enumerate(state[1])
             for one in pending
         )
 
@@ -190,12 +192,8 @@ def slack(time: float) -> float:
     return 10 * CLOSE * max(1.0, time)
 
 
-def _unrolled(chain: Chain) -> tuple[float, ...]:
-    found = list[float]()
-    while chain is not None:
-        chain, time = chain
-        found.append(time)
-    return tuple(reversed(found))
+def _longer(chain: Chain | Literal["several"], time: float, new: int) -> Chain | Literal["several"]:
+    return "several" if chain == "several" else chain + (time,) * new
 
 
 def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: float) -> int:

@@ -78,14 +78,14 @@ def _read(
     times = list(counted)
     for i, one in enumerate(found):
         if times[i] is None and one:
-            left = {own for timeout, some in one.items() if round(timeout, 9) in (timeouts or ()) for own in some}
+            left = {own for timeout, own in one.items() if round(timeout, 9) in (timeouts or ())}
             times[i] = left.pop() if len(left) == 1 else None
     return times, None if timeouts is None else frozenset(timeouts)
 
 
 def _readings(
     heard: Overheard, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
-) -> Mapping[float, set[tuple[float, ...]]] | None:
+) -> Mapping[float, tuple[float, ...] | None] | None:
     near = [j for j in heard.neighbors[agent] if (agent, j) in heard.links]
     data = [heard.data.get((agent, j), ()) for j in near]
     if len(near) < 2 or all(len(link) == total for link in data):
