@@ -95,9 +95,7 @@ def _timeouts(moments: Sequence[_Moment]) -> list[float]:
 class _Search:
     """All readings of one agent, timeout by timeout; `left` counts down the states that may still be looked at."""
 
-    def __init__(
-        self, wires: Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None
-    ) -> None:
+    def __init__(self, wires: Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None) -> None:
         self.left = MOST_STATES + MOST_A_MOMENT * len(moments)
         self._wires, self._moments, self._total, self._known = wires, moments, total, known
         self._ahead = [0] * (len(moments) + 1)
