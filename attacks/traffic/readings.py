@@ -116,10 +116,10 @@ class _Search:
             layer = after
             if not layer or self.left <= 0:
                 return "none"
-        found = {chain for state, chain in layer.items() if state[0] == self._total and self._settled(state)}
-        if len(found) > 1:
-            return "several"
-        return found.pop() if found else "none"
+        found = [chain for state, chain in layer.items() if state[0] == self._total and self._settled(state)]
+        if not found:
+            return "none"
+        return "several" if any(one != found[0] for one in found) else found[0]
 
     def _next(self, at: int, state: State, timeout: float) -> Iterator[tuple[State, int]]:
         """What a moment may be: so many exchanges begin, and the other packets are due again."""

@@ -47,7 +47,7 @@ def drawn(seed: int) -> Simulation:
         rng.choice(DELAYS),
         loss=rng.choice((0.0, 0.0, 0.1, 0.3, 0.6)),
         bandwidth=rng.choice((None, None, None, 1e4, 1e5)),
-        reliable=True if rng.random() < 0.85 else False,
+        reliable=rng.random() < 0.85,
         timeout=rng.choice(TIMEOUTS),
         duplication=rng.choice((0.0, 0.0, 0.3)),
         reordering=rng.random() < 0.1,
