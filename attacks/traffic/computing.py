@@ -136,8 +136,8 @@ def _at_most(seconds: Array, of: int) -> float:
 
 
 def _acknowledged(heard: Overheard) -> bool:
-    """Whether arrivals are on the wire, and in order."""
-    return bool(heard.transport.reliable) and heard.transport.in_order
+    """Whether arrivals are on the wire, once and in order."""
+    return bool(heard.transport.reliable) and heard.transport.in_order and not heard.transport.copies
 
 
 def _waits(heard: Overheard) -> float:
