@@ -1,10 +1,11 @@
 """Every way to read an agent's packets: which moments are new exchanges, and which packets are due again.
 
-An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, … after
-that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to one that
-is due at that moment. What everybody hears beside it excludes most of them: a message whose repetition does not come
-had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have arrived,
-each of which it acknowledged at once. All readings are followed at once, moment by moment, with bounded effort.
+An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, …
+after that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to
+one that is due at that moment. What is heard beside it excludes most of them: a message whose repetition does not come
+had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have
+arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with bounded
+effort: of those that agree on all that is to come it is enough to know that there are several.
 """
 
 import bisect

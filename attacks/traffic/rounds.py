@@ -2,8 +2,8 @@
 
 How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's links are
 its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so many packets
-repeated none; else all readings of its packets are followed (`attacks.traffic.readings`): where times coincide, as when
-the timeout is the time that computing takes, two of them may be left, and nothing is said.
+repeated none; else all readings of its packets are followed (`attacks.traffic.readings`): where times coincide, as
+when the timeout is the time that computing takes, two of them may be left, and nothing is said.
 """
 
 from collections.abc import Mapping, Sequence
