@@ -2,8 +2,8 @@
 
 An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, …
 after that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to
-one that is due at that moment. What is heard beside it excludes most of them: a message whose repetition does not come
-had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have
+one that is due at that moment. What is heard beside it excludes most of them: a message whose repetition does not
+come had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have
 arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with bounded
 effort: of those that agree on all that is to come it is enough to know that there are several.
 """
@@ -27,7 +27,8 @@ Pending = tuple[float, int, float]
 """A message that may be sent again: when, how often it was by then, when it first was."""
 State = tuple[int, tuple[tuple[Pending, ...], ...]]
 """How many exchanges have begun, and what is pending on each link."""
-Chain = tuple[float, ...]
+Chain = tuple[float, ...] | Literal["none", "several"]
+"""Beginnings of exchanges; of no reading, or of several that differ."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,8 @@ def readings(
         one = search.completed(timeout)
         if search.left <= 0:
             return None
-        if one == "several":
-            found[timeout] = None
-        elif one != "none":
-            found[timeout] = one
+        if one != "none":
+            found[timeout] = None if one == "several" else one
     return found
 
 
@@ -103,12 +102,12 @@ class _Search:
         for k in range(len(moments) - 1, -1, -1):
             self._ahead[k] = self._ahead[k + 1] + min(moments[k].counts)
 
-    def completed(self, timeout: float) -> Chain | Literal["none", "several"]:
+    def completed(self, timeout: float) -> Chain:
         """The beginnings of all exchanges, moment by moment: of readings that agree on all that is to come, and not
         on what was, it is enough to know that there are several."""
-        layer: dict[State, Chain | Literal["several"]] = {(0, ((),) * len(self._wires.data)): ()}
+        layer: dict[State, Chain] = {(0, ((),) * len(self._wires.data)): ()}
         for at, moment in enumerate(self._moments):
-            after: dict[State, Chain | Literal["several"]] = {}
+            after: dict[State, Chain] = {}
             for state, chain in layer.items():
                 self.left -= 1
                 for one, new in self._next(at, state, timeout):
@@ -117,10 +116,13 @@ class _Search:
             layer = after
             if not layer or self.left <= 0:
                 return "none"
-        found = [chain for state, chain in layer.items() if state[0] == self._total and self._settled(state)]
-        if not found:
-            return "none"
-        return "several" if any(one != found[0] for one in found) else found[0]
+        only: Chain = "none"
+        for state, chain in layer.items():
+            if state[0] == self._total and self._settled(state):
+                if only not in ("none", chain):
+                    return "several"
+                only = chain
+        return only
 
     def _next(self, at: int, state: State, timeout: float) -> Iterator[tuple[State, int]]:
         """What a moment may be: so many exchanges begin, and the other packets are due again."""
@@ -191,8 +193,8 @@ def slack(time: float) -> float:
     return 10 * CLOSE * max(1.0, time)
 
 
-def _longer(chain: Chain | Literal["several"], time: float, new: int) -> Chain | Literal["several"]:
-    return "several" if chain == "several" else chain + (time,) * new
+def _longer(chain: Chain, time: float, new: int) -> Chain:
+    return chain if isinstance(chain, str) else chain + (time,) * new
 
 
 def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: float) -> int:
