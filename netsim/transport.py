@@ -15,6 +15,7 @@ class Transport:
     some links are. `steady`: whatever an agent sends goes on the air (no outages, no downtimes, no full buffers).
     `queues`: packets may wait before they do. `in_order`: packets of a link do not overtake each other. `alike`: all
     links follow one law. `clock_rate`: ticks per second of the agents' Poisson clocks, None where they have none.
+    `copies`: the network may deliver a packet twice, and nobody rejects the copy.
     """
 
     header_bytes: int = HEADER_BYTES
@@ -25,6 +26,7 @@ class Transport:
     in_order: bool = True
     alike: bool = True
     clock_rate: float | None = None
+    copies: bool = False
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class Transport:
             in_order=not any(law.reordering for law in all_laws),
             alike=all(law == all_laws[0] for law in all_laws),
             clock_rate=clock_rate,
+            copies=any(law.duplication > 0 and not law.tagged for law in all_laws),
         )
 
 

@@ -105,7 +105,9 @@ def rows(found: Results) -> list[tuple[str, str, str, str]]:
         one = found[key]
         told = "–" if one["total"] is None else _interval(one["total"])
         truth = "" if one["total"] is None else f"truth {one['total_truth']:,}"
-        open_end = "the last packets may still have been on their way" if key == "lost" else ""
+        open_end = (
+            "the last packets may be on their way, and acknowledgements be lost unnoticed" if key == "lost" else ""
+        )
         counted.append((name, told, truth, one["refused"] or open_end))
     told = "–" if size["refused"] else _interval([size["low"], None, size["high"]])
     return [*counted, ("Dimension", told, f"truth {size['truth']:,}", size["refused"] or "")]

@@ -1,11 +1,15 @@
 """From a view to all that its times and sizes tell."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from attacks.traffic import carried, computing, sizes
+from attacks.traffic.carried import Sendings
 from attacks.traffic.found import Computing, Edge, Sealed
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol, read
-from attacks.traffic.rounds import exchanged
-from attacks.traffic.walk import walked
+from attacks.traffic.rounds import Exchanged, exchanged
+from attacks.traffic.walk import Move, walked
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 
@@ -25,9 +29,27 @@ def analysed(view: AdversaryView) -> Sealed:
         heard.packets,
         found.activity,
         _rounds_computing(view, protocol, heard, found.times),
-        carried.carried(heard, messages),
+        carried.carried(heard, messages, _told(heard, found, endless=view.public.patience.endless)),
         sizes.dimension(heard, protocol, view.public.codec),
     )
+
+
+def _told(heard: Overheard, found: Exchanged, *, endless: bool) -> Sendings:
+    """An agent tells all neighbors at once, and where exchanges wait for all of them no run ends before the last
+    message arrived."""
+    times = {link: own for link in heard.links if (own := found.times[link[0]]) is not None}
+    return Sendings(times, {link: own[-1] for link, own in times.items()} if endless else {}, found.timeouts)
+
+
+def _passed(moves: Sequence[Move], timeouts: frozenset[float] | None) -> Sendings:
+    """Who passes a token on had it; the last one may not have arrived."""
+    times: dict[Edge, list[float]] = defaultdict(list)
+    followed: dict[Edge, float] = {}
+    for k, (time, sender, receiver) in enumerate(moves):
+        times[sender, receiver].append(time)
+        if k + 1 < len(moves):
+            followed[sender, receiver] = time
+    return Sendings(times, followed, timeouts)
 
 
 def _of_walk(view: AdversaryView, protocol: Protocol, heard: Overheard) -> Sealed:
@@ -44,7 +66,7 @@ def _of_walk(view: AdversaryView, protocol: Protocol, heard: Overheard) -> Seale
         heard.packets,
         found.activity,
         work,
-        carried.carried(heard, messages),
+        carried.carried(heard, messages, _passed(found.moves, found.timeouts)),
         sizes.dimension(heard, protocol, view.public.codec),
     )
 

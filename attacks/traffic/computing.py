@@ -15,7 +15,8 @@ from scipy import special
 from attacks.traffic.found import Amount, Computing
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol, Told
-from attacks.traffic.walk import Move, Z
+from attacks.traffic.walk import Move
+from netsim.arrays import Array
 
 CONFIDENCE = 0.95
 """Of all statements together that an agent is slower than another."""
@@ -29,14 +30,17 @@ class Gaps:
 
     seconds: list[float] = field(default_factory=list[float])
     asked: int = 0
+    without: int = 0
+    """Gaps that began with no message's arrival."""
 
-    def add(self, told: Told, gap: float | None, waits: float) -> None:
+    def add(self, told: Told, gap: float | None, waits: float, *, travels: bool = True) -> None:
         """One gap, less the mean wait for a clock; None where its beginning is not known."""
         if not told.queries:
             return
         self.asked += 1
         if gap is not None:
             self.seconds.append((gap - waits) / told.queries)
+            self.without += not travels
 
     @property
     def mean(self) -> float:
@@ -63,10 +67,10 @@ def of_walk(heard: Overheard, protocol: Protocol, moves: Sequence[Move]) -> Comp
         if k:
             before, *link = moves[k - 1]
             since = heard.arrival((link[0], link[1]), before) if seen else before
-        gaps[sender].add(told, None if since is None or since > time else time - since, waits)
+        gaps[sender].add(told, None if since is None or since > time else time - since, waits, travels=k > 0)
     if seen:
         return _computing(heard, gaps, np.zeros(len(gaps)))
-    known = [one.mean + Z * _finite(one.error(whole=False)) for one in gaps if one.seconds]
+    known = [_at_most(np.array(one.seconds), len(gaps)) for one in gaps if not one.without]
     travel = min(known, default=math.inf) if heard.transport.alike else math.inf
     return _computing(heard, gaps, np.full(len(gaps), travel), same_travel=heard.transport.alike)
 
@@ -119,13 +123,21 @@ def _travel(heard: Overheard, protocol: Protocol, times: Sequence[Sequence[float
             if own is None or other is None or len(own) < FEWEST or len(protocol.told) < FEWEST:
                 continue
             lags = np.array(own[1:]) - np.array(other[:-1])
-            most = min(most, float(np.mean(lags)) + Z * float(np.std(lags, ddof=1)) / math.sqrt(len(lags)))
+            most = min(most, _at_most(lags, sum(map(len, heard.neighbors))))
     return most
 
 
+def _at_most(seconds: Array, of: int) -> float:
+    """The high end of a mean, so that so many of them hold together."""
+    if len(seconds) < FEWEST:
+        return math.inf
+    quantile = float(special.stdtrit(len(seconds) - 1, 1 - (1 - CONFIDENCE) / (2 * max(1, of))))
+    return float(np.mean(seconds)) + quantile * float(np.std(seconds, ddof=1)) / math.sqrt(len(seconds))
+
+
 def _acknowledged(heard: Overheard) -> bool:
-    """Whether arrivals are on the wire, and in order."""
-    return bool(heard.transport.reliable) and heard.transport.in_order
+    """Whether arrivals are on the wire, once and in order."""
+    return bool(heard.transport.reliable) and heard.transport.in_order and not heard.transport.copies
 
 
 def _waits(heard: Overheard) -> float:
@@ -160,7 +172,10 @@ def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
         return None
     quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
     mean, error = gaps.mean, quantile * gaps.error(whole=not clocked)
-    return Amount(max(0.0, mean - travel - error), max(0.0, mean), max(0.0, mean + error))
+    below = quantile * gaps.error(
+        whole=not clocked and not travel
+    )  # of the run's travel no more is known than its law
+    return Amount(max(0.0, mean - travel - below), max(0.0, mean), max(0.0, mean + error))
 
 
 def _slower(one: Gaps, other: Gaps, travel: float, z: float) -> bool:
@@ -169,7 +184,3 @@ def _slower(one: Gaps, other: Gaps, travel: float, z: float) -> bool:
         return False
     chance = z * math.hypot(one.error(whole=False), other.error(whole=False))
     return one.mean - other.mean > travel + chance + 1e-9
-
-
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else 0.0

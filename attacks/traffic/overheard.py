@@ -8,6 +8,7 @@ from functools import cached_property
 
 from attacks.traffic.found import Edge
 from attacks.traffic.protocol import Protocol
+from attacks.traffic.repeats import same
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.messages import ACK_BYTES, TAG_BYTES
@@ -108,7 +109,14 @@ class Overheard:
         after = bisect.bisect_left(back, sent)
         if after - begun < k - first or after == len(back):
             return None
-        return back[after] if k + 1 == len(times) or back[after] <= times[k + 1] else None
+        if k and same(times[k - 1], sent):
+            return None
+        return back[after] if k + 1 == len(times) or before(back[after], times[k + 1]) else None
+
+    @cached_property
+    def end(self) -> float:
+        """A moment at which the run was not over: a packet went on the air."""
+        return max(link[-1] for link in [*self.data.values(), *self.acks.values()] if link)
 
     @cached_property
     def travel(self) -> float:
@@ -121,6 +129,11 @@ class Overheard:
                 if after < len(back) and (k + 1 == len(times) or back[after] < times[k + 1]):
                     longest = max(longest, back[after] - sent)
         return longest
+
+
+def before(one: float, other: float) -> bool:
+    """Whether a time is before another, and not the same up to rounding: what happens at one moment has no order."""
+    return one < other and not same(one, other)
 
 
 def opposite(link: Edge) -> Edge:

@@ -2,17 +2,17 @@
 
 How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's links are
 its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so many packets
-repeated none; else repetitions are what is on one link alone, or due again on all.
+repeated none; else all readings of its packets are followed (`attacks.traffic.readings`): where times coincide, as
+when the timeout is the time that computing takes, two of them may be left, and nothing is said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from attacks.traffic.found import Activity, Amount, Event
 from attacks.traffic.overheard import Overheard
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.repeats import Pending, among, same, timeouts
+from attacks.traffic.readings import Wires, readings
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Exchanged:
 
     times: tuple[tuple[float, ...] | None, ...]
     activity: Activity
+    timeouts: frozenset[float] | None = None
+    """What the links' timeout may be, in seconds; None where nothing tells it."""
 
 
 def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> Exchanged:
@@ -29,7 +31,9 @@ def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> 
     agents, total = len(heard.neighbors), len(protocol.told)
     counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
     why = heard.obstacle("exchanges of different agents")
-    times = tuple(None if why else _times(heard, i, total) for i in range(agents))
+    counted = [None if why else _times(heard, i, total) for i in range(agents)]
+    read, timeouts = _read(heard, counted, total, endless=endless) if not why else (counted, None)
+    times = tuple(read)
     if wrong := _caused(times, heard.neighbors) if endless else set[int]():
         times = tuple(None if i in wrong else own for i, own in enumerate(times))
     begins = [k for k, one in enumerate(protocol.told) if one.closed]
@@ -39,55 +43,60 @@ def exchanged(heard: Overheard, protocol: Protocol, *, endless: bool = True) -> 
         why = "the tap did not hear all: a repetition cannot be told from a new exchange"
     if hidden and not why:
         why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
-    return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why))
+    return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why), timeouts)
 
 
 def _times(heard: Overheard, agent: int, total: int) -> tuple[float, ...] | None:
+    """Where they follow from counting."""
     links = [heard.data.get((agent, j), ()) for j in heard.neighbors[agent] if (agent, j) in heard.links]
-    reliable = bool(heard.transport.reliable)
     if heard.whole:
         clean = [link for link in links if len(link) == total]
         all_of_them = len(clean) == len(heard.neighbors[agent])
         if clean and (all_of_them or not heard.transport.queues):  # what waits on one link is on the air on another
             return tuple(map(min, zip(*clean, strict=True)))
-    if heard.transport.queues:
+    if heard.transport.queues or heard.transport.reliable:
         return None
-    found = _shared(heard, links, total) if reliable and heard.whole else None
-    if not reliable:
-        found = sorted({time for link in links for time in link})
-    return tuple(found) if found is not None and len(found) == total else None
+    found = sorted({time for link in links for time in link})
+    return tuple(found) if len(found) == total else None
 
 
-def _shared(heard: Overheard, links: Sequence[Sequence[float]], total: int) -> list[float] | None:
-    """Moments at which all links of an agent carry data, less those at which all of them only repeat."""
-    if len(links) < 2:
+def _read(
+    heard: Overheard, counted: Sequence[tuple[float, ...] | None], total: int, *, endless: bool
+) -> tuple[list[tuple[float, ...] | None], frozenset[float] | None]:
+    """The times of agents whose packets have one reading only, and what the timeout may be; of all agents it is one,
+    None where no agent tells it. Where an agent's packets have two readings, and its neighbors do not exclude the
+    timeout of one of them, nothing is said of it: no eavesdropper can tell them apart."""
+    transport = heard.transport
+    if not (transport.reliable and heard.whole and transport.alike) or transport.queues:
+        return list(counted), None
+    found = [_readings(heard, i, total, own, endless=endless) for i, own in enumerate(counted)]
+    timeouts: set[float] | None = None
+    for one in found:
+        if one:
+            may = {round(timeout, 9) for timeout in one}
+            timeouts = may if timeouts is None else timeouts & may
+    times = list(counted)
+    for i, one in enumerate(found):
+        if times[i] is None and one:
+            left = {own for timeout, own in one.items() if round(timeout, 9) in (timeouts or ())}
+            times[i] = left.pop() if len(left) == 1 else None
+    return times, None if timeouts is None else frozenset(timeouts)
+
+
+def _readings(
+    heard: Overheard, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
+) -> Mapping[float, tuple[float, ...] | None] | None:
+    near = [j for j in heard.neighbors[agent] if (agent, j) in heard.links]
+    data = [heard.data.get((agent, j), ()) for j in near]
+    if len(near) < 2 or all(len(link) == total for link in data):
         return None
-    common = [time for time in links[0] if all(among(link, time) for link in links[1:])]
-    alone = [[b - a for a, b in pairwise(link) if not among(common, b)] for link in links]
-    found: set[tuple[float, ...]] = set()
-    for timeout in timeouts([(0.0, gap) for gaps in alone for gap in gaps]) if heard.transport.alike else ():
-        pending: list[Pending] = []
-        new: list[float] = []
-        for time in common:
-            pending = [one for one in pending if not one.over(time)]
-            if not any(one.again(time) for one in pending):
-                new.append(time)
-                pending.append(Pending(time, timeout))
-        if len(new) == total and all(_explained(link, new, timeout) for link in links):
-            found.add(tuple(new))
-    return list(found.pop()) if len(found) == 1 else None
-
-
-def _explained(link: Sequence[float], new: Sequence[float], timeout: float) -> bool:
-    """Whether all packets of a link are new at these times, or due again."""
-    left, pending = list(reversed(new)), list[Pending]()
-    for time in link:
-        pending = [one for one in pending if not one.over(time)]
-        if left and same(left[-1], time):
-            pending.append(Pending(left.pop(), timeout))
-        elif not any(one.again(time) for one in pending):
-            return False
-    return not left
+    wires = Wires(
+        data,
+        [heard.acks.get((j, agent), ()) for j in near],
+        [heard.acks.get((agent, j), ()) for j in near] if endless else None,
+        heard.end,
+    )
+    return readings(wires, total, known)
 
 
 def _caused(times: Sequence[tuple[float, ...] | None], neighbors: Sequence[Sequence[int]]) -> set[int]:

@@ -10,11 +10,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from attacks.traffic.found import Activity, Amount, Edge, Event
+from attacks.traffic.missed import sent_in_all
 from attacks.traffic.overheard import Overheard
-from attacks.traffic.repeats import CLOSE
+from attacks.traffic.repeats import CLOSE, due
 from netsim.algorithms.algorithm import Stopping
 from netsim.arrays import Array
 from netsim.reliable import MAX_BACKOFF
@@ -34,6 +34,8 @@ class Walked:
 
     moves: tuple[Move, ...]
     activity: Activity
+    timeouts: frozenset[float] | None = None
+    """What the links' timeout may be, in seconds; None where nothing tells it."""
 
     @property
     def complete(self) -> bool:
@@ -44,13 +46,14 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
     """What was heard of a walk from agent `first` on."""
     why = heard.obstacle("packets of different links")
     if why is None and heard.whole and heard.everywhere:
-        moves = _decoded(heard, first, stopping)
-        if moves is not None:
+        decoded = _decoded(heard, first, stopping)
+        if decoded is not None:
+            moves, timeouts = decoded
             counts = [0] * len(heard.neighbors)
             for _, sender, _ in moves:
                 counts[sender] += 1
             events = tuple(Event(time, sender) for time, sender, _ in moves)
-            return Walked(tuple(moves), Activity(events, tuple(map(Amount.exactly, counts)), complete=True))
+            return Walked(moves, Activity(events, tuple(map(Amount.exactly, counts)), complete=True), timeouts)
         why = "repetitions cannot be told from new tokens: not just one walk explains the times"
     certain = heard.transport.reliable is False and not heard.transport.radio
     events = tuple(Event(time, sender) for time, sender, _ in heard.stream) if certain and heard.timed else ()
@@ -59,8 +62,11 @@ def walked(heard: Overheard, first: int, stopping: Stopping) -> Walked:
     return Walked((), Activity(events, tuple(counts), complete=False, refused=why))
 
 
-def _decoded(heard: Overheard, first: int, stopping: Stopping) -> list[Move] | None:
-    """The only walk that explains every packet; None where there is none, or more than one.
+def _decoded(
+    heard: Overheard, first: int, stopping: Stopping
+) -> tuple[tuple[Move, ...], frozenset[float] | None] | None:
+    """The only walk that explains every packet, and what the timeout may be, if one was repeated; None where there is
+    no such walk, or more than one.
 
     As many packets as moves, of which everybody knows how many there are, are no repetitions. Else the first packet
     that is one comes a timeout T after an earlier one of its link, and before any packet that no token explains: for
@@ -68,20 +74,23 @@ def _decoded(heard: Overheard, first: int, stopping: Stopping) -> list[Move] | N
     """
     plain = _all_new(heard, first)
     if len(plain) == len(heard.stream) and (not heard.transport.reliable or stopping.activations == len(plain)):
-        return plain if stopping.activations in (None, len(plain)) else None
+        return (tuple(plain), None) if stopping.activations in (None, len(plain)) else None
     if not heard.transport.reliable or heard.transport.queues or not heard.transport.alike:
         return None
-    found: set[tuple[Move, ...]] = set()
+    found: dict[tuple[Move, ...], set[float]] = defaultdict(set)
     if len(plain) == len(heard.stream) and stopping.activations is None:
-        found.add(tuple(plain))
+        found[tuple(plain)] = set()
     left = [max(MOST_READ, 20 * len(heard.stream))]
     for timeout in _timeouts(heard, len(plain)):
-        found.update(
-            moves for moves in _readings(heard, first, timeout, left) if stopping.activations in (None, len(moves))
-        )
+        for moves in _readings(heard, first, timeout, left):
+            if stopping.activations in (None, len(moves)):
+                found[moves].add(timeout)
         if len(found) > 1 or not left[0]:
             return None
-    return list(found.pop()) if found else None
+    if not found:
+        return None
+    moves, timeouts = found.popitem()
+    return moves, frozenset(timeouts) if len(moves) < len(heard.stream) else None
 
 
 def _all_new(heard: Overheard, first: int) -> list[Move]:
@@ -107,20 +116,10 @@ def _timeouts(heard: Overheard, steps: int) -> list[float]:
             after, other, to = heard.stream[k + 1]
             holder = sender if k < steps else heard.stream[k - 1][2]
             if other != holder:
-                gaps = gaps[_due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
+                gaps = gaps[due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
         found.update(round(gap, 12) for gap in gaps.tolist())
         before[sender, receiver].append(time)
     return sorted(found)
-
-
-def _due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
-    """For each timeout whether a message of one of these ages is due again: after T, 3T, 7T, … 127T, 191T, …"""
-    often = ages[None, :] / timeouts[:, None]
-    power = 2.0 ** np.clip(np.round(np.log2(np.maximum(often, 0) + 1)), 1, MAX_BACKOFF + 1) - 1
-    last = 2.0**MAX_BACKOFF
-    power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
-    near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
-    return np.logical_or.reduce(near, axis=1)
 
 
 def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
@@ -135,15 +134,13 @@ def _readings(heard: Overheard, first: int, timeout: float, left: list[int]) -> 
                 return []
             left[0] -= 1
             time, sender, receiver = heard.stream[one.at]
-            again, step = one.due(time, (sender, receiver)), sender == one.holder
-            if again is not None and step:
-                ahead.append(one.repeated(again))
-            if step:
-                one = one.stepped((time, sender, receiver), timeout)
-            elif again is not None:
-                one = one.repeated(again)
-            else:
+            ways = [one.repeated(again) for again in one.due(time, (sender, receiver))]
+            if sender == one.holder:
+                ways.append(one.stepped((time, sender, receiver), timeout))
+            if not ways:
                 break
+            one = ways.pop()
+            ahead += ways
         else:
             found.append(one.walk)
     return found
@@ -163,17 +160,18 @@ class _Reading:
     moves: Chain
     pending: dict[Edge, tuple[tuple[float, float, int], ...]]
 
-    def due(self, time: float, link: Edge) -> "tuple[Edge, int] | None":
-        """Which of a link's messages is due again at this time."""
-        for k, (due, _, _) in enumerate(self.pending.get(link, ())):
-            if abs(time - due) <= 10 * CLOSE * max(1.0, time):
-                return link, k
-        return None
+    def due(self, time: float, link: Edge) -> list[tuple[Edge, int]]:
+        """Which of a link's messages are due again at this time; of those sent equally often one."""
+        found: dict[int, tuple[Edge, int]] = {}
+        for k, (again, _, often) in enumerate(self.pending.get(link, ())):
+            if abs(time - again) <= 10 * CLOSE * max(1.0, time):
+                found.setdefault(often, (link, k))
+        return list(found.values())
 
     def repeated(self, which: tuple[Edge, int]) -> "_Reading":
         link, k = which
-        due, timeout, often = self.pending[link][k]
-        again = due + timeout * 2 ** min(often + 1, MAX_BACKOFF), timeout, often + 1
+        last, timeout, often = self.pending[link][k]
+        again = last + timeout * 2 ** min(often + 1, MAX_BACKOFF), timeout, often + 1
         rest = self.pending[link][:k] + self.pending[link][k + 1 :]
         return _Reading(self.at + 1, self.holder, self.moves, {**self.pending, link: (*rest, again)})
 
@@ -203,7 +201,15 @@ def _counts(heard: Overheard, certain: bool, stopping: Stopping) -> list[Amount]
     each = stopping.per_agent if stopping.per_agent is not None else math.inf
     most = [min(each, total - sum(least) + least[i]) for i in agents]
     found = [_count(heard, i, packets[i], least[i], certain) for i in agents]
-    return [one._replace(high=max(one.low, min(one.high, cap))) for one, cap in zip(found, most, strict=True)]
+    return [_capped(one, cap, sure) for one, cap, sure in zip(found, most, least, strict=True)]
+
+
+def _capped(one: Amount, cap: float, least: int) -> Amount:
+    """No more than is left; an interval that is a point only for it is what is certain, instead."""
+    high = max(least, min(one.high, cap))
+    low = min(one.low, high)
+    low = least if low == high else low
+    return Amount(low, None if one.value is None else min(max(one.value, low), high), high)
 
 
 def _count(heard: Overheard, agent: int, packets: int, least: int, certain: bool) -> Amount:
@@ -214,7 +220,5 @@ def _count(heard: Overheard, agent: int, packets: int, least: int, certain: bool
         return Amount(least, packets if certain else None, packets)
     if not heard.missed or heard.late:
         return Amount(least, None, math.inf)
-    kept = 1 - heard.missed
-    spread = Z * math.sqrt((packets + 1) * heard.missed) / kept
-    low = max(least, packets / kept - spread) if certain else least
-    return Amount(low, packets / kept if certain else None, (packets + 1) / kept + spread)
+    low, value, high = sent_in_all(packets, heard.missed, least)
+    return Amount(low, value, high) if certain else Amount(least, None, high)
