@@ -868,10 +868,10 @@ def test_a_large_heap_is_spread_over_pages_and_nothing_is_lost():
 
 
 def test_what_lived_before_a_run_is_the_collectors_again_after_it():
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() <= clock.FROZEN_BY_PYTHON
 
     async def frozen() -> int:
         return gc.get_freeze_count()
 
-    assert clock.run(frozen()) > 0
+    assert clock.run(frozen()) > 1000 + clock.FROZEN_BY_PYTHON
     assert gc.get_freeze_count() == 0
