@@ -43,6 +43,7 @@ def decided(shown: Shown) -> dict[str, Any]:
         "property": {
             "rows": [_property(a) for a in like if a["property"].get("right")],
             "refused": [(a["name"], a["property"]["refused"]) for a in like if a["property"].get("refused")],
+            "allowed": any(_tells(a["property"]["right"].get("allowed")) for a in like if a["property"].get("right")),
             "hypotheses": items(like[0]["property"], "hypotheses") if like else [],
             "about": like[0]["property"] if like else {},
         },
