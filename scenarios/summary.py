@@ -2,9 +2,11 @@
 # (pyarrow ships no types)
 """Results as tables for pandas, polars and duckdb: a row for each algorithm, and for each attack on records."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow
 from pyarrow import parquet
@@ -12,7 +14,7 @@ from pyarrow import parquet
 from scenarios.report.decisions import headline
 from scenarios.report.formats import items, number, numbers, part
 from scenarios.reproduction import leaks
-from scenarios.reproduction.series import NotMeasuredError, curve
+from scenarios.reproduction.series import NotMeasuredError
 
 Row = dict[str, Any]
 Columns = Mapping[str, tuple[Any, str]]
@@ -88,11 +90,13 @@ def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str
     arrays = [pyarrow.array([row.get(field.name) for row in found], field.type) for field in fields]
     before = dict(first or {})
     named = [pyarrow.field(name, one.type) for name, one in before.items()]
-    draft = path.with_name(path.name + ".part")
-    parquet.write_table(
-        pyarrow.Table.from_arrays([*before.values(), *arrays], schema=pyarrow.schema([*named, *fields])), draft
-    )
-    draft.replace(path)
+    table = pyarrow.Table.from_arrays([*before.values(), *arrays], schema=pyarrow.schema([*named, *fields]))
+    draft = path.with_name(f"{path.name}.{uuid4().hex}.part")  # of this process alone: shares end at the same time
+    try:
+        parquet.write_table(table, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def write_tables(runs: Mapping[Any, Mapping[str, Any]], folder: Path) -> None:
@@ -172,10 +176,9 @@ def _best(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _claimed(entry: Mapping[str, Any]) -> float | None:
-    try:
-        return curve(entry, "epsilon_claimed", "plf").y[-1]
-    except NotMeasuredError:
-        return None
+    """At the end of the run; None where a condition fails there, also if there was a number before."""
+    spent = numbers(part(entry, "budget").get("epsilon"))
+    return None if not spent or math.isnan(spent[-1]) else spent[-1]
 
 
 def _leak(entry: Mapping[str, Any], measure: str) -> float | None:

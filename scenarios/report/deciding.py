@@ -34,6 +34,8 @@ def decided(shown: Shown) -> dict[str, Any]:
             "played": played,
             "confidence": _narrow(member[0][0]["membership"]["confidence"]) if member else "",
             "single": any(a["membership"]["trials"] == 1 for a, _ in played),
+            "bordered": borders(played),
+            "whose": len(borders(played)) > 0 and borders(played)[0][2] != INK,
             "allowed": any(_tells(one.get("allowed")) for a, _ in played for one in a["membership"]["levels"]),
             "silent": [(a["name"], a["membership"]["claim"]["why_not"]) for a, _ in played if _why(a)],
             "broken": [a["name"] for a, _ in played if a["membership"]["claim"].get("broken")],
@@ -41,6 +43,7 @@ def decided(shown: Shown) -> dict[str, Any]:
         "property": {
             "rows": [_property(a) for a in like if a["property"].get("right")],
             "refused": [(a["name"], a["property"]["refused"]) for a in like if a["property"].get("refused")],
+            "allowed": any(_tells(a["property"]["right"].get("allowed")) for a in like if a["property"].get("right")),
             "hypotheses": items(like[0]["property"], "hypotheses") if like else [],
             "about": like[0]["property"] if like else {},
         },
@@ -119,9 +122,8 @@ def roc(shown: Shown, prefix: str) -> Markup:
             x, y = (numbers(found["roc"][key]) for key in ("alarms", "found"))
             plot.plot(x, y, **look.line, **series(look.index))
             _crosses(plot, found, look)
-        claims = {(number(c["epsilon"]), number(c["delta"])): look for c, look in _claims(shown)}
-        for (epsilon, delta), look in claims.items():
-            _border(plot, epsilon, delta, INK if len(claims) == 1 else look.colour)
+        for epsilon, delta, colour in borders(shown):
+            _border(plot, epsilon, delta, colour)
         plot.set_xlim(-0.01, 1.01)
         plot.set_ylim(-0.01, 1.01)
         plot.grid()
@@ -141,10 +143,12 @@ def _crosses(plot: Any, found: Result, look: Series) -> None:
         plot.plot([number(x["rate"])], [number(y["rate"])], **marker, **series(look.index))
 
 
-def _claims(shown: Shown) -> list[tuple[Result, Series]]:
-    """Those that are no frame of the figure."""
-    found = [(part(a["membership"], "claim"), look) for a, look in shown]
-    return [(claim, look) for claim, look in found if number(claim.get("epsilon")) < LARGE]
+def borders(shown: Shown) -> list[tuple[float, float, str]]:
+    """ε, δ and colour of each border: in ink where all algorithms claim the same, else in that of its own, so that
+    nobody is measured by what another one claims. One that is no more than the figure's frame is left out."""
+    claims = [(part(a["membership"], "claim"), look) for a, look in shown]
+    found = {(number(c.get("epsilon")), number(c.get("delta"))): look for c, look in claims}
+    return [(*pair, INK if len(found) == 1 else look.colour) for pair, look in found.items() if pair[0] < LARGE]
 
 
 def _border(plot: Any, epsilon: float, delta: float, colour: str) -> None:

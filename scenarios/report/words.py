@@ -83,6 +83,9 @@ def headline(ordered: Sequence[Result]) -> str:
     beyond = _tally([a["word"] for a in ordered if verdict(a) and outside_model(a) is not None])
     if beyond:
         besides += f" Outside the papers' threat model, with an active adversary on the links: {beyond}."
+    false = [str(a["name"]) for a in ordered if part(part(a, "membership"), "claim").get("broken")]
+    if false:
+        besides += f" Membership is told better than the claim allows: {', '.join(false)}."
     if not claims:
         return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
     broken = [a["word"] for a in claims if claim_is_broken(a)]

@@ -6,6 +6,7 @@ of them the table has all.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -34,15 +35,27 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     try:
         (folder / DONE).mkdir(parents=True, exist_ok=True)
         others = [one for one in folder.iterdir() if one.name != DONE and not one.name.startswith(MANIFEST)]
-        if path.exists():  # after the look at the others: another process may just have made it
+        there = path.exists()  # after the look at the others: another process may just have made it
+        if there:
             _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
         elif others:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
         with whole(path) as draft:
             write_json(draft, own | {"command": command})
+            if not (there or _begun(draft, path)):
+                _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
+
+
+def _begun(draft: Path, path: Path) -> bool:
+    """The manifest of a new sweep, by one process alone: whether it is this one and no other that came first."""
+    try:
+        os.link(draft, path)
+    except OSError as error:  # of another kind: a file system without links, where nobody else is looked for
+        return not isinstance(error, FileExistsError)
+    return True
 
 
 def _check_same(before: dict[str, Any], own: dict[str, Any], folder: Path) -> None:

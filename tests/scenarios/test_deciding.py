@@ -14,6 +14,9 @@ from netsim.problems import load
 from scenarios.deciding.worlds import Staging
 from scenarios.experiment import Experiment
 from scenarios.loader import parse
+from scenarios.report.deciding import borders
+from scenarios.report.series import Series
+from scenarios.report.svg import INK
 from scenarios.runner import checked, run_scenario
 from scenarios.schema import Hypothesis, Membership, Property
 
@@ -56,8 +59,8 @@ def of(text, more=""):
     return parse(text.replace("MORE", more), "mine.yaml")
 
 
-def played(text, folder, what="membership"):
-    return [entry[what] for entry in run_scenario(of(text), folder, page=False)["algorithms"]]
+def played(text, folder, what="membership", page=False):
+    return [entry[what] for entry in run_scenario(of(text), folder, page=page)["algorithms"]]
 
 
 # ── against closed forms, through the whole run ─────────────────────────────────────────────────────────
@@ -158,7 +161,7 @@ attacks: {gradients: false, membership: {adjacency: replace, trials: 100}}
 
 
 def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
-    (broken,) = played(CLAIMED.replace("READING", "as_deployable"), tmp_path / "a")
+    (broken,) = played(CLAIMED.replace("READING", "as_deployable"), tmp_path / "a", page=True)
     (holds,) = played(CLAIMED.replace("READING", "told_state"), tmp_path / "b")
     for found in (broken, holds):
         assert found["claim"]["epsilon"] == pytest.approx(1.0)
@@ -171,6 +174,23 @@ def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
     assert "The claim does not hold." in broken["sentence"]
     assert holds["claim"]["broken"] is False
     assert all(one["power"] <= one["allowed"] for one in holds["levels"])
+    head = (tmp_path / "a" / "report.html").read_text().partition('id="network"')[0]
+    assert "Membership is told better than the claim allows: one." in head
+    assert "The claim does not hold." in head
+    assert 'href="#membership"' in head
+
+
+def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something_else():
+    def entry(epsilon, delta=0.0):
+        return {"membership": {"claim": {"epsilon": epsilon, "delta": None if epsilon is None else delta}}}
+
+    first, second = Series(0), Series(1)
+    same = [(entry(1.0), first), (entry(1.0), second)]
+    assert borders(same) == [(1.0, 0.0, INK)]
+    for other in (None, 32.0, 3.0):
+        found = borders([(entry(other), first), (entry(1.0), second)])
+        assert (1.0, 0.0, second.colour) in found
+        assert [one for one in found if one[0] != 1.0] == ([(3.0, 0.0, first.colour)] if other == 3.0 else [])
 
 
 def test_a_claim_about_something_else_is_not_set_beside_the_rates(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -132,3 +133,25 @@ def test_every_column_is_documented_in_its_own_words(columns, folder):
     for name, (_, meaning) in columns.items():
         assert f"| `{name}` | {meaning} |" in page
         assert schema.field(name).metadata[b"meaning"].decode() == meaning
+
+
+def test_a_claim_whose_conditions_fail_later_is_no_number_at_the_end():
+    budget = {"unit": "rounds", "count": [1, 2, 3], "epsilon": [0.0, 0.5, None], "failed_conditions": ["b_2 = 0"]}
+    rows = summary.algorithm_rows({"algorithms": [{"name": "a", "budget": budget}]})
+    assert rows[0]["epsilon_claimed"] is None
+    whole = budget | {"epsilon": [0.0, 0.5, "inf"]}
+    rows = summary.algorithm_rows({"algorithms": [{"name": "a", "budget": whole}]})
+    assert rows[0]["epsilon_claimed"] == math.inf
+
+
+def test_a_table_that_several_write_at_once_is_whole_and_nobody_stumbles(tmp_path):
+    path = tmp_path / "table.parquet"
+
+    def often(_):
+        for _ in range(40):
+            summary.write([{"algorithm": "a"}] * 50, summary.COLUMNS, path)
+            assert parquet.read_table(path).num_rows == 50
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(often, range(4)))
+    assert [one.name for one in tmp_path.iterdir()] == ["table.parquet"]

@@ -109,6 +109,23 @@ def test_a_folder_that_another_process_just_began_is_not_taken_for_a_stranger_s(
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["complete"] == 1
 
 
+def test_of_two_sweeps_that_begin_in_one_folder_at_once_one_goes_on(tmp_path, monkeypatch):
+    other = FIVE.model_copy(update={"repeats": 2})
+    write, begun = folders.write_json, []
+
+    def slowly(path, tree):
+        write(path, tree)
+        if not begun:  # while the first one writes, the second one comes
+            begun.append(True)
+            folders.prepare(tmp_path, other, BASE, "other")
+
+    monkeypatch.setattr(folders, "write_json", slowly)
+    with pytest.raises(ScenarioError, match="holds the results of another sweep"):
+        folders.prepare(tmp_path, FIVE, BASE, "first")
+    folders.prepare(tmp_path, other, BASE, "other")
+    assert sorted(one.name for one in tmp_path.iterdir()) == [folders.DONE, folders.MANIFEST]
+
+
 def test_the_command_wants_a_folder_for_shares(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
