@@ -53,8 +53,15 @@ def claim_is_broken(entry: Result) -> bool:
 
 def decides_failure(entry: Result) -> bool:
     """Whether this algorithm makes the exit status 1: it is refuted or unprotected, whatever number is claimed of it,
-    it is no baseline of the scenario, and nobody meddled (no verdict about a claim comes of that)."""
-    return verdict(entry) in BROKEN and not entry.get("baseline") and outside_model(entry) is None
+    or membership is told better than its claim allows; it is no baseline of the scenario, and nobody meddled (no
+    verdict about a claim comes of that)."""
+    broken = verdict(entry) in BROKEN or membership_breaks_claim(entry)
+    return broken and not entry.get("baseline") and outside_model(entry) is None
+
+
+def membership_breaks_claim(entry: Result) -> bool:
+    """Whether membership was told at rates that the claim rules out, with confidence."""
+    return bool(_part(_part(entry, "membership"), "claim").get("broken"))
 
 
 def exact_loss_refutes(entry: Result) -> bool:

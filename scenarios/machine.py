@@ -42,8 +42,8 @@ def ending(results: Result) -> Ending:
         return Ending(FAILED, _failed(results))
     failing = [
         (
-            findings.has_claim(entry),
-            f"{f'{variant}: ' if variant else ''}{entry['name']} is {findings.verdict(entry)}",
+            findings.has_claim(entry) or findings.membership_breaks_claim(entry),
+            f"{f'{variant}: ' if variant else ''}{_how(entry)}",
         )
         for variant, entry in _entries(results)
         if findings.decides_failure(entry)
@@ -57,6 +57,13 @@ def ending(results: Result) -> Ending:
     if reasons:
         return Ending(REFUTED, "; ".join(reasons))
     return Ending(DONE, "done: nothing but baselines is refuted or unprotected")
+
+
+def _how(entry: Result) -> str:
+    """How an algorithm fails."""
+    if findings.verdict(entry) in findings.BROKEN:
+        return f"{entry['name']} is {findings.verdict(entry)}"
+    return f"membership is told better than the claim of {entry['name']} allows"
 
 
 def verdicts_as_plain(results: Result, folder: Path) -> Plain:

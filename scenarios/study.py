@@ -244,6 +244,7 @@ def summary(entry: Results) -> Results:
         "reconstructions": rebuilt.brief(entry.get("reconstructions")),
         "audit_status": entry.get("audit_status"),
         "audit": _audited(audit) if audit else None,
+        "membership": {"claim": part(part(entry, "membership"), "claim")} if entry.get("membership") else None,
     }
 
 

@@ -83,6 +83,9 @@ def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Holding) 
         why = f"attacks.holding is {m}: no such record"
         raise ScenarioError(f"{where}.record", spec.record, why, f"0 … {m - 1}")
     unheld = 0 if holding.unheld is None else holding.unheld.records
+    if "instead" in spec.model_fields_set and spec.adjacency != "replace":
+        why = f"nothing is there instead of a record where adjacency is {spec.adjacency!r}"
+        raise ScenarioError(f"{where}.instead", spec.instead, why, "adjacency: replace, or no instead")
     if spec.instead >= unheld:
         raise ScenarioError(f"{where}.instead", spec.instead, "no such record", f"0 … {unheld - 1}")
     if not spec.informed:

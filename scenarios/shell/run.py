@@ -30,8 +30,9 @@ def run(
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
-    Exit status: 0 done, 1 an algorithm is refuted or unprotected (but for one that the scenario marks `baseline:
-    true`), or what a paper shows differs, 2 wrong input, 70 the run (or a variant) failed midway, 130 interrupted.
+    Exit status: 0 done, 1 an algorithm is refuted or unprotected, or membership is told better than its claim allows
+    (but for one that the scenario marks `baseline: true`), or what a paper shows differs, 2 wrong input, 70 the run
+    (or a variant) failed midway, 130 interrupted.
     """
     from scenarios.machine import ending, verdicts_as_plain
 

@@ -209,7 +209,8 @@ ZEROS = "{name: zeros, shares: [0.9, 0.1]}"
 WRONG = {
     "membership: {agent: 4}": ("attacks.membership.agent", "no such agent", "0 … 3"),
     "membership: {record: 5}": ("attacks.membership.record", "attacks.holding is 5: no such record", "0 … 4"),
-    "membership: {instead: 5000}": ("attacks.membership.instead", "no such record", "0 … "),
+    "membership: {adjacency: replace, instead: 5000}": ("attacks.membership.instead", "no such record", "0 … "),
+    "membership: {instead: 3}": ("attacks.membership.instead", "nothing is there instead", "adjacency: replace"),
     "membership: {levels: [0.1, 0.1]}": ("attacks.membership.levels", "a level stands there twice", ""),
     "membership: {levels: [0.7]}": ("attacks.membership.levels[0]", "out of range", "<= 0.5"),
     "membership: {adjacency: gone}": ("attacks.membership.adjacency", "not one of", "'zero_out' or 'replace'"),

@@ -44,6 +44,30 @@ def test_a_row_has_the_three_epsilons_and_what_they_are_about(tmp_path):
     assert (told["exit_status"], told["exit_reason"]) == (1, "a claim does not hold: x is refuted")
 
 
+@pytest.mark.parametrize(("baseline", "status"), [(False, 1), (True, 0)])
+def test_a_claim_that_membership_breaks_decides_too_where_no_audit_was_asked_for(baseline, status):
+    told = {
+        "membership": {"claim": {"broken": True}},
+        "audit": None,
+        "audit_status": "not asked",
+        "baseline": baseline,
+    }
+    end = ending(results(algorithms=[ENTRY | told]))
+    assert end.status == status
+    assert ("membership is told better than the claim of x allows" in end.reason) == (status == 1)
+    holds = ENTRY | told | {"membership": {"claim": {"broken": False}}}
+    assert ending(results(algorithms=[holds])).status == 0
+    one = {
+        "name": "v",
+        "fields": {},
+        "status": "complete",
+        "error": None,
+        "report": None,
+        "algorithms": [ENTRY | told],
+    }
+    assert ending({"name": "r", "status": "complete", "variants": [one]}).status == status
+
+
 def test_variants_are_rows_of_the_same_list_read_from_their_folders(tmp_path):
     (tmp_path / "v").mkdir()
     (tmp_path / "v" / "results.json").write_text(as_json(results()))
