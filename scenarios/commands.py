@@ -14,7 +14,7 @@ of a shipped scenario will do. This page is written by `python -m scenarios.comm
 | exit status | meaning |
 |---|---|
 | 0 | done: nothing but baselines was found refuted or unprotected, every check agrees |
-| 1 | refuted, unprotected, or a claim that membership breaks, and no `baseline: true`; or what a paper shows differs |
+| 1 | refuted, unprotected or a claim that membership breaks, and no `baseline: true`; or what a paper shows differs |
 | 2 | wrong input: file, line, field, value and what is allowed are said |
 | 70 | the run failed midway: an error of netsim or of an algorithm, and no finding |
 | 130 | interrupted by Ctrl-C: the same command with its folder goes on |
