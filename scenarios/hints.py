@@ -32,13 +32,17 @@ def near(written: object, names: Sequence[str], most: int = 1) -> str:
 
 
 def near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
-    """What an unknown field probably is: a near name beside it, a missing space, or a field of another part."""
+    """What an unknown field probably is: a missing space, a near name beside it, a longer one with it as a word, or
+    a field of another part."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
     if found := near(name, [one for form in forms for one in form]):
         return found
     if len(name) < SHORTEST:
         return ""
+    beside = sorted({one for form in forms for one in form if name in one.split("_")})
+    if beside:
+        return f"; did you mean {' or '.join(map(repr, beside[:2]))}?"
     places = sorted({path for path in _paths(root, name) if path != name}, key=lambda path: (path.count("."), path))
     inside = [path for path in places if path.startswith(f"{keys[0]}")] if len(keys) > 1 else []
     chosen = (inside or places)[:2]

@@ -18,6 +18,7 @@ DELAY = "{kind: uniform, low: 0.01, high: 0.03}"
     [
         (ONE, "algorithms[0].epsilon=1.0", "unknown field; did you mean scale: {epsilon: 1.0}?"),
         (ONE, "attacks={data: [dlg]}", "did you mean 'reconstruct'?"),
+        (GOOD, "adversary.loss=0.1", "did you mean 'capture_loss'?"),
         (ONE, "algorithms[0].clip=1.0", "wrong type: a number; did you mean {bound: 1.0}?"),
         (ONE, "algorithms[0].rounds=.inf", "wrong type: no finite number"),
         (GOOD.replace("loss: 0.1", "loss: 0,02"), None, "did you mean 0.02, with a decimal point?"),
