@@ -70,6 +70,12 @@ def code_of(algorithm: Algorithm) -> str | None:
     return next((_CODES[one] for one in type(algorithm).__mro__ if one in _CODES), None)
 
 
+def is_loaded(file: Path) -> bool:
+    """Whether code of this file was loaded here as an algorithm's, or with one."""
+    modules = (Path(str(module.__file__)).absolute() for module in _PRINTS)
+    return file.absolute() in _HELPERS or file.absolute() in modules
+
+
 def _split(place: str) -> tuple[str, str]:
     where, colon, name = place.rpartition(":")
     if not colon or name.endswith(".py"):

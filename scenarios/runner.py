@@ -18,7 +18,7 @@ from netsim.errors import AttackError, DeadlockError, ScenarioError, TranscriptE
 from netsim.run import Run
 from netsim.running import Running
 from netsim.simulation import Simulation
-from scenarios import describe, former, progress, traffic
+from scenarios import awaits, describe, former, progress, traffic
 from scenarios.deciding.stage import deciding
 from scenarios.describe import Results
 from scenarios.experiment import Experiment, Subject
@@ -135,7 +135,7 @@ class _Session:
         except KeyboardInterrupt:
             self._finish("interrupted")
         except Exception as error:
-            hint = _hint(error, self.experiment.scenario)
+            hint = awaits.hint(error) or _hint(error, self.experiment.scenario)
             if hint:
                 error.add_note(hint)
             self.results["error"] = {"type": type(error).__name__, "message": str(error), "hint": hint}

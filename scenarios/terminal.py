@@ -2,6 +2,7 @@
 
 import os
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -100,21 +101,26 @@ def fail(
         leave()
     code = status_of(error) if status is None else status
     told = str(error) if said is None else said
-    tell(error, said=said)
+    if "coroutine" in str(error):  # Python would say of it, after the last line, that it was not awaited
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     kept: dict[str, Any] = {}
+    page: Path | None = None
     if folder is not None and (folder / PAGE).exists():
-        kept = {"folder": str(folder)}
-        page = f"[bold]{escape(str(folder / 'report.html'))}[/]"
-        problems.print(f"What was done until then: {page}", highlight=False, soft_wrap=True)
+        kept, page = {"folder": str(folder)}, folder / PAGE
+    tell(error, said=said, page=page)
     if as_json:
         write_document({"exit_status": code, "exit_reason": told, "error": error_as_plain(error)} | kept)
     raise typer.Exit(code)
 
 
-def tell(error: Exception, before: str = "", *, said: str | None = None) -> None:
-    """Say an error with its notes; one that netsim does not raise on purpose, a defect, in full."""
+def tell(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
+    """Say an error with its notes, a hint last; one that netsim does not raise on purpose, a defect, in full. `page`:
+    of what was done until then."""
     if not isinstance(error, NetsimError):
         traceback.print_exception(error)
+    if page is not None:
+        done = f"What was done until then: [bold]{escape(str(page))}[/]"
+        problems.print(done, highlight=False, soft_wrap=True)
     words = [str(error) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]

@@ -127,15 +127,19 @@ def _objects(rows: "SpooledTranscript", limit: int, values: bool, as_lines: bool
 
     from scenarios.listing import as_json
 
-    before = "" if as_lines else "["
+    held: str | None = None if as_lines else "["  # a row waits for the next, which decides on its comma
+    comma = ""
     for row in islice(rows, limit or None):
         if console.quiet:  # the reader has seen enough
             return
         text = as_json(row, values)
-        write(text if as_lines else f"{before}{text}")
-        before = "" if as_lines else ","
-    if not as_lines:
-        write("[]" if before == "[" else "]")
+        if held is None:
+            write(text)
+            continue
+        write(f"{held}{comma}")
+        held, comma = text, ","
+    if held is not None:
+        write("[]" if not comma else f"{held}\n]")
 
 
 def _summarize(rows: "SpooledTranscript", as_json: bool) -> None:

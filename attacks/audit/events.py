@@ -14,6 +14,7 @@ from typing import Any
 from attacks.audit.statistics.products import Product
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
+from netsim.extras import install
 
 
 def claimed_event(claim: Claim) -> Any:
@@ -74,5 +75,5 @@ def _accounting() -> ModuleType:
     try:
         import dp_accounting
     except ImportError as error:
-        raise ImportError('dp_accounting is not installed: pip install "netsim-lab[accounting]"') from error
+        raise ImportError(f"dp_accounting is not installed: {install('accounting')}") from error
     return dp_accounting

@@ -191,7 +191,7 @@ class Mapping:
             return (mean[:1] if alike else np.tile(mean, (copies, 1))) + gaps(k)
 
         prober = Prober(_rewound(recording), self._slots, gradients, noises, incoming)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             prober.read()
         if prober.departure is not None:
             what = f"message {prober.departure.message}: it {prober.departure.what}"

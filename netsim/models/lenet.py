@@ -16,6 +16,7 @@ import numpy as np
 from netsim.arrays import Array
 from netsim.checks import whole
 from netsim.errors import ScenarioError
+from netsim.extras import install
 from netsim.models.layers import Dense
 
 CHANNELS, KERNEL = 12, 5
@@ -185,5 +186,4 @@ def _torch() -> Any:
     try:
         return import_module("torch")
     except ImportError:
-        allowed = 'pip install "netsim-lab[torch]"'
-        raise ScenarioError("model", "lenet", "needs PyTorch, which is not installed", allowed) from None
+        raise ScenarioError("model", "lenet", "needs PyTorch, which is not installed", install("torch")) from None

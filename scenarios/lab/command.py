@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 COPIES = Path("netsim-lab")
 """Where `--edit` puts the copy of a shipped lesson that it opens."""
 NEEDED = ("marimo", "uvicorn", "zmq")
-MISSING = 'the lab needs marimo, which is not installed: pip install "netsim-lab[lab]"'
 
 
 def lab(
@@ -130,7 +129,7 @@ def _edit(one: "Lesson | None", folder: Path | None, port: int | None, browser: 
 
     if one is None:
         raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
-    _need_marimo()
+    _need_marimo(one)
     path = _copy([one], folder or COPIES)[0] if folder or one.path.parent == SHIPPED else one.path
     command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(free_port(port))]
     console.print(f"Editing [bold]{path}[/]. Ctrl-C ends it.", highlight=False)
@@ -141,7 +140,7 @@ def _edit(one: "Lesson | None", folder: Path | None, port: int | None, browser: 
 
 
 def _open(lessons: "list[Lesson]", one: "Lesson | None", port: int | None, browser: bool) -> None:
-    _need_marimo()
+    _need_marimo(one)
     from scenarios.lab.server import address, free_port, serve
     from scenarios.terminal import console
 
@@ -151,14 +150,13 @@ def _open(lessons: "list[Lesson]", one: "Lesson | None", port: int | None, brows
     serve(lessons, chosen, browser=page if browser else None)
 
 
-def _need_marimo() -> None:
-    """Ends the command where marimo is not installed."""
+def _need_marimo(one: "Lesson | None") -> None:
+    """You get a `ScenarioError` that names the extra where marimo is not installed."""
     from importlib.util import find_spec
 
-    from rich.markup import escape
-
-    from scenarios.terminal import WRONG_INPUT, problems
+    from netsim.errors import ScenarioError
+    from netsim.extras import install
 
     if any(find_spec(name) is None for name in NEEDED):
-        problems.print(f"[bold red]netsim lab[/]: {escape(MISSING)}", highlight=False, soft_wrap=True)
-        raise typer.Exit(WRONG_INPUT)
+        opened = "all" if one is None else one.name
+        raise ScenarioError("lesson", opened, "needs marimo, which is not installed", install("lab"))

@@ -79,7 +79,7 @@ def _tell(files: list[str], python: bool) -> None:
     for file in files:
         console.print(f"Wrote [bold]{escape(file)}[/]", highlight=False)
     steps = (
-        [(f"python {files[1]}", "audit its claim"), (f"edit {files[0]}", "put your algorithm there")]
+        [(f"edit {files[0]}", "put your algorithm there"), (f"python {files[1]}", "audit its claim")]
         if python
         else [(f"netsim check {files[0]}", "what can be known before it runs"), (f"netsim run {files[0]}", "run it")]
     )

@@ -14,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from netsim.extras import install
 from scenarios.terminal import DONE, FAILED, INTERRUPTED, console, fail, problems
 
 SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
@@ -122,7 +123,7 @@ def _client(address: str) -> Any:
         from distributed import Client
     except ImportError:
         why = "needs Dask, which is not installed"
-        raise ScenarioError("--cluster", address, why, "pip install 'netsim-lab[cluster]'") from None
+        raise ScenarioError("--cluster", address, why, install("cluster")) from None
     make: Any = Client
     if address.endswith(".json"):
         _wait_for(Path(address))

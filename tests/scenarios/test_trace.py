@@ -57,7 +57,9 @@ def remarks(*words):
 
 def objects(*words):
     lines = [json.loads(line) for line in trace(*words, "--jsonl", "--limit", 0).splitlines()]
-    assert json.loads(trace(*words, "--json", "--limit", 0)) == lines
+    document = trace(*words, "--json", "--limit", 0)
+    assert json.loads(document) == lines
+    assert not [line for line in document.splitlines() if line.startswith(",")]
     return lines
 
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from netsim.extras import install
 from scenarios.cli import app
 from scenarios.lab import catalogue, server
 
@@ -97,7 +98,9 @@ def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: p
     monkeypatch.chdir(tmp_path)
     told = lab(*words)
     assert told.exit_code == 2
-    assert 'pip install "netsim-lab[lab]"' in told.output
+    opened = words[0] if words else "all"
+    missing = f"ScenarioError: lesson = '{opened}': needs marimo, which is not installed"
+    assert f"{missing}; allowed: {install('lab')}" in told.output
     assert not list(tmp_path.iterdir())
 
 

@@ -50,7 +50,9 @@ def test_an_extension_is_the_base_but_for_its_name():
 
 
 def test_an_algorithm_of_ones_own_is_audited_at_once(here):
-    assert runner.invoke(app, ["new", "my-descent", "--python"]).exit_code == 0
+    made = runner.invoke(app, ["new", "my-descent", "--python"])
+    assert made.exit_code == 0
+    assert 0 < made.output.index("edit my_descent.py") < made.output.index("python audit_my_descent.py")
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     script = [sys.executable, "audit_my_descent.py"]
     sound = subprocess.run(script, cwd=here, env=env, capture_output=True, text=True, timeout=120)

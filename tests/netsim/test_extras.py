@@ -1,0 +1,24 @@
+"""How an extra is installed, said in one way."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from netsim.extras import install
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("extra", ["lab", "cluster", "accounting", "torch"])
+def test_an_extra_is_there_and_said_for_a_clone_too(extra):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert extra in project["optional-dependencies"]
+    assert f'pip install -e ".[{extra}]" in a clone' in install(extra)
+    assert f'pip install "{project["name"]}[{extra}]"' in install(extra)
+
+
+def test_no_message_says_it_in_another_way():
+    files = [file for part in ("netsim", "attacks", "scenarios") for file in (ROOT / part).rglob("*.py")]
+    said = [file.name for file in files if "netsim-lab[" in file.read_text(encoding="utf-8")]
+    assert said == ["extras.py"]

@@ -1,0 +1,142 @@
+"""A forgotten `await` in somebody's own algorithm is told with its line, as the last thing that is said."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios import awaits, owncode
+from scenarios.cli import app
+from scenarios.loader import parse
+from scenarios.runner import run_scenario
+
+PUSH_SUM = """\
+from dataclasses import dataclass
+
+from netsim.algorithms import Algorithm
+from netsim.mechanisms import Laplace
+from netsim.node import Node
+
+
+@dataclass(frozen=True)
+class PushSum(Algorithm):
+    rounds: int = 3
+
+    async def run(self, node: Node) -> None:
+        s, w = node.zeros(), node.zeros() + 1.0
+        for k in range(self.rounds):
+            told = node.privatize(s, Laplace(2.0))
+            heard = await node.exchange(s=told, w=w)
+            s = heard.mix("s")
+            w = heard.mix("w")
+            z = s / w
+            s = s - (
+                0.3 * 0.9**k
+                * await node.gradient(z)
+            )
+            node.estimate(z)
+"""
+YAML = """
+name: own
+topology: {kind: ring, agents: 4}
+problem: {kind: logistic, data: {name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}, ridge: 0.5}
+algorithms:
+  - {kind: python, path: "mine.py:PushSum"}
+"""
+QUESTION = "is an `await` missing?"
+FORGOTTEN = [
+    ("* await node.gradient", "* node.gradient", f"mine.py:22: {QUESTION} node.gradient(...) is a coroutine"),
+    ("= await node.exchange", "= node.exchange", f"mine.py:16: {QUESTION} node.exchange(...) is a coroutine"),
+]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text(YAML)
+    (tmp_path / "mine.py").write_text(PUSH_SUM)
+    return tmp_path
+
+
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+@pytest.mark.parametrize(("line", "without", "said"), FORGOTTEN)
+@pytest.mark.parametrize("words", [["run", "own.yaml", "--out", "out"], ["audit", "mine.py:PushSum", "--out", "out"]])
+def test_a_forgotten_await_is_the_last_thing_said(here, words, line, without, said):
+    (here / "mine.py").write_text(PUSH_SUM.replace(line, without))
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    assert done.exit_code == 70
+    assert done.stderr.splitlines()[-1] == said
+    assert str(Path("out", "report.html")) in done.stderr
+    error = json.loads((here / "out" / "results.json").read_text())["error"]
+    assert error["hint"] == said
+
+
+def test_python_says_nothing_after_it(here):
+    """In a process of its own, which finds coroutines that nobody awaited when it ends."""
+    line, without, said = FORGOTTEN[1]
+    (here / "mine.py").write_text(PUSH_SUM.replace(line, without))
+    words = [sys.executable, "-m", "scenarios.cli", "run", "own.yaml", "--out", "out"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert done.stderr.count(said) == 2  # with the traceback, and by itself
+    assert "never awaited" not in done.stderr.split(said)[-1]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("z = help_(node) + 1", "{0}:7: is an `await` missing? help_(...) is a coroutine"),
+        ("z = [help_][0](node)\n        z.mix()", "{0}:8: is an `await` missing? what is used there is a coroutine"),
+        ("z = None + 1", ""),
+        ("raise ValueError('coroutine')", ""),
+    ],
+)
+def test_only_errors_about_a_coroutine_have_the_hint(tmp_path, body, said):
+    text = f"""\
+from netsim.algorithms import Algorithm
+async def help_(node):
+    return 1
+
+class Mine(Algorithm):
+    async def run(self, node):
+        {body}
+"""
+    file = tmp_path / "helped.py"
+    file.write_text(text)
+    made = owncode.load(f"{file}:Mine").algorithm()
+    with pytest.raises((TypeError, ValueError, AttributeError)) as error:
+        made.run(None).send(None)
+    assert awaits.hint(error.value) == said.format("helped.py")
+
+
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_an_error_in_no_file_of_the_user_has_none():
+    async def nothing():
+        pass
+
+    with pytest.raises(TypeError) as error:
+        nothing() + 1
+    assert awaits.hint(error.value) == ""
+
+
+def test_probing_with_zeros_prints_no_warnings(here):
+    """The division by a weight that is 1 in the run is one by 0 where impulses are read."""
+    text = YAML + "audit: {agent: 1, trials: 100, chunk: 50}\n"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "divide by zero", RuntimeWarning)
+        results = run_scenario(parse(text, "own.yaml"), Path("out"), command="test", page=False)
+    assert results["algorithms"][0]["audit"]
