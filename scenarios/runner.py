@@ -59,13 +59,14 @@ def run_scenario(
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
-    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot
-    be written, holds something else or the results of a scenario of another name; nothing is written then. A Ctrl-C ends the run early: what was done is in
-    the folder, marked "interrupted", and is returned. An error ends it too: the folder has what was done, marked
-    "failed", and the error is raised. `watch` is called some times a second with the simulation that runs, those of
-    audits excepted. `jobs` processes share an audit's simulations (−1: as many as there are
-    cores); the numbers are the same. `part`: this is one of several variants, so that nothing is said of what they
-    reproduce together (`scenarios.study` runs a scenario with variants). Without `page` there is no report.html.
+    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot be
+    written, holds something else or the results of a scenario of another name; nothing is written then. A Ctrl-C
+    ends the run early: what was done is in the folder, marked "interrupted", and is returned. An error ends it
+    too: the folder has what was done, marked "failed", and the error is raised. `watch` is called some times a
+    second with the simulation that runs, those of audits excepted. `jobs` processes share an audit's simulations
+    (−1: as many as there are cores); the numbers are the same. `part`: this is one of several variants, so that
+    nothing is said of what they reproduce together (`scenarios.study` runs a scenario with variants). Without
+    `page` there is no report.html.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")

@@ -297,12 +297,11 @@ VARIANTS = "variants:\n  - {name: a, set: {seed: 1}}\n  - {name: b, set: {seed: 
 
 
 class TestAFolderOfAnotherScenario:
-    @pytest.mark.parametrize("before", [PLAIN, PLAIN + VARIANTS], ids=["one", "variants"])
-    @pytest.mark.parametrize("after", [PLAIN, PLAIN + VARIANTS], ids=["one", "variants"])
-    @pytest.mark.parametrize("runs", [run_scenario, run_study])
-    def test_is_refused_before_anything_is_touched(self, tmp_path, before, after, runs):
-        if runs is run_scenario and after != PLAIN:
-            pytest.skip("run_scenario runs no variants")
+    @pytest.mark.parametrize("before", [PLAIN, PLAIN + VARIANTS], ids=["one before", "variants before"])
+    @pytest.mark.parametrize(
+        ("runs", "after"), [(run_scenario, PLAIN), (run_study, PLAIN), (run_study, PLAIN + VARIANTS)]
+    )
+    def test_is_refused_before_anything_is_touched(self, tmp_path, before, runs, after):
         run_study(parse(before), tmp_path, progress=StopsAtOnce())
         (tmp_path / "witness-one.json").write_text("{}")
         held = files_of(tmp_path)
