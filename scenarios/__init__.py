@@ -5,7 +5,7 @@ from scenarios import Scenario, load, run
 from scenarios.schema import DpRecal, Links, Ring
 
 scenario = Scenario(name="first", topology=Ring(agents=8), links=Links(loss=0.1), algorithms=[DpRecal(per_agent=10)])
-results = run(scenario.with_options("links.loss=0.2"), "results/first")
+results = run(scenario.with_options("links.loss=0.2"), "results/eight")
 ```
 
 The names below are loaded when they are first asked for.

@@ -28,8 +28,9 @@ def run(
 ) -> dict[str, Any]:
     """Run a scenario, as ``netsim run`` does, with its variants if it has some; what results.json says.
 
-    `scenario` may be what `load` reads. `folder`: new or empty; results/NAME/DATE-TIME if not given. `jobs` processes
-    (−1: one per core) share an audit's simulations, with the same numbers. You get a `ScenarioError` for wrong input.
+    `scenario` may be what `load` reads. `folder`: new or empty, or one with results of a scenario of the same
+    name, which are replaced; results/NAME/DATE-TIME if not given. `jobs` processes (−1: one per core) share an
+    audit's simulations, with the same numbers. You get a `ScenarioError` for wrong input.
     """
     from scenarios.study import run_study
 

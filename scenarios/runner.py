@@ -1,5 +1,6 @@
 """Run a scenario stage by stage into a folder; a run that is interrupted or fails keeps what it had."""
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -58,18 +59,19 @@ def run_scenario(
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
-    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot
-    be written or holds something else; nothing is written then. A Ctrl-C ends the run early: what was done is in
-    the folder, marked "interrupted", and is returned. An error ends it too: the folder has what was done, marked
-    "failed", and the error is raised. `watch` is called some times a second with the simulation that runs, those of
-    audits excepted. `jobs` processes share an audit's simulations (−1: as many as there are
-    cores); the numbers are the same. `part`: this is one of several variants, so that nothing is said of what they
-    reproduce together (`scenarios.study` runs a scenario with variants). Without `page` there is no report.html.
+    You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot be
+    written, holds something else or the results of a scenario of another name; nothing is written then. A Ctrl-C
+    ends the run early: what was done is in the folder, marked "interrupted", and is returned. An error ends it
+    too: the folder has what was done, marked "failed", and the error is raised. `watch` is called some times a
+    second with the simulation that runs, those of audits excepted. `jobs` processes share an audit's simulations
+    (−1: as many as there are cores); the numbers are the same. `part`: this is one of several variants, so that
+    nothing is said of what they reproduce together (`scenarios.study` runs a scenario with variants). Without
+    `page` there is no report.html.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     experiment = checked(source, part)
-    prepare(folder)
+    prepare(folder, None if part else experiment.scenario.name)
     return _Session(experiment, folder, command, progress or Silent(), watch, jobs, part, page).run()
 
 
@@ -87,11 +89,18 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
         raise source.locate(error) if isinstance(source, Located) else error from None
 
 
-def prepare(folder: Path) -> None:
-    """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in.
+def prepare(folder: Path, name: str | None) -> None:
+    """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in,
+    and where it holds the results of a scenario that is not of this `name` (None: of any name).
 
     A former results folder, one with a manifest, is written over: what its run left is removed (`scenarios.former`).
     """
+    former_name = None if name is None else holder(folder)
+    if former_name is not None and former_name != name:
+        raise ScenarioError(
+            "folder", str(folder), f"holds the results of another scenario, {former_name!r}",
+            "a new or empty folder, or remove that one first",
+        )  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MANIFEST).is_file():
@@ -104,6 +113,16 @@ def prepare(folder: Path) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise ScenarioError("folder", str(folder), f"cannot be written ({why})", "a folder to write to") from None
+
+
+def holder(folder: Path) -> str | None:
+    """The name of the scenario whose results a folder holds; None where it holds none, or nobody can read whose."""
+    try:
+        manifest: Results = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        name = manifest["scenario"]["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return name if isinstance(name, str) else None
 
 
 class _Session:

@@ -107,7 +107,7 @@ def run_study(
         )  # fmt: skip
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
-    prepare(folder)
+    prepare(folder, plan.scenario.name)
     return _Study(plan, folder, command, progress or Silent(), watch, jobs).run()
 
 

@@ -31,7 +31,8 @@ Variant = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        help="The results folder, new or empty, or a former one to go on with; if not given, results/NAME/DATE-TIME.",
+        help="The results folder, new or empty, or a former one of a scenario of this name, to go on with or to "
+        "replace; if not given, results/NAME/DATE-TIME.",
         show_default=False,
         autocompletion=completing.results,
     ),

@@ -93,6 +93,9 @@ def attack(
     except KeyboardInterrupt:
         problems.print("[yellow]Interrupted: what was written until then is there.[/]")
         raise typer.Exit(INTERRUPTED) from None
+    except ScenarioError as error:  # nothing was done; of a folder WHAT is meant, of a scenario the one of --out
+        of = {"folder": "--out"} if out is not None and not Path(what).is_dir() else None
+        fail(error, options=of, as_json=as_json)
     except NetsimError as error:
         fail(error, out, as_json=as_json)
     except typer.Exit:

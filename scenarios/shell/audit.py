@@ -82,7 +82,11 @@ def audit(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The results folder; if not given, results/NAME/DATE-TIME.", show_default=False),
+        typer.Option(
+            help="The results folder, new or empty, or a former one of the same name, which is replaced; if not "
+            "given, results/NAME/DATE-TIME.",
+            show_default=False,
+        ),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Of a folder: make one more audit, though one is there.")
@@ -211,10 +215,13 @@ class _Order:
         return found + [f"audit.{name}={_yaml(value)}" for name, value in self.settings.items()]
 
     def _simulated(self, source: "Scenario | Located", scenario: "Scenario") -> None:
+        from scenarios.replacing import remark
         from scenarios.study import run_study
 
         folder = self.out or Path("results") / scenario.name / datetime.now().strftime("%Y%m%d-%H%M%S")
         self._said.print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
+        if said := remark(folder, scenario):
+            self._remark(said)
         with self._bars() as bars:
             results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)

@@ -145,3 +145,8 @@ def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch)
     assert entry["audit"] is None
     assert entry["reconstructions"]["attacks"][0]["attack"] == "one_record"
     assert (tmp_path / "out" / "estimates-plain.parquet").exists()
+    (tmp_path / "other.yaml").write_text("extends: small.yaml\nname: other\n")
+    refused = runner.invoke(app, ["attack", "other.yaml", "--attack", "one_record", "--out", "out"])
+    assert refused.exit_code == 2
+    assert "--out = 'out': holds the results of another scenario, 'small'" in refused.stderr
+    assert (tmp_path / "out" / "estimates-plain.parquet").exists()

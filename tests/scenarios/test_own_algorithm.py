@@ -203,3 +203,43 @@ def test_wrong_input_is_told_in_the_words_of_the_command_line(asked, words):
     done = runner.invoke(app, ["audit", *asked])
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+def audits(*arguments):
+    """The audit of mine.py, of one round, into the folder `kept`."""
+    own = ["audit", "mine.py:TwoExchanges", "-o", "rounds=1", "--out", "kept", "--jobs", "1"]
+    return runner.invoke(app, [*own, *arguments])
+
+
+class TestAFolderThatHoldsAnAudit:
+    WORDS = (
+        "kept holds an audit of twoexchanges that is done: it is replaced, and this one has the same seed. Choosing "
+        "among such audits proves less than each says. `netsim audit kept --again`, with --trials, --confidence or "
+        "--games, makes one more that counts."
+    )
+
+    def test_is_told_of_before_the_next_replaces_it(self):
+        first, second = audits("--trials", "50"), audits("--trials", "60")
+        other = audits("--trials", "60", "-o", "seed=5", "--json")
+        assert "proves less" not in first.output
+        assert second.stdout.count(self.WORDS) == 1
+        assert second.stdout.index(self.WORDS) < second.stdout.index("Report:")
+        assert first.exit_code == second.exit_code == other.exit_code
+        assert other.stderr.count(self.WORDS.replace("the same seed", "another seed")) == 1
+        assert json.loads(other.stdout)["exit_status"] == other.exit_code
+
+    def test_that_was_interrupted_is_none(self):
+        audits("--trials", "50")
+        path = Path("kept/results.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "interrupted"}))
+        assert "proves less" not in audits("--trials", "50").output
+
+    def test_of_another_name_is_refused(self, file):
+        audits("--trials", "50")
+        held = Path("kept/results.json").read_bytes()
+        file.write_text(MINE.replace("TwoExchanges", "Other"))
+        result = runner.invoke(app, ["audit", "mine.py:Other", "-o", "rounds=1", "--out", "kept", "--trials", "50"])
+        assert result.exit_code == 2
+        assert "--out = 'kept': holds the results of another scenario, 'twoexchanges'" in result.stderr
+        assert "proves less" not in result.output
+        assert Path("kept/results.json").read_bytes() == held

@@ -287,3 +287,39 @@ def test_names_however_long_make_names_of_files():
     for name in ("x" * 300, "x" * 400, "é" * 5, "y" * 79 + " z"):
         slugs.append(describe.slug(name, slugs))
     assert slugs == ["x" * 80, "x" * 80 + "-2", "algorithm", "y" * 79]
+
+
+def files_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+VARIANTS = "variants:\n  - {name: a, set: {seed: 1}}\n  - {name: b, set: {seed: 2}}\n"
+
+
+class TestAFolderOfAnotherScenario:
+    @pytest.mark.parametrize("before", [PLAIN, PLAIN + VARIANTS], ids=["one before", "variants before"])
+    @pytest.mark.parametrize(
+        ("runs", "after"), [(run_scenario, PLAIN), (run_study, PLAIN), (run_study, PLAIN + VARIANTS)]
+    )
+    def test_is_refused_before_anything_is_touched(self, tmp_path, before, runs, after):
+        run_study(parse(before), tmp_path, progress=StopsAtOnce())
+        (tmp_path / "witness-one.json").write_text("{}")
+        held = files_of(tmp_path)
+        with pytest.raises(ScenarioError) as error:
+            runs(parse(after.replace("name: small", "name: other")), tmp_path)
+        assert (error.value.field, error.value.value) == ("folder", str(tmp_path))
+        assert error.value.problem == "holds the results of another scenario, 'small'"
+        assert error.value.allowed == "a new or empty folder, or remove that one first"
+        assert files_of(tmp_path) == held
+
+    def test_of_the_same_name_it_is_written_over(self, tmp_path):
+        text = PLAIN + VARIANTS
+        run_study(parse(text), tmp_path)
+        edited = run_study(parse(text.replace("rounds: 2", "rounds: 3")), tmp_path)
+        assert edited["status"] == "complete"
+        assert [one["status"] for one in edited["variants"]] == ["complete"] * 2
+
+    @pytest.mark.parametrize("manifest", ["", "[]", '{"scenario": null}', '{"scenario": {"name": 3}}'])
+    def test_whose_manifest_nobody_can_read_is_written_over(self, tmp_path, manifest):
+        (tmp_path / "manifest.json").write_text(manifest)
+        assert run_scenario(parse(PLAIN), tmp_path)["status"] == "complete"
