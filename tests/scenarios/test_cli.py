@@ -108,7 +108,7 @@ def test_help_says_every_exit_status_and_the_default_folder():
     text = " ".join(
         runner.invoke(app, ["run", "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output.split()
     )
-    assert "0 done, 1 an algorithm is refuted or unprotected (but for one that the scenario marks" in text
+    assert "0 done, 1 an algorithm is refuted or unprotected, or membership is told better than its claim" in text
     assert "or what a paper shows differs, 2 wrong input," in text
     assert "70 the run (or a variant) failed midway, 130 interrupted" in text
     assert "results/NAME/DATE-TIME" in text
