@@ -1,18 +1,15 @@
 """What times and sizes alone give away, as results."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from attacks.score import TrafficScore, computing_times, score_traffic
-from attacks.traffic import Amount, Sealed, analysed
-from attacks.traffic.found import Edge
+from attacks.traffic import Sealed, analysed
 from netsim.adversary import AdversaryView
 from netsim.diary import Diary
 from netsim.errors import AttackError
 from netsim.run import Run
 from scenarios import unscored
-from scenarios.unscored import amount, total
 
 Results = dict[str, Any]
 EVENTS = 2000
@@ -36,58 +33,26 @@ def analysis_of(view: AdversaryView, run: Run | None, diary: Diary) -> Results:
 
 
 def _described(found: Sealed, score: TrafficScore, run: Run, diary: Diary) -> Results:
-    activity, work, links, size = found.activity, found.computing, found.links, found.dimension
-    return {
-        "refused": None,
-        "packets": found.packets,
-        "activity": {
-            "refused": activity.refused,
-            "complete": activity.complete,
-            "events": [[event.time, event.agent] for event in activity.events[:EVENTS]],
-            "asked": score.events,
-            "found": score.events_found,
-            "wrong": score.events_wrong,
-            "guessed": score.guessed,
-            "counts": [amount(one) for one in activity.counts],
-            "truth": list(run.activations),
-            "score": asdict(score.activations),
-        },
-        "computing": {
-            "refused": work.refused,
-            "kind": work.kind,
-            "means": [None if one is None else amount(one) for one in work.means],
-            "samples": list(work.samples),
-            "truth": computing_times(run),
-            "slower": sorted(map(list, work.slower)),
-            "slowest": work.slowest,
-            "slowest_truth": score.slowest,
-            "pairs": score.pairs,
-            "ranked": score.ranked,
-            "rightly": score.rightly,
-            "score": asdict(score.computing),
-        },
-        "repeated": _links(
-            links.repeated, links.repeats_refused, {edge: one.repeated for edge, one in diary.links.items()}
-        )
-        | {"score": asdict(score.repeated)},
-        "lost": _links(links.lost, links.losses_refused, {edge: one.lost for edge, one in diary.links.items()})
-        | {"score": asdict(score.lost)},
-        "dimension": {
-            "refused": size.refused,
-            "low": None if size.refused else size.low,
-            "high": None if size.refused else size.high,
-            "truth": score.dimension,
-        },
+    """What is told without a truth, and the truth and the scores beside it."""
+    told = unscored.described(found, EVENTS)
+    told["activity"] |= {
+        "asked": score.events,
+        "found": score.events_found,
+        "wrong": score.events_wrong,
+        "guessed": score.guessed,
+        "truth": list(run.activations),
+        "score": asdict(score.activations),
     }
-
-
-def _links(found: Mapping[Edge, Amount], refused: str | None, truth: Mapping[Edge, int]) -> Results:
-    edges = sorted(found)
-    return {
-        "refused": refused,
-        "links": [list(edge) for edge in edges],
-        "packets": [amount(found[edge]) for edge in edges],
-        "truth": [truth[edge] for edge in edges],
-        "total": total([found[edge] for edge in edges]),
-        "total_truth": sum(truth[edge] for edge in edges),
+    told["computing"] |= {
+        "truth": computing_times(run),
+        "slowest_truth": score.slowest,
+        "pairs": score.pairs,
+        "ranked": score.ranked,
+        "rightly": score.rightly,
+        "score": asdict(score.computing),
     }
+    for name, scored in (("repeated", score.repeated), ("lost", score.lost)):
+        truth = [getattr(diary.links[i, j], name) for i, j in told[name]["links"]]
+        told[name] |= {"truth": truth, "total_truth": sum(truth), "score": asdict(scored)}
+    told["dimension"] |= {"truth": score.dimension}
+    return told

@@ -6,24 +6,18 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet
 
+from tests.scenarios.sweep import slurm
+from tests.scenarios.sweep.small import NOISY, SMALL
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "cluster.md").read_text()
-HELP = spec_from_file_location("slurm_for_tests", Path(__file__).with_name("slurm.py"))
-slurm = module_from_spec(HELP)
-HELP.loader.exec_module(slurm)
-SCENARIO = """\
-name: small
-topology: {kind: ring, agents: 4}
-problem: {data: {name: synthetic, records: 40, dimension: 3}, ridge: 0.5}
-algorithms:
-  - {kind: private_gradient_descent, name: noisy, rounds: 40, scale: 0.01}
-"""
+SCENARIO = SMALL + NOISY.replace("rounds: 5", "rounds: 40")
 SWEEP = "scenario: small.yaml\ngrid: {links.loss: [0.0, 0.2], topology.agents: [3, 5]}\nrepeats: 6\n"
 POINTS = 24
 

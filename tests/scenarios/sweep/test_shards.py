@@ -22,14 +22,9 @@ from scenarios.sweep.run import run_sweep
 from scenarios.sweep.shards import Shard, shard_of
 from scenarios.sweep.spec import Sweep
 from scenarios.telling import Silent
+from tests.scenarios.sweep.small import NOISY, SMALL
 
-SCENARIO = """\
-name: small
-topology: {kind: ring, agents: 4}
-problem: {data: {name: synthetic, records: 40, dimension: 3}, ridge: 0.5}
-algorithms:
-  - {kind: private_gradient_descent, name: noisy, rounds: 5, scale: 0.01}
-"""
+SCENARIO = SMALL + NOISY
 BASE = parse(SCENARIO)
 FIVE = Sweep.model_validate({"scenario": "small.yaml", "grid": {"topology.agents": [3, 4, 5, 6, 7]}})
 

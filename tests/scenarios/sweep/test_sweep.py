@@ -21,15 +21,9 @@ from scenarios.sweep import run as running
 from scenarios.sweep.points import points
 from scenarios.sweep.run import run_sweep
 from scenarios.sweep.spec import Sweep, load_sweep
+from tests.scenarios.sweep.small import NOISY, SMALL
 
-SCENARIO = """\
-name: small
-topology: {kind: ring, agents: 4}
-problem: {data: {name: synthetic, records: 40, dimension: 3}, ridge: 0.5}
-algorithms:
-  - {kind: private_gradient_descent, name: noisy, rounds: 5, scale: 0.01}
-  - {kind: recal, name: walk, activations: 40}
-"""
+SCENARIO = SMALL + NOISY + "  - {kind: recal, name: walk, activations: 40}\n"
 BASE = parse(SCENARIO)
 GRID = Sweep.model_validate({"scenario": "small", "grid": {"links.loss": [0.0, 0.3], "topology.agents": [3, 5]}})
 RELIABLE = Sweep.model_validate(
