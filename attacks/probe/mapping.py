@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from attacks.probe.prober import Gap, Given, Prober
-from attacks.replay.places import Slot, find_releases
-from attacks.replay.recorded import Recording
+from attacks.replay.recorded import Recording, Slot, find_releases
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.transcript import Record
+from netsim.transcript.record import Record
 
 AFFINE = 1e-7
 """Relative: what an affine map may miss by rounding, of a value's own size."""

@@ -22,14 +22,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attacks.replay.places import Slot
-from attacks.replay.recorded import EndOfRecord, Recorded, Recording
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording, Slot
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism, OffCenter, UniformModulo
-from netsim.messages import Kind, Values
-from netsim.regularizers import Zero
-from netsim.transcript import Record
+from netsim.models.model import Zero
+from netsim.transcript.message import Kind, Values
+from netsim.transcript.record import Record
 
 Given = Callable[[int], Array]
 """The value of the k-th unknown, (replicas, dimension)."""
@@ -63,7 +62,7 @@ class Equation(NamedTuple):
     noise: int | None
 
 
-class Prober(Recorded):
+class Prober(RecordedNode):
     """One pass: `gradients(t)` answers the t-th private query, `noises(k)` is added to the k-th release if unseen,
     and `incoming(k, gap)` stands for the k-th value that was taken and not heard (zeros where it is None).
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import probed
+from attacks import inference as probed
 from attacks.probe.joint import joint
 from netsim.adversary import Adversary
 from netsim.errors import AttackError

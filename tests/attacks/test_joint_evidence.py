@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.probe.joint import Constant, joint
 from attacks.probe.probe import EXACT
 from netsim import topology

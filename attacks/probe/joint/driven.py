@@ -12,9 +12,9 @@ from netsim import node as port
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Mechanism, OffCenter, UniformModulo
-from netsim.messages import Kind, Message, Values
-from netsim.regularizers import Regularizer, Zero
-from netsim.transcript import EVERYBODY
+from netsim.models.model import Regularizer, Zero
+from netsim.transcript.message import Kind, Message, Values
+from netsim.transcript.record import EVERYBODY
 
 if TYPE_CHECKING:
     from attacks.probe.joint.network import Network
@@ -126,11 +126,11 @@ class Driven:
         return observed
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────
-    async def exchange(self, **values: Array) -> port.Heard:
+    async def exchange(self, **values: Array) -> port.Exchange:
         told = self._tell("exchange", values, EVERYBODY)
         slots, degree = self._network.inbox[self.id], len(self.neighbors)
         await until(lambda: len(slots.get(told.number, ())) == degree)
-        return port.Heard(self, told, slots.pop(told.number, {}))
+        return port.Exchange(self, told, slots.pop(told.number, {}))
 
     def send(self, to: int, **values: Array) -> None:
         which = self.id, "direct", self._counts["direct"]

@@ -7,8 +7,8 @@ import numpy as np
 
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
-from netsim.messages import Kind, Values
-from netsim.transcript import EVERYBODY, Record
+from netsim.transcript.message import Kind, Values
+from netsim.transcript.record import EVERYBODY, Record
 
 Which = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of that kind, from 0."""

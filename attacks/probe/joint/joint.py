@@ -26,8 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence, GradientEstimate
 from attacks.probe.joint.assumptions import Assumption, Free, Model
 from attacks.probe.joint.functionals import Functional, independent
 from attacks.probe.joint.maps import Map, Mapper

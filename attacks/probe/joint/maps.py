@@ -291,7 +291,7 @@ def _check(view: AdversaryView) -> None:
     if not public.patience.endless and outside:
         raise AttackError(
             "exchanges may end without some messages, and which came in time is known at a tapped door alone: probe "
-            "each agent with a tap at its door by itself (attacks.gradients.probed)"
+            "each agent with a tap at its door by itself (attacks.inference)"
         )
 
 

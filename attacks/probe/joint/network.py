@@ -20,8 +20,8 @@ from attacks.probe.joint.heard import Heard, Which
 from attacks.probe.joint.passes import Field, Inputs, Pass
 from netsim.adversary import PublicKnowledge
 from netsim.errors import AttackError, ProtocolError
-from netsim.messages import Message, Values
-from netsim.transcript import EVERYBODY
+from netsim.transcript.message import Message, Values
+from netsim.transcript.record import EVERYBODY
 
 
 def drive(public: PublicKnowledge, heard: Heard, insiders: frozenset[int], inputs: Inputs) -> Pass:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Kind
+from netsim.transcript.message import Kind
 
 Field = tuple[int, Kind, int, str]
 """A value on the wire: sender, kind and number of the message, name."""

@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence, GradientEstimate
 from attacks.probe.probe import EXACT
 from netsim.arrays import Array, Mask
 

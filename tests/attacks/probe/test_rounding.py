@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import evidence, probed, through_probe
+from attacks import inference as probed
+from attacks.inference import evidence, through_probe
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DiaDSP, Dpp2, GradientTracking, Nids, PrivateGradientDescent, Walkman
