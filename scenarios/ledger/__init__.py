@@ -6,4 +6,4 @@ An entry is a scenario of this folder, NAME.yaml; `catalogue` puts them in order
 from scenarios.ledger.entries import ENTRIES, Entry, Row, StoredEntry, chosen, rows, run_entry, stored_entry
 from scenarios.ledger.page import write_page
 
-__all__ = ["ENTRIES", "Entry", "StoredEntry", "Row", "chosen", "stored_entry", "rows", "run_entry", "write_page"]
+__all__ = ["ENTRIES", "Entry", "Row", "StoredEntry", "chosen", "rows", "run_entry", "stored_entry", "write_page"]
