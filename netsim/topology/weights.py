@@ -291,8 +291,8 @@ def _larger_degree(adjacency: Sparse) -> Array:
 
 def _is_bipartite(adjacency: Sparse) -> bool:
     """Two colors by the parity of the hops from agent 0; no link may join equal ones."""
-    hops = hops(adjacency, 0)
-    return bool(np.all((hops[_rows(adjacency)] + hops[adjacency.indices]) % 2 == 1))
+    distance = hops(adjacency, 0)
+    return bool(np.all((distance[_rows(adjacency)] + distance[adjacency.indices]) % 2 == 1))
 
 
 # ── given matrices ──────────────────────────────────────────────────────────────────────────────────────

@@ -1,1 +1,1 @@
-"""Build."""
+"""Scenario → Experiment: everything made and checked before time 0."""

@@ -16,7 +16,6 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.randomness import Streams
 from scenarios.certificate import worlds as laws
-from scenarios.certificate.worlds import CONFIDENCE as worlds_CONFIDENCE
 from scenarios.certificate.worlds import DELTA, SOUND, Auditor, World
 
 CONFIDENCE = 0.99
@@ -262,7 +261,7 @@ class GameCase:
         truth = CLAIMS[repetition % len(CLAIMS)]
         zero, one = self.draw(truth, streams.generator("scores"))
         rng = streams.generator("coins")
-        found = self.referee(zero, one, delta=self.delta, confidence=worlds_CONFIDENCE, rng=rng)
+        found = self.referee(zero, one, delta=self.delta, confidence=laws.CONFIDENCE, rng=rng)
         marks = [ALARM] if found.epsilon_audited > truth else []
         marks += [RATES] if found.rates.epsilon > truth else []
         return Outcome(frozenset(marks), {PROVEN: round(found.epsilon_audited / truth, 4)})

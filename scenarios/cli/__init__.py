@@ -1,1 +1,1 @@
-"""Cli."""
+"""Commands of `netsim`, one file each."""

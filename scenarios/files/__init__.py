@@ -1,1 +1,1 @@
-"""Files."""
+"""Scenario files: load, extend, dump, mistakes with line numbers."""

@@ -1,1 +1,1 @@
-"""Papers."""
+"""Items of papers: their numbers, checks, outcome and figures."""

@@ -1,1 +1,1 @@
-"""Render."""
+"""Rendering of results, with one set of words: terminal, page, comparison, trace."""

@@ -12,6 +12,7 @@ from typing import Any, cast
 from scipy.stats import binom
 
 from netsim.errors import ScenarioError
+from scenarios.results.compare import Ratio
 from scenarios.results.files import MANIFEST, RESULTS
 from scenarios.results.numbers import items, number, part, show
 
@@ -241,10 +242,10 @@ def _several(found: Difference, whole: Sequence[Any]) -> bool:
 
 
 def _differing(flat: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
-    for field in dict.fromkeys(key for one in flat for key in one):
-        values = tuple(one.get(field, ABSENT) for one in flat)
+    for path in dict.fromkeys(key for one in flat for key in one):
+        values = tuple(one.get(path, ABSENT) for one in flat)
         if any(not _same(value, values[0]) for value in values):
-            yield Difference(field, values)
+            yield Difference(path, values)
 
 
 def _same(a: object, b: object) -> bool:
@@ -326,28 +327,6 @@ def _side(first: Result, second: Result) -> int:
     if number(second.get("upper")) < number(first.get("lower")):
         return -1
     return 1 if number(second.get("lower")) > number(first.get("upper")) else 0
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """How many times as large a second sample is as a first one.
-
-    Where they are `paired` (number r of both belongs together) `estimate` is the median of the ratios, and the
-    interval is one of that median; else it is the ratio of the medians, and so is the interval. `low` and `high` are
-    nan where there are too few replicas for the `confidence`. `counts`: of the first and of the second sample.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    paired: bool
-    confidence: float
-    counts: tuple[int, int]
-
-    @property
-    def told_apart(self) -> bool:
-        """Whether the interval is there and has not 1 in it."""
-        return self.low > 1 or self.high < 1
 
 
 def median_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:

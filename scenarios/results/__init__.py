@@ -1,1 +1,1 @@
-"""Results."""
+"""What a run found: a tree of frozen types, its serialization, and the folder that keeps it."""

@@ -1,1 +1,1 @@
-"""Stages."""
+"""Stages of a run: simulate, audit, attack, reconstruct, write."""

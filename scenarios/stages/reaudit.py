@@ -195,10 +195,10 @@ class Reaudit:
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None
         check(wanted.confidence, made)
-        share = share(wanted.confidence, len(made))
+        part = share(wanted.confidence, len(made))
         self.say(
             f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise "
-            f"of its own (draw {before.draw + 1}), number {len(made) + 1} of this folder, at confidence {share:.6g}: "
+            f"of its own (draw {before.draw + 1}), number {len(made) + 1} of this folder, at confidence {part:.6g}: "
             f"all audits of the folder share the error probability that was asked for."
         )
         if (mark := self.kept.folder / f"audit-{entry['slug']}" / MARK).is_file():

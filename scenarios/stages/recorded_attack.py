@@ -267,19 +267,19 @@ class RecordedInference:
         return found | {"sentence": decisions.membership_of_recording(found)}
 
     def _membership(self, spec: MembershipSpec) -> Results:
-        inferred_from_recording: list[tuple[Decision, Decision | None]] = []
+        decided: list[tuple[Decision, Decision | None]] = []
         left_out: list[Results] = []
         for evidence in self._evidence(spec):
             try:
-                inferred_from_recording.append(self._decided(spec, evidence))
+                decided.append(self._decided(spec, evidence))
             except AttackError as error:
                 left_out.append({"agent": evidence.agent, "why": str(error)})
-        if not inferred_from_recording:
+        if not decided:
             raise AttackError(left_out[0]["why"])
         known = self.kept.remade is not None
         return {
-            "levels": [self._level(spec, level, inferred_from_recording, known) for level in spec.levels],
-            "agents": [_member(spec, inside) for inside, _ in inferred_from_recording],
+            "levels": [self._level(spec, level, decided, known) for level in spec.levels],
+            "agents": [_member(spec, inside) for inside, _ in decided],
             "left_out": left_out,
             "scored": known,
         }
@@ -320,9 +320,9 @@ class RecordedInference:
     def _level(
         self, spec: MembershipSpec, level: float, decided: Sequence[tuple[Decision, Decision | None]], known: bool
     ) -> Results:
-        said = _accepted([inside for inside, _ in inferred_from_recording], level)
-        others = [out for _, out in inferred_from_recording if out is not None]
-        power = float(np.mean(np.concatenate([inside.power(level)[:, 0] for inside, _ in inferred_from_recording])))
+        said = _accepted([inside for inside, _ in decided], level)
+        others = [out for _, out in decided if out is not None]
+        power = float(np.mean(np.concatenate([inside.power(level)[:, 0] for inside, _ in decided])))
         told: Results = {"level": level, "power": power, "said": [int(np.sum(said)), said.size]}
         if not known:
             return told | {"found": None, "alarms": None}

@@ -304,20 +304,16 @@ class _Session:
 
     def _rebuilt(self, entry: Results, subject: Subject, simulation: Simulation, keeper: TranscriptFiles) -> None:
         """The second run, in which records are to be rebuilt, and what is made of it."""
-        requested_numbers = self.experiment.scenario.attacks
-        what = (
-            "one image per agent"
-            if requested_numbers.images
-            else f"the second run, {requested_numbers.holding} record(s) per agent"
-        )
+        attacks = self.experiment.scenario.attacks
+        what = "one image per agent" if attacks.images else f"the second run, {attacks.holding} record(s) per agent"
         run = self._watched(simulation, f"{subject.spec.name}: {what}")
         if run.interrupted:
             raise KeyboardInterrupt
         keeper.keep_second(run.views[0])
-        if requested_numbers.images:
+        if attacks.images:
             entry["images"] = self._images(run)
             self._save("running")
-        if requested_numbers.reconstruct:
+        if attacks.reconstruct:
             Rebuilding(self.experiment, self.progress, self._save_so_far).rebuild(entry, subject, run)
         inference_stage(self.experiment, subject, entry, self.progress, self._save_so_far)
 

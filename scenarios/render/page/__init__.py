@@ -1,1 +1,1 @@
-"""Page."""
+"""Self-contained HTML pages and their figures."""

@@ -19,12 +19,12 @@ def game(proves: float, reaches: float = 8.0, delta: float = 1e-5) -> GameResult
     return GameResult(**{**vars(result), "epsilon_audited": proves, "ceiling": reaches})
 
 
-def judge(claimed: float | None = 1.0, **evidence) -> Judgement:
+def judged(claimed: float | None = 1.0, **evidence) -> Judgement:
     return judge(epsilon_claimed=claimed, **{"delta": 1e-5, **evidence})
 
 
 def test_refuted_by_the_exact_loss():
-    judgement = judge(1.0, exact_lower=1.5, exact_upper=1.6)
+    judgement = judged(1.0, exact_lower=1.5, exact_upper=1.6)
     assert judgement.verdict is Verdict.REFUTED
     assert judgement.tightness == 1.5
     assert "at least 1.5" in judgement.reason
@@ -32,93 +32,93 @@ def test_refuted_by_the_exact_loss():
 
 
 def test_refuted_by_the_game():
-    judgement = judge(1.0, audited=game(2.25))
+    judgement = judged(1.0, audited=game(2.25))
     assert judgement.verdict is Verdict.REFUTED
     assert "2.25" in judgement.reason
 
 
 def test_refuted_by_an_infinite_exact_loss():
-    assert judge(1.0, exact_lower=math.inf, exact_upper=math.inf).verdict is Verdict.REFUTED
+    assert judged(1.0, exact_lower=math.inf, exact_upper=math.inf).verdict is Verdict.REFUTED
 
 
 def test_equal_to_the_claim_but_for_rounding_is_not_refuted():
-    assert judge(0.3, exact_lower=0.1 * 3, exact_upper=0.1 * 3).verdict is Verdict.CONSISTENT
-    assert judge(0.3, exact_lower=0.3001, exact_upper=0.3001).verdict is Verdict.REFUTED
+    assert judged(0.3, exact_lower=0.1 * 3, exact_upper=0.1 * 3).verdict is Verdict.CONSISTENT
+    assert judged(0.3, exact_lower=0.3001, exact_upper=0.3001).verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("claimed", [1.0, None, math.inf])
 def test_unprotected_whatever_was_claimed(claimed):
-    judgement = judge(claimed, uncovered="agent 3, activation 7: y", failed_conditions=("step too large",))
+    judgement = judged(claimed, uncovered="agent 3, activation 7: y", failed_conditions=("step too large",))
     assert judgement.verdict is Verdict.UNPROTECTED
     assert "agent 3, activation 7: y" in judgement.reason
     assert "∞" in judgement.reason
 
 
 def test_undefined_lists_the_conditions_and_still_tells_what_was_measured():
-    judgement = judge(1.0, failed_conditions=("q < 1 fails: q = 1.2", "c ≤ 0"), exact_lower=7.5, exact_upper=7.5)
+    judgement = judged(1.0, failed_conditions=("q < 1 fails: q = 1.2", "c ≤ 0"), exact_lower=7.5, exact_upper=7.5)
     assert judgement.verdict is Verdict.UNDEFINED
     assert judgement.tightness is None
     for words in ("q < 1 fails: q = 1.2", "c ≤ 0", "7.5"):
         assert words in judgement.reason
-    assert "no ε is claimed" in judge(None).reason
+    assert "no ε is claimed" in judged(None).reason
 
 
 def test_vacuous_above_the_threshold_unless_refuted():
-    assert judge(25.0, exact_lower=24.0, exact_upper=24.0).verdict is Verdict.VACUOUS
-    assert "7.2e+10" in judge(25.0).reason
-    assert judge(25.0, exact_lower=26.0, exact_upper=26.0).verdict is Verdict.REFUTED
-    assert judge(25.0, exact_lower=24.0, exact_upper=24.0, vacuous_above=30.0).verdict is Verdict.CONSISTENT
-    assert judge(20.0, exact_lower=20.0, exact_upper=20.0).verdict is Verdict.CONSISTENT
-    assert judge(math.inf, exact_lower=math.inf, exact_upper=math.inf).tightness is None
-    assert judge(1e4).verdict is Verdict.VACUOUS
+    assert judged(25.0, exact_lower=24.0, exact_upper=24.0).verdict is Verdict.VACUOUS
+    assert "7.2e+10" in judged(25.0).reason
+    assert judged(25.0, exact_lower=26.0, exact_upper=26.0).verdict is Verdict.REFUTED
+    assert judged(25.0, exact_lower=24.0, exact_upper=24.0, vacuous_above=30.0).verdict is Verdict.CONSISTENT
+    assert judged(20.0, exact_lower=20.0, exact_upper=20.0).verdict is Verdict.CONSISTENT
+    assert judged(math.inf, exact_lower=math.inf, exact_upper=math.inf).tightness is None
+    assert judged(1e4).verdict is Verdict.VACUOUS
 
 
 def test_underpowered_where_nothing_could_have_refuted():
-    assert judge(9.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.UNDERPOWERED
-    assert judge(8.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.CONSISTENT
-    nothing = judge(2.0)
+    assert judged(9.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.UNDERPOWERED
+    assert judged(8.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.CONSISTENT
+    nothing = judged(2.0)
     assert nothing.verdict is Verdict.UNDERPOWERED
     assert "Nothing was measured" in nothing.reason
-    assert judge(2.0, exact_lower=0.1, exact_upper=math.inf).verdict is Verdict.UNDERPOWERED
-    half = judge(2.0, exact_upper=1.0)
+    assert judged(2.0, exact_lower=0.1, exact_upper=math.inf).verdict is Verdict.UNDERPOWERED
+    half = judged(2.0, exact_upper=1.0)
     assert half.verdict is Verdict.UNDERPOWERED
     assert "between ? and 1" in half.reason
-    assert judge(9.0, audited=game(5.0), exact_lower=8.0, exact_upper=8.5).verdict is Verdict.CONSISTENT
+    assert judged(9.0, audited=game(5.0), exact_lower=8.0, exact_upper=8.5).verdict is Verdict.CONSISTENT
 
 
 def test_consistent_says_how_tight():
-    judgement = judge(2.0, audited=game(1.5), exact_lower=1.8, exact_upper=1.9)
+    judgement = judged(2.0, audited=game(1.5), exact_lower=1.8, exact_upper=1.9)
     assert judgement.verdict is Verdict.CONSISTENT
     assert judgement.tightness == pytest.approx(0.9)
     assert "90%" in judgement.reason
     assert "narrow" not in judgement.reason
-    assert "more transcripts would narrow it" in judge(2.0, exact_lower=1.8, exact_upper=2.3).reason
+    assert "more transcripts would narrow it" in judged(2.0, exact_lower=1.8, exact_upper=2.3).reason
 
 
 def test_an_upper_end_that_is_nowhere_is_no_interval_to_narrow():
-    open_above = judge(4.0, exact_lower=0.003, exact_upper=math.inf, audited=game(0.0)).reason
+    open_above = judged(4.0, exact_lower=0.003, exact_upper=math.inf, audited=game(0.0)).reason
     assert "between 0.003 and ∞" in open_above
     assert "From above nothing is proven: what was never seen may cost more." in open_above
     assert "narrow" not in open_above
     assert "the proven lower bound is less than 1% of the claim" in open_above
-    nothing = judge(4.0, exact_lower=0.0, exact_upper=math.inf, audited=game(0.0)).reason
+    nothing = judged(4.0, exact_lower=0.0, exact_upper=math.inf, audited=game(0.0)).reason
     assert "the proven lower bound is 0% of the claim" in nothing
 
 
 def test_a_claim_of_zero():
-    assert judge(0.0, exact_lower=0.0, exact_upper=0.0).tightness == 1
-    refuted = judge(0.0, exact_lower=0.1, exact_upper=0.2)
+    assert judged(0.0, exact_lower=0.0, exact_upper=0.0).tightness == 1
+    refuted = judged(0.0, exact_lower=0.1, exact_upper=0.2)
     assert (refuted.verdict, refuted.tightness) == (Verdict.REFUTED, math.inf)
 
 
 def test_a_game_above_the_exact_loss_is_pointed_out():
-    assert "one of them is wrong" in judge(3.0, audited=game(2.5), exact_lower=1.0, exact_upper=1.0).reason
-    assert "one of them is wrong" not in judge(3.0, audited=game(0.5), exact_lower=1.0, exact_upper=1.0).reason
+    assert "one of them is wrong" in judged(3.0, audited=game(2.5), exact_lower=1.0, exact_upper=1.0).reason
+    assert "one of them is wrong" not in judged(3.0, audited=game(0.5), exact_lower=1.0, exact_upper=1.0).reason
 
 
 def test_a_failed_self_check_gates_every_verdict():
     with pytest.raises(PrivacyError, match="self-check"):
-        judge(1.0, exact_lower=5.0, exact_upper=5.0, uncovered="y", self_checks_passed=False)
+        judged(1.0, exact_lower=5.0, exact_upper=5.0, uncovered="y", self_checks_passed=False)
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_a_failed_self_check_gates_every_verdict():
 )
 def test_evidence_that_contradicts_itself_is_refused(evidence):
     with pytest.raises(PrivacyError):
-        judge(1.0, **evidence)
+        judged(1.0, **evidence)
 
 
 def test_a_negative_claim_is_refused():
     with pytest.raises(PrivacyError, match="epsilon_claimed"):
-        judge(-1.0)
+        judged(-1.0)
 
 
 def test_verdicts_are_their_words():
@@ -155,7 +155,7 @@ def test_verdicts_are_their_words():
 @given(claimed=st.floats(0.01, 50), low=st.floats(0, 50), width=st.floats(0, 5), more=st.floats(1, 3))
 def test_a_larger_claim_is_never_newly_refuted(claimed, low, width, more):
     evidence = {"exact_lower": low, "exact_upper": low + width}
-    here, there = judge(claimed, **evidence), judge(claimed * more, **evidence)
+    here, there = judged(claimed, **evidence), judged(claimed * more, **evidence)
     assert (here.verdict is Verdict.REFUTED) == (low > claimed * (1 + ROUNDING) + RESOLUTION)
     if there.verdict is Verdict.REFUTED:
         assert here.verdict is Verdict.REFUTED
@@ -164,7 +164,7 @@ def test_a_larger_claim_is_never_newly_refuted(claimed, low, width, more):
 def test_at_delta_zero_the_exact_loss_has_no_ceiling():
     """Any transcript could have refuted: what did not is consistent, whatever the game could have proven."""
     evidence = {"exact_lower": 9.0, "exact_upper": math.inf}
-    judged = judge(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
+    judged = judged(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
     assert judged.verdict is Verdict.CONSISTENT
     assert "nothing is proven" in judged.reason
-    assert judge(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED
+    assert judged(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED

@@ -1,0 +1,151 @@
+"""Findings of `netsim attack` on kept transcripts: attack-ALGORITHM.json."""
+
+from typing import Literal
+
+from scenarios.results.attacks import Original, RecordAttack
+from scenarios.results.base import Counts, LeftOut, Numbers, Rate, result
+from scenarios.results.traffic import Traffic
+from scenarios.schema.attacks import Inversion, Rounds
+from scenarios.schema.deciding import HypothesisSpec
+
+
+@result
+class TruthStatus:
+    """Whether the truth was simulated again from the seed."""
+
+    remade: bool
+    seconds: float | None
+    why_not: str | None
+
+
+@result
+class KeptGradients:
+    """Gradients inferred from a transcript; scores are null without the truth."""
+
+    refused: str | None
+    estimates: str | None
+    """File."""
+    attack: str | None = None
+    estimated: int | None = None
+    inferred: Counts | None = None
+    exact: int | None = None
+    """Estimates without noise."""
+    queries: int | None = None
+    hidden: Counts | None = None
+    worst: float | None = None
+    median: float | None = None
+    baseline: float | None = None
+    curve: Numbers | None = None
+    by_replica: Numbers | None = None
+
+
+@result
+class KeptRecords:
+    """Records rebuilt from a transcript."""
+
+    attacks: tuple[RecordAttack, ...]
+    sentence: str
+    records: str | None
+    """File."""
+    transcript: str
+    truth: TruthStatus | None
+    holding: int | None = None
+    distance: float | None = None
+    replicas: int | None = None
+    shape: tuple[int, int] | None = None
+    range: tuple[float, float] | None = None
+    image: bool | None = None
+    originals: tuple[Original, ...] | None = None
+    """With the truth alone."""
+
+
+@result
+class KeptGame:
+    """What membership and properties of kept transcripts have in common; lists are empty where refused."""
+
+    refused: str | None
+    inversion: Inversion
+    rounds: Rounds
+    source: str
+    confidence: float
+    sentence: str
+    transcript: str
+    scored: bool | None = None
+    """Whether the truth is known."""
+
+
+@result
+class KeptLevel:
+    """The membership test at one level, over agents and replicas."""
+
+    level: float
+    power: float
+    accepted: tuple[int, int]
+    """Decisions "in", of how many."""
+    found: Rate | None
+    alarms: Rate | None
+
+
+@result
+class KeptMember:
+    """Decisions about one agent's record."""
+
+    agent: int
+    estimates: int
+    score: float
+    accepted: Counts
+    """Replicas at each level."""
+
+
+@result
+class KeptMembership(KeptGame):
+    """Membership of each agent's record."""
+
+    adjacency: Literal["remove", "zero_out", "replace"]
+    informed: bool
+    levels: tuple[KeptLevel, ...] = ()
+    agents: tuple[KeptMember, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@result
+class NamedHypothesis:
+    """The hypothesis named of one agent."""
+
+    agent: int
+    named: str
+    posterior: Numbers
+    likeliest: str | None
+    """By its own labels; null without the truth, or where two are."""
+
+
+@result
+class KeptProperty(KeptGame):
+    """The property of each agent's records."""
+
+    hypotheses: tuple[HypothesisSpec, ...]
+    agents: tuple[NamedHypothesis, ...] = ()
+    right: Rate | None = None
+    guess: float | None = None
+
+
+@result
+class AttackReport:
+    """All attacks on one algorithm's transcripts; null where not requested."""
+
+    folder: str
+    algorithm: str
+    slug: str
+    refused: str | None = None
+    """No transcript is there; all else is then null."""
+    transcript: str | None = None
+    rows: int | None = None
+    replicas: int | None = None
+    gradients: KeptGradients | None = None
+    truth: TruthStatus | None = None
+    reconstructions: KeptRecords | None = None
+    traffic_analysis: Traffic | None = None
+    sentences: tuple[str, ...] = ()
+    """On the traffic."""
+    membership: KeptMembership | None = None
+    property: KeptProperty | None = None

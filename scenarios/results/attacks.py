@@ -1,0 +1,366 @@
+"""Findings of attacks: gradients, leakage by agent, images and records, membership and property games."""
+
+from typing import Literal
+
+from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Refused, Rows, result
+from scenarios.schema.attacks import Inversion, Labels, Rounds
+from scenarios.schema.checks import Outcome
+from scenarios.schema.deciding import HypothesisSpec
+
+
+# ── gradients ───────────────────────────────────────────────────────────────────────────────────────────
+@result
+class GradientScores:
+    """Inferred gradients against the true ones, as relative errors; null where nothing was estimated."""
+
+    estimated: int
+    queries: int
+    """Gradient queries of all agents."""
+    inferred: Counts
+    """Of each agent."""
+    hidden: Counts
+    """Queries of each agent that are not identifiable."""
+    worst: float | None
+    median: float | None
+    baseline: float | None
+    """Error of an attacker that knows the public quadratic term alone."""
+    curve: Numbers
+    """Median over replicas, in order of time."""
+    by_replica: Numbers
+    """Median over estimates, of the first 1000 replicas."""
+
+
+@result
+class GradientResult(GradientScores):
+    """Scores of the inversion that applies."""
+
+    attack: str
+    """Dotted name of the inversion."""
+
+
+@result
+class LeakageByQuery:
+    """Over agents, for each query number from 1."""
+
+    query: Counts
+    identifiable: Numbers
+    """Share of the agents that made the query."""
+    low: tuple[float | None, ...]
+    median: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+
+
+@result
+class LeakageOfAgent:
+    """One agent's leak and its place in the network."""
+
+    agent: int
+    degree: int
+    hops: int | None
+    """To the nearest tap; null where there is no way."""
+    queries: int
+    identifiable: float
+    """Share of its queries."""
+    error: float | None
+    """Median; null where nothing is estimated."""
+
+
+@result
+class Leakage:
+    """Inferred gradients by query and by agent, insiders left out."""
+
+    by_query: LeakageByQuery
+    by_agent: tuple[LeakageOfAgent, ...]
+
+
+# ── images and records ──────────────────────────────────────────────────────────────────────────────────
+@result
+class ImageOfAgent:
+    """One agent's image and its reconstruction, flat; errors are means over replicas."""
+
+    agent: int
+    original: Numbers
+    rebuilt: Numbers
+    guess: Numbers
+    """Mean of the public images of its class."""
+    mse: float
+    mse_prior: float
+    skill: float
+    """1 − mse/mse_prior."""
+    largest_error: float
+    label_correct: float
+    """Share of replicas."""
+
+
+@result
+class ImageResult:
+    """Images rebuilt in a second run in which each agent holds one."""
+
+    shape: tuple[int, int]
+    range: tuple[float, float]
+    exact: bool
+    """Whether all gradient estimates were exact."""
+    note: str
+    agents: tuple[ImageOfAgent, ...]
+
+
+@result
+class Original:
+    """Records of one agent, the first few agents only."""
+
+    agent: int
+    records: Rows
+    labels: Numbers
+
+
+@result
+class SuccessBound:
+    """Largest rate of success of any attack if the claim holds (reconstruction robustness)."""
+
+    bound: float
+    kappa: float
+    """Rate of the best guess without a transcript, upper end."""
+    epsilon: float
+    delta: float
+    above: bool
+    """Whether the rate found is above the bound, with confidence."""
+
+
+@result
+class Success:
+    """How often all records of an agent came within `distance` (root mean square)."""
+
+    distance: float
+    count: int
+    of: int
+    rate: float
+    low: float
+    high: float
+    confidence: float
+    guess: float | None
+    """Rate of the best guess without a transcript."""
+    bound: SuccessBound | None = None
+    """Null where nothing finite is claimed, or without the truth."""
+
+
+@result
+class RecordsOfAgent:
+    """One attack on one agent; medians over replicas."""
+
+    agent: int
+    verdict: Outcome
+    queries: int
+    first_query: int
+    last_query: int
+    gradient_norm: tuple[float, float]
+    skill: float | None
+    mse: float | None
+    psnr: float | None
+    """dB of the declared range."""
+    ssim: float | None
+    """Null of records that are no images."""
+    label_accuracy: float | None
+    prior: str
+    """The guess that skill is measured against."""
+    rebuilt: Rows | None = None
+    guess: Rows | None = None
+
+
+@result
+class RecordAttack:
+    """One attack on records and its scores; without the truth, or where refused, the scores are null."""
+
+    attack: str
+    """Its name in the scenario."""
+    kind: str
+    source: str = ""
+    inversion: Inversion | None = None
+    rounds: Rounds | None = None
+    labels: Labels | None = None
+    refused: str | None = None
+    verdict: Outcome | None = None
+    """The most frequent one."""
+    verdicts: dict[str, int] | None = None
+    skill: float | None = None
+    mse: float | None = None
+    psnr: float | None = None
+    ssim: float | None = None
+    label_accuracy: float | None = None
+    success: Success | None = None
+    noise: bool | None = None
+    """Whether all of the evidence is noisy."""
+    agents_reached: int | None = None
+    agents_in_all: int | None = None
+    agents: tuple[RecordsOfAgent, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    seen: dict[str, int] | None = None
+    """The attacker's own verdicts by frequency; of kept transcripts only."""
+
+
+@result
+class ReconstructionResult:
+    """All attacks on records of the second run."""
+
+    holding: int
+    """Records of each agent."""
+    distance: float
+    replicas: int
+    shape: tuple[int, int]
+    range: tuple[float, float]
+    image: bool
+    originals: tuple[Original, ...]
+    attacks: tuple[RecordAttack, ...]
+    sentence: str
+
+
+# ── membership and property ─────────────────────────────────────────────────────────────────────────────
+@result
+class GameSetting:
+    """What membership and property games have in common."""
+
+    agent: int
+    holding: int
+    inversion: Inversion
+    rounds: Rounds
+    source: str
+    confidence: float
+    """Of each interval."""
+    sentence: str
+
+
+@result
+class Allowed:
+    """(ε, δ) of the claim for the pair of worlds played, or the reason why there is none."""
+
+    epsilon: float | None
+    delta: float | None
+    source: str | None
+    adjacency: str | None
+    steps: int
+    """Adjacent data sets between the worlds."""
+    why_not: str | None
+
+
+@result
+class MembershipAllowed(Allowed):
+    """The same, and whether the rates found contradict it."""
+
+    broken: bool | None
+    """Null where nothing is claimed."""
+
+
+@result
+class AtLevel:
+    """The membership test at one level of false alarms."""
+
+    level: float
+    power: float
+    """Predicted by the score's law."""
+    found: Rate
+    alarms: Rate
+    allowed: float | None
+    """Largest power under the claim."""
+
+
+@result
+class Bounded:
+    """A number with its interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@result
+class Advantage(Bounded):
+    """True less false positive rate at score 0."""
+
+    allowed: float | None
+
+
+@result
+class Roc:
+    """Rates at every threshold, at most 100 points."""
+
+    alarms: Numbers
+    found: Numbers
+
+
+@result
+class MembershipSetting(GameSetting):
+    """A membership game before it is played."""
+
+    adjacency: Literal["remove", "zero_out", "replace"]
+    informed: bool
+    record: int | None
+    """Null where records are drawn for each transcript."""
+
+
+@result
+class MembershipRefused(MembershipSetting):
+    """A membership game that could not be played."""
+
+    refused: str
+
+
+@result
+class MembershipResult(MembershipSetting):
+    """A membership game that was played."""
+
+    refused: None = None
+    trials: int
+    """Transcripts of each world."""
+    noise: bool
+    exact: bool
+    estimates: int
+    """Gradients used of each transcript."""
+    levels: tuple[AtLevel, ...]
+    advantage: Advantage
+    auc: Bounded
+    roc: Roc
+    claim: MembershipAllowed
+
+
+@result
+class RightRate(Rate):
+    """How often the true hypothesis was named."""
+
+    allowed: float | None
+
+
+@result
+class PropertySetting(GameSetting):
+    """A property game before it is played."""
+
+    hypotheses: tuple[HypothesisSpec, ...]
+
+
+@result
+class PropertyRefused(PropertySetting):
+    """A property game that could not be played."""
+
+    refused: str
+
+
+@result
+class PropertyResult(PropertySetting):
+    """A property game that was played."""
+
+    refused: None = None
+    trials: int
+    estimates: int
+    right: RightRate
+    guess: float
+    """Rate of a guess."""
+    mean_posterior: float
+    """Mean of the largest posterior probability: equals the rate where it is calibrated."""
+    bits: float
+    confusion: tuple[Counts, ...]
+    """Rows: true hypothesis; columns: named one."""
+    claim: Allowed
+
+
+Gradients = GradientResult | Refused
+Images = ImageResult | Refused
+Membership = MembershipResult | MembershipRefused
+Property = PropertyResult | PropertyRefused

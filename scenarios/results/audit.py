@@ -1,0 +1,484 @@
+"""The audit of one claim: three epsilons, games, loss breakdown, views, ε over time, and what was known before."""
+
+from typing import Literal
+
+from attacks.audit.accounting.intervals import Interval
+from attacks.audit.games.power import Prospect
+from attacks.audit.loss.pool import Level
+from attacks.audit.loss.wire_fields import Cause, Released
+from attacks.audit.views import Kind as ViewKind
+from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Unit, Verdict, result
+from scenarios.schema.scenario import AuditSpec
+
+
+# ── before the run ──────────────────────────────────────────────────────────────────────────────────────
+@result
+class ClaimedLevel:
+    """Count after which the claimed ε is first above a level."""
+
+    epsilon: float
+    count: int | None
+    """Null where it never is, or nothing is defined."""
+
+
+@result
+class Budget:
+    """The claimed ε as a formula of the length of the run."""
+
+    unit: Literal["rounds", "plf"]
+    """"plf": activations of one agent."""
+    last: int
+    count: Counts
+    epsilon: tuple[float | None, ...]
+    """Null where the formula's conditions fail."""
+    delta: float
+    source: str
+    failed_conditions: tuple[str, ...]
+    vacuous_from: tuple[ClaimedLevel, ...]
+
+
+@result
+class PlanResult:
+    """Reach of the game of fixed size, computed before it starts."""
+
+    trials: int
+    ceiling: float
+    """Largest ε that all coins guessed right would prove."""
+    trials_to_reach: float
+    underpowered: bool
+    summary: str
+    warning: str | None
+    prospects: tuple[Prospect, ...]
+
+
+# ── claim, epsilons, games ──────────────────────────────────────────────────────────────────────────────
+@result
+class ClaimResult:
+    """The claim under audit."""
+
+    epsilon: float | None
+    """Null exactly where a condition fails."""
+    delta: float
+    source: str
+    adjacency: str
+    norm: str
+    gradient_change: float
+    failed_conditions: tuple[str, ...]
+
+
+@result
+class EpsilonInterval:
+    """ε between two proven ends."""
+
+    lower: float
+    estimate: float
+    upper: float
+
+
+@result
+class EpsilonExact(EpsilonInterval):
+    """ε(δ) of the audited pair, of the larger direction."""
+
+    by_formula: bool
+    upper_bound_only: bool
+    """Whether the adversary was granted releases that are not on the wire."""
+
+
+@result
+class Game:
+    """A distinguishing game of fixed size."""
+
+    epsilon_audited: float
+    trials: int
+    correct: int
+    guesses: int
+    accuracy_lower: float
+    """Lower bound of P(right | guessed)."""
+    ceiling: float
+    confidence: float
+
+
+@result
+class ClassifierGame(Game):
+    """The game played with a trained classifier's scores."""
+
+    model: str
+    loss: float
+    """Cross-validated log loss in nats."""
+    training: int
+    """Transcripts of each world that trained it."""
+
+
+@result
+class SequentialTest:
+    """The game that may stop at any coin."""
+
+    claim_epsilon: float
+    delta: float
+    alpha: float
+    trials: int
+    refuted_at: int | None
+    log_wealth: float
+    epsilon_audited: float
+    guesses: int
+    correct: int
+    counts: bool
+    """Whether it enters `epsilon_audited`: `audit.stop` is "refuted"."""
+    stopped: bool
+    sentence: str
+
+
+@result
+class Leak:
+    """An unprotected message in one direction of the pair."""
+
+    share: float
+    """Of the transcripts."""
+    message: str
+
+
+@result
+class SelfChecks:
+    """Checks of the exact loss, one entry a direction."""
+
+    mean_exp_minus_loss: Numbers
+    mean_passed: tuple[bool, ...]
+    noise_law_p: Numbers
+    noise_law_passed: tuple[bool, ...]
+
+
+# ── loss breakdown ──────────────────────────────────────────────────────────────────────────────────────
+@result
+class AverageCase:
+    """Average loss against the worst case of a release, in nats."""
+
+    transcripts: int
+    lost: Ends
+    computed: float
+    formula: float
+    worst: float
+    gap: Ends
+    """lost − computed."""
+    gamma_measured: Ends | None
+    gamma_computed: float | None
+    gamma_formula: float | None
+
+
+@result
+class LossPart:
+    """Release cost and loss of some releases over all transcripts."""
+
+    count: int
+    """Releases."""
+    cost: Ends
+    """Smallest, mean, largest."""
+    cost_unknown: float
+    """Share of transcripts without a known cost."""
+    step: Ends
+    """Signed share of the loss: smallest, mean, largest."""
+    step_size: float
+    """Mean |step|."""
+    gamma: Ends | None
+    """E|loss| over the mean worst case; null without a bound."""
+
+
+@result
+class ReleaseLoss(LossPart):
+    """Loss of one release."""
+
+    release: int
+    where: Released | None
+    """Null where transcripts disagree."""
+    average: AverageCase | None = None
+
+
+@result
+class ActivationLoss(LossPart):
+    """Loss of one activation."""
+
+    activation: int
+
+
+@result
+class LinkLoss(LossPart):
+    """Loss on one directed link."""
+
+    link: Edge
+
+
+@result
+class PartCounts:
+    """Numbers of parts before the cheapest are left out."""
+
+    releases: int
+    activations: int
+    links: int
+
+
+@result
+class LossBreakdown:
+    """The exact loss by release, activation and link; at most 120 of each, the costliest."""
+
+    agent: int
+    transcripts: int
+    counts: PartCounts
+    releases: tuple[ReleaseLoss, ...]
+    activations: tuple[ActivationLoss, ...]
+    links: tuple[LinkLoss, ...]
+    hidden: LossPart | None
+    """Sum over releases that are on no link as they were made."""
+    total: LossPart
+
+
+@result
+class UnprotectedField:
+    """A field of a message that distinguishes the worlds and that no noise protects."""
+
+    agent: int
+    name: str
+    """Empty of what is no field."""
+    cause: Cause
+    message: int
+    activation: int
+    kind: str
+    number: int
+    messages: int
+    links: tuple[Edge, ...]
+    difference: float | None
+    distinguishing: int
+    """Transcripts in which it distinguishes the worlds."""
+    transcripts: int
+    reason: str
+    granted: bool
+    share: float
+    path: str
+
+
+@result
+class GameCurve:
+    """Lower bounds of ε by the end of some activations, each by itself."""
+
+    activation: Counts
+    epsilon: Numbers
+    ceiling: Numbers
+
+
+# ── search of the pair ──────────────────────────────────────────────────────────────────────────────────
+@result
+class WorstPair:
+    """The pair found."""
+
+    family: str
+    description: str
+    epsilon: float
+
+
+@result
+class PairFamily:
+    """One family of candidates."""
+
+    name: str
+    candidates: int
+    best: str
+    epsilon: float
+
+
+@result
+class PairSearch:
+    """The search for the worst adjacent pair."""
+
+    sentence: str
+    candidates: int
+    budget: int
+    transcripts: int
+    chunk: int
+    delta: float
+    winner: WorstPair
+    families: tuple[PairFamily, ...]
+    seed: int
+
+
+# ── repeated audits, and the audit ──────────────────────────────────────────────────────────────────────
+@result
+class OtherAudit:
+    """An audit of the same claim that the folder does not show."""
+
+    draw: int
+    confidence: float
+    trials: int | None
+    verdict: Verdict | None
+    reason: str | None
+    refused: str | None
+    epsilon_exact: EpsilonInterval | None
+    epsilon_audited: float | None
+    first_violation: int | None
+    joint_confidence: float | None
+    options: AuditSpec | None
+    witness: str | None
+
+
+@result
+class Repeated:
+    """Bookkeeping of audits repeated in one folder; defaults where there is one audit alone."""
+
+    joint_confidence: float | None = None
+    """Of this audit and all before it together."""
+    options: AuditSpec | None = None
+    """Null where the scenario's own options were used."""
+    earlier: tuple[OtherAudit, ...] = ()
+    later: tuple[OtherAudit, ...] = ()
+    besides: str | None = None
+    """Sentence about the other audits."""
+
+
+@result
+class AuditRefused(Repeated):
+    """An audit that could not judge."""
+
+    refused: str
+    confidence: float | None = None
+
+
+@result
+class AuditResult(Repeated):
+    """Three epsilons, evidence and verdict of one claim."""
+
+    verdict: Verdict
+    reason: str
+    pair: str
+    trials: int
+    """Transcripts of each world."""
+    confidence: float
+    """Of all intervals and games together."""
+    activations: int
+    first_violation: int | None
+    unprotected: str | None
+    """The first unprotected message, in words."""
+    claim: ClaimResult
+    epsilon_claimed: float | None
+    epsilon_exact: EpsilonExact
+    average_loss: Interval | None
+    """E|loss| in nats."""
+    epsilon_audited: float
+    white_box: Game
+    black_box: Game | None
+    black_box_refused: str | None
+    classifier: ClassifierGame | None
+    classifier_refused: str | None
+    sequential_test: SequentialTest
+    growth: tuple[Level, ...]
+    not_judged_from: int | None
+    leaks: tuple[Leak, ...]
+    checks: SelfChecks
+    loss_breakdown: LossBreakdown
+    unprotected_fields: tuple[UnprotectedField, ...]
+    average_case: AverageCase | None
+    audited_over_time: GameCurve
+    search: PairSearch | None = None
+    witness: str | None = None
+    """File in the folder."""
+
+
+# ── over time ───────────────────────────────────────────────────────────────────────────────────────────
+@result
+class ClaimedCurve:
+    """ε claimed had the run ended there."""
+
+    count: Counts
+    epsilon: tuple[float | None, ...]
+
+
+@result
+class ExactCurve:
+    """ε exact by the end of each activation."""
+
+    count: Counts
+    lower: Numbers
+    estimate: Numbers
+
+
+@result
+class AuditedCurve:
+    """ε audited by the end of some activations."""
+
+    count: Counts
+    epsilon: Numbers
+    ceiling: Numbers
+
+
+@result
+class Excess:
+    """Exact ε proven above the claim of its activation."""
+
+    exact: float
+    claimed: float
+
+
+@result
+class OverTime:
+    """The three epsilons by activation, and from where on they mean nothing."""
+
+    unit: Unit
+    rounds: int | None
+    """Null in a walk."""
+    delta: float
+    confidence: float
+    vacuous_above: float
+    claimed: ClaimedCurve
+    exact: ExactCurve
+    audited: AuditedCurve
+    claimed_vacuous_from: int | None
+    exact_vacuous_from: int | None
+    proven_vacuous_from: int | None
+    undefined_from: int | None
+    condition: str | None
+    exceeds_from: int | None
+    exceeds: Excess | None
+
+
+# ── views ───────────────────────────────────────────────────────────────────────────────────────────────
+@result
+class ViewResult:
+    """One point of view on the audited agent."""
+
+    name: str
+    kind: ViewKind
+    taps: str
+    links: tuple[Edge, ...]
+    agents: Counts
+    log_e: float
+    """ln of the e-value against the claim."""
+    refuted: bool
+    epsilon_audited: float
+    ceiling: float
+    score: str
+    right: int
+    wrong: int
+    coins: int
+
+
+@result
+class ViewsResult:
+    """All points of view, and which of them refute the claim together."""
+
+    agent: int
+    pair: str
+    epsilon_claimed: float
+    delta: float
+    confidence: float
+    false_discovery_rate: float
+    trials: int
+    played: int
+    log_e_needed_alone: float
+    log_e_ceiling: float
+    powered: bool
+    views: tuple[ViewResult, ...]
+    refuted: tuple[str, ...]
+    smallest: tuple[str, ...]
+    order: tuple[tuple[str, str], ...]
+    """Pairs of a view and one that contains it."""
+    inconsistent: tuple[str, ...]
+
+
+Audit = AuditResult | AuditRefused
+Views = ViewsResult | Refused

@@ -1,0 +1,79 @@
+"""Conventions of all result types: frozen, closed, keyword-only, and documented for the JSON Schema."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast, dataclass_transform
+
+from pydantic import BeforeValidator, ConfigDict, JsonValue
+
+T = TypeVar("T")
+CONFIG = ConfigDict(extra="forbid", use_attribute_docstrings=True, validate_by_name=True, validate_by_alias=True)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def result(cls: type[T]) -> type[T]:
+    """Make a class a frozen, slotted, keyword-only dataclass that pydantic reads strictly by its keys.
+
+    Pydantic takes the configuration from the class itself: a `TypeAdapter` passes none on to nested dataclasses.
+    """
+    setattr(cls, "__pydantic_config__", CONFIG)  # noqa: B010 (pyright knows no such attribute of a type)
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+TEXTS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+"""Numbers that JSON has no word for."""
+
+
+def numbers_of(value: object) -> object:
+    """A value of a scenario with these texts as numbers again."""
+    match value:
+        case str():
+            return TEXTS.get(value, value)
+        case dict():
+            return {key: numbers_of(one) for key, one in cast("dict[str, object]", value).items()}
+        case list():
+            return [numbers_of(one) for one in cast("list[object]", value)]
+        case _:
+            return value
+
+
+Setting: TypeAlias = Annotated[JsonValue, BeforeValidator(numbers_of)]
+"""The value of a field of a scenario: whatever YAML can say."""
+Edge: TypeAlias = tuple[int, int]
+Numbers: TypeAlias = tuple[float, ...]
+Counts: TypeAlias = tuple[int, ...]
+Ends: TypeAlias = tuple[float, float, float]
+"""Lower end, estimate, upper end; of costs and steps smallest, mean, largest."""
+Rows: TypeAlias = tuple[Numbers, ...]
+Unit: TypeAlias = Literal["rounds", "activations"]
+Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
+Verdict: TypeAlias = Literal[
+    "refuted", "unprotected", "proven", "consistent", "underpowered", "vacuous", "undefined"
+]  # fmt: skip
+
+
+@result
+class Refused:
+    """A stage that could not be done."""
+
+    refused: str
+    """The reason, as a sentence."""
+
+
+@result
+class LeftOut:
+    """An agent that an attack could not be run on."""
+
+    agent: int
+    why: str
+
+
+@result
+class Rate:
+    """How often something happened, with its Clopper–Pearson interval."""
+
+    count: int
+    of: int
+    rate: float
+    low: float
+    high: float

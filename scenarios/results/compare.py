@@ -1,0 +1,196 @@
+"""Runs side by side (`netsim compare --json`) and points of a sweep."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scenarios.results.audit import EpsilonExact
+from scenarios.results.base import Setting, Status, Unit, result
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as large a second sample is as a first one.
+
+    Where they are `paired` (number r of both belongs together) `estimate` is the median of the ratios, and the
+    interval is one of that median; else it is the ratio of the medians, and so is the interval. `low` and `high` are
+    nan where there are too few replicas for the `confidence`. `counts`: of the first and of the second sample.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    paired: bool
+    confidence: float
+    counts: tuple[int, int]
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval is there and has not 1 in it."""
+        return self.low > 1 or self.high < 1
+
+
+@result
+class ComparedRun:
+    """One run of a comparison."""
+
+    label: str
+    folder: str
+    name: str | None
+    title: str | None
+    status: Status | None
+    seed: int | None
+    versions: dict[str, str] | None
+
+
+@result
+class Difference:
+    """A field of the scenario that is not the same in all runs."""
+
+    field: str
+    values: tuple[Setting, ...]
+    """Null where a run has no such field."""
+
+
+@result
+class FinalError:
+    """Relative error at the end."""
+
+    final: float | None
+    replicas: int | None
+    unit: Unit | None
+
+
+@result
+class InferredGradients:
+    """Inferred gradients in short."""
+
+    queries: int | None
+    estimated: int | None
+    median: float | None
+    baseline: float | None
+
+
+@result
+class ComparedAlgorithm:
+    """One algorithm of one run."""
+
+    label: str
+    run: str
+    name: str | None
+    slug: str
+    verdict: str
+    broken: bool
+    epsilon_claimed: float | None
+    epsilon_exact: EpsilonExact | None
+    epsilon_audited: float | None
+    first_violation: int | None
+    delta: float | None
+    adjacency: str | None
+    norm: str | None
+    error: FinalError
+    gradients: InferredGradients
+    costs: dict[str, float | None]
+    """Of the whole run, by the names of `CostCurves`."""
+
+
+@result
+class Against:
+    """One algorithm against its base."""
+
+    base: str
+    other: str
+    epsilon_exact: Literal["below", "above", "not told apart"] | None
+    epsilon_exact_confidence: float | None
+    final_error: Ratio | None
+    gradient_error: Ratio | None
+    why: dict[str, str]
+    """Why a number is missing, by its name."""
+
+
+@result
+class ComparisonResult:
+    """Runs side by side."""
+
+    runs: tuple[ComparedRun, ...]
+    cautions: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    algorithms: tuple[ComparedAlgorithm, ...]
+    confidence: float
+    """Of all ratios together."""
+    against: tuple[Against, ...]
+
+
+@result
+class AlgorithmRow:
+    """One algorithm as a row of algorithms.parquet, and of a sweep's table; null where nothing was found."""
+
+    algorithm: str | None = None
+    unit: Unit | None = None
+    count: int | None = None
+    final_error: float | None = None
+    epsilon_claimed: float | None = None
+    delta: float | None = None
+    epsilon_exact_lower: float | None = None
+    epsilon_exact_upper: float | None = None
+    epsilon_audited: float | None = None
+    verdict: str | None = None
+    gradient_error: float | None = None
+    identifiable: float | None = None
+    image_skill: float | None = None
+    best_attack: str | None = None
+    best_skill: float | None = None
+    packets: int | None = None
+    bytes: int | None = None
+    time: float | None = None
+
+
+@result
+class AttackRow:
+    """One attack as a row of attacks.parquet."""
+
+    algorithm: str
+    attack: str
+    kind: str
+    inversion: str | None = None
+    verdict: str | None = None
+    refused: str | None = None
+    skill: float | None = None
+    mse: float | None = None
+    psnr: float | None = None
+    ssim: float | None = None
+    success_rate: float | None = None
+    success_low: float | None = None
+    success_high: float | None = None
+    guess_rate: float | None = None
+    advantage: float | None = None
+    advantage_low: float | None = None
+    advantage_high: float | None = None
+
+
+@result
+class SweepRow:
+    """One algorithm at one point of a sweep."""
+
+    fields: dict[str, Setting]
+    """Columns of the table, by dotted path."""
+    point: int
+    seed: int
+    status: Status
+    error: str | None
+    found: AlgorithmRow
+    attacks: tuple[AttackRow, ...] = ()
+
+
+@result
+class SweepResult:
+    """The points that one call ran."""
+
+    status: Status
+    points: int
+    complete: int
+    failed: tuple[int, ...]
+    all: int
+    """Points of the sweep."""
+    there: int
+    """Points whose rows are in the folder."""
+    rows: tuple[SweepRow, ...]

@@ -1,0 +1,234 @@
+"""One run of one algorithm: convergence, measures and costs, traffic, links, and the packets to be played."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from netsim.metrics.measures import Reached
+from scenarios.results.base import Counts, Edge, Numbers, Unit, result
+
+
+@result
+class Convergence:
+    """Relative error by activation or round, over replicas; empty where a run made no estimate."""
+
+    unit: Unit
+    count: Counts
+    """Activations or rounds, from 1; at most 400 points."""
+    median: Numbers
+    low: Numbers
+    """5 % quantile over replicas."""
+    high: Numbers
+    """95 % quantile over replicas."""
+    final: float | None
+    """Last median; null where there was no estimate."""
+    finals: Numbers
+    """Last error of each replica, of the first 1000."""
+    replicas: int
+
+
+@result
+class RunSummary:
+    """Activations, virtual time, traffic and queries of a run."""
+
+    activations: Counts
+    """Of each agent."""
+    largest_activations: int
+    """Θ, at which claims of walks are evaluated."""
+    time: float
+    """Virtual seconds."""
+    traffic: dict[str, int]
+    """Packets and bytes by what became of them; on radio also `transmissions` and `transmitted_bytes`."""
+    queries: Counts
+    """Gradients and proximal steps of each agent."""
+    stopped: Literal["interrupted", "failed"] | None
+    """Null of a run that went to its end."""
+
+
+# ── measures and costs ──────────────────────────────────────────────────────────────────────────────────
+@result
+class MeasureCurve:
+    """One measure over the run: median and 5 %, 95 % quantiles over replicas."""
+
+    count: Counts
+    low: Numbers
+    median: Numbers
+    high: Numbers
+
+
+@result
+class CostCurves:
+    """Cost of the run by the end of each `count`, at most 200 points."""
+
+    count: Counts
+    plf: Counts
+    """Θ: largest number of activations of one agent."""
+    packets: Counts
+    bytes: Counts
+    messages: Counts
+    message_bytes: Counts
+    queries: Counts
+    queries_of_one: Counts
+    time: Numbers
+    """Virtual seconds."""
+
+
+@result
+class ToAccuracy:
+    """Cost of reaching an accuracy and staying there until the end."""
+
+    accuracy: float
+    reached: Reached | None
+    """Null where it was never reached."""
+
+
+@result
+class ExactToAccuracy:
+    """Cost to an accuracy as known from all rounds: it lies from `low` to `high`."""
+
+    curve: str
+    accuracy: float
+    low: Reached
+    high: Reached | None
+    """Null where the run ended above the accuracy."""
+
+
+@result
+class ValueAfter:
+    """Median of a curve at one count."""
+
+    curve: str
+    after: int
+    median: float
+
+
+@result
+class SlopeOf:
+    """Decades per count of a curve's least-squares line in log₁₀."""
+
+    curve: str
+    start: int
+    end: int | None
+    floor: float
+    slope: float
+
+
+@result
+class ExactNumbers:
+    """Numbers of the full curves that checks and figures need, since stored curves are thinned."""
+
+    diverged: bool
+    to_accuracy: tuple[ExactToAccuracy, ...]
+    after: tuple[ValueAfter, ...]
+    slopes: tuple[SlopeOf, ...]
+
+
+@result
+class MeasureResults:
+    """Curves of all measures but the relative error, and costs."""
+
+    unit: Unit
+    stride: int
+    """Rounds or activations between two points."""
+    curves: dict[str, MeasureCurve]
+    costs: CostCurves
+    measure: str
+    """The measure whose accuracies `to_accuracy` is about."""
+    to_accuracy: tuple[ToAccuracy, ...]
+    exact: ExactNumbers | None = None
+    """Null where no check or figure needs any."""
+
+
+# ── links and packets ───────────────────────────────────────────────────────────────────────────────────
+@result
+class LinkLoads:
+    """Traffic of each link, both ways together, or of each sender in a network of more than 200 links."""
+
+    by: Literal["link", "sender"]
+    between: tuple[Edge, ...] | None = None
+    sender: Counts | None = None
+    packets: Counts = ()
+    bytes: Counts = ()
+    lost: Counts = ()
+    repeated: Counts = ()
+    acknowledgements: Counts = ()
+    delay: tuple[float | None, ...] = ()
+    """Mean seconds until arrival; null where nothing arrived."""
+
+
+@result
+class Window:
+    """Consecutive packets of the timeline."""
+
+    why: Literal["everything", "the beginning", "around the break", "the end"]
+    packets: int
+    left_out_before: int
+
+
+@result
+class Downtime:
+    """A time in which an agent was down, in virtual seconds."""
+
+    agent: int
+    start: Annotated[float, Field(alias="from")]
+    until: float | None
+    """Null where it lasted until the end."""
+
+
+@result
+class ClaimBreak:
+    """The message that breaks the claim, as this run sent it."""
+
+    agent: int
+    activation: int
+    claimed: float | None
+    release: int | None
+    """Index from 0 of the release that exceeds the claim; null for an unprotected message."""
+    field: str | None
+    epsilon: float
+    why: Literal["unprotected", "loss"]
+    kind: str
+    number: int
+    to: Counts
+    time: float | None
+    """Virtual seconds; null where this run did not send it."""
+
+
+@result
+class BudgetInTime:
+    """Exact ε of all that the audited agent had released, from the first message of each activation on."""
+
+    agent: int
+    claimed: float | None
+    time: Numbers
+    activation: Counts
+    epsilon: Numbers
+
+
+@result
+class Timeline:
+    """A bounded choice of packets, one entry in each list a packet."""
+
+    packets: int
+    """Of the whole run."""
+    ended: float
+    """Virtual seconds."""
+    windows: tuple[Window, ...]
+    sent: Numbers
+    arrived: tuple[float | None, ...]
+    sender: Counts
+    receiver: Counts
+    kind: tuple[str, ...]
+    number: Counts
+    attempt: Counts
+    copy: Counts
+    """Indices of packets that a link or an active adversary duplicated."""
+    bytes: Counts
+    activation: tuple[int | None, ...]
+    """The sender's, from 1."""
+    fate: tuple[Literal["arrived", "lost", "dropped", "on the way"], ...]
+    captured: tuple[Literal["yes", "sealed", "missed", "no"], ...]
+    """What the adversary recorded; "sealed": size and time only."""
+    down: tuple[Downtime, ...]
+    break_: Annotated[ClaimBreak | None, Field(alias="break")]
+    budget: BudgetInTime | None

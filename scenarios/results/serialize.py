@@ -1,0 +1,68 @@
+"""results.json: the tree as text and back, its version and its JSON Schema.
+
+JSON has no infinities: they are the texts "inf" and "-inf", and NaN is "nan": so every JSON reader takes the file.
+"""
+
+import json
+from typing import cast
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from netsim.errors import ScenarioError
+from scenarios.results.base import TEXTS, numbers_of
+from scenarios.results.files import RESULTS, as_json
+from scenarios.results.tree import SCHEMA_VERSION, Results
+
+_ADAPTER: TypeAdapter[Results] = TypeAdapter(Results)
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
+
+
+def dumps(results: Results) -> str:
+    """The tree as JSON, without a line end."""
+    # Python mode, not pydantic's JSON: that would write "Infinity" and round-trip neither tuples nor our texts.
+    return as_json(_ADAPTER.dump_python(results, by_alias=True))
+
+
+def loads(text: str, file: str = RESULTS) -> Results:
+    """The tree that `dumps` wrote; trees without NaN are equal to the one written.
+
+    You get a `ScenarioError` for text that is no JSON, for results of another schema version, and for keys or values
+    that this version does not know; it names the `file` and the first such field.
+    """
+    try:
+        raw: object = json.loads(text)
+    except ValueError as error:
+        raise ScenarioError("results", file, f"not JSON: {error}", REMEDY, file) from None
+    if not isinstance(raw, dict):
+        raise ScenarioError("results", file, "not the results of a run", REMEDY, file)
+    tree = cast("dict[str, object]", raw)
+    version = tree.get("schema_version", 1)
+    if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        why = "written by a newer netsim" if newer else "written by an older netsim"
+        raise ScenarioError("schema_version", version, why, REMEDY, file)
+    # The scenario is validated strictly, and takes no text for a number.
+    tree["scenario"] = numbers_of(tree.get("scenario"))
+    try:
+        return _ADAPTER.validate_python(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ScenarioError(where or "results", first["input"], first["msg"], REMEDY, file) from None
+
+
+def schema() -> JsonSchemaValue:
+    """The JSON Schema of results.json."""
+    found = _ADAPTER.json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
+    return {"$schema": DIALECT, "title": RESULTS, **found}
+
+
+class _Schema(GenerateJsonSchema):
+    """A number may be infinite or NaN, which is a text then."""
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        found = super().float_schema(schema)
+        return {"anyOf": [found, {"enum": list(TEXTS)}]}

@@ -1,0 +1,239 @@
+"""Results of a scenario: what results.json holds, and all that terminal, page, ledger and sweep read."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from netsim.network.active_adversaries import InterceptionReport
+from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property
+from scenarios.results.attacks import ReconstructionResult as Reconstructions
+from scenarios.results.audit import Audit, Budget, EpsilonExact, OverTime, PlanResult, Views
+from scenarios.results.base import Counts, Edge, Setting, Status, Unit, Verdict, result
+from scenarios.results.paper import FigureResult, Reproduction
+from scenarios.results.run import Convergence, LinkLoads, MeasureResults, RunSummary, Timeline
+from scenarios.results.traffic import Traffic
+from scenarios.schema import Scenario
+
+SCHEMA_VERSION = 2
+"""Of results.json; files without a number are version 1, of netsim 0.1."""
+AuditStatus = Literal["done", "refused", "no claim", "not requested", "not reached"]
+VariantStatus = Literal["running", "complete", "interrupted", "failed", "data not present", "not reached"]
+
+
+@result
+class RunError:
+    """The error that ended a run."""
+
+    type: str
+    message: str
+    hint: str
+    """Empty where none is known."""
+
+
+@result
+class ProblemResult:
+    """The problem that was solved, and its optimum."""
+
+    kind: str
+    data: str
+    part: str
+    note: str
+    records: int
+    held_out: int | None
+    agents: int
+    dimension: int
+    records_per_agent: Counts
+    smoothness: float
+    strong_convexity: float
+    optimum_residual: float
+    optimum_is_zero: bool
+    optimum_is_stationary_only: bool
+
+
+@result
+class Disc:
+    """A place and a range around it."""
+
+    at: tuple[float, float]
+    range: float
+
+
+@result
+class NetworkResult:
+    """The graph, its taps and interceptions, and what is not at its default."""
+
+    name: str
+    medium: Literal["links", "radio"]
+    edges: tuple[Edge, ...]
+    positions: tuple[tuple[float, float], ...]
+    """In the unit square of the drawing."""
+    disc: Disc | None
+    """Reach of an eavesdropper at a place, in the unit square."""
+    eavesdropper: Disc | None
+    """The same in the units of the agents' places."""
+    tapped: tuple[Edge, ...]
+    tapped_transmitters: Counts
+    """On radio: agents whose transmissions are recorded."""
+    tapped_nodes: Counts
+    insiders: Counts
+    sealed: tuple[Edge, ...]
+    """Links encrypted both ways."""
+    intercepted: tuple[Edge, ...]
+    """Links with an active adversary."""
+    spectral_gap: float
+    settings: tuple[tuple[str, str], ...]
+    """Field and value in words."""
+
+
+@result
+class AlgorithmResult:
+    """One algorithm: stages fill it with `dataclasses.replace`; null: not requested, or not reached."""
+
+    name: str
+    slug: str
+    """In the names of its files."""
+    kind: str
+    baseline: bool
+    summary: str
+    noise: bool
+    audit_status: AuditStatus
+    budget: Budget | None = None
+    convergence: Convergence | None = None
+    run: RunSummary | None = None
+    active_adversaries: tuple[InterceptionReport, ...] = ()
+    rejected: int | None = None
+    """Packets rejected by receivers of authenticated links."""
+    outside_model: str | None = None
+    """Caution of every result with an active adversary."""
+    measures: MeasureResults | None = None
+    links: LinkLoads | None = None
+    timeline: Timeline | None = None
+    gradients: Gradients | None = None
+    leakage: Leakage | None = None
+    traffic_analysis: Traffic | None = None
+    images: Images | None = None
+    reconstructions: Reconstructions | None = None
+    membership: Membership | None = None
+    property: Property | None = None
+    plan: PlanResult | None = None
+    audit: Audit | None = None
+    over_time: OverTime | None = None
+    views: Views | None = None
+
+
+# ── studies ─────────────────────────────────────────────────────────────────────────────────────────────
+@result
+class ClaimSummary:
+    """Terms of a claim."""
+
+    delta: float | None
+    adjacency: str | None
+
+
+@result
+class Ceiling:
+    """Largest ε that a game could prove."""
+
+    ceiling: float | None
+
+
+@result
+class AuditSummary:
+    """The three epsilons of one variant's audit."""
+
+    verdict: Verdict | None
+    reason: str | None
+    refused: str | None
+    epsilon_claimed: float | None
+    epsilon_exact: EpsilonExact | None
+    epsilon_audited: float | None
+    confidence: float | None
+    claim: ClaimSummary
+    white_box: Ceiling | None = None
+    black_box: Ceiling | None = None
+    classifier: Ceiling | None = None
+
+
+@result
+class MembershipSummary:
+    """What membership says of the claim."""
+
+    claim: MembershipAllowed | None
+    """Null of a refused game."""
+
+
+@result
+class AlgorithmSummary:
+    """One algorithm in one variant."""
+
+    name: str
+    baseline: bool
+    unit: Unit | None
+    last: int | None
+    """Rounds or activations."""
+    final: float | None
+    gradient_error: float | None
+    epsilon_claimed: float | None
+    verdict: Verdict | None
+    witness: str | None
+    outside_model: str | None
+    reconstructions: Reconstructions | None
+    """With the records of one agent alone."""
+    audit_status: AuditStatus | None
+    audit: AuditSummary | None
+    membership: MembershipSummary | None
+
+
+@result
+class VariantResult:
+    """One variant of a study."""
+
+    name: str
+    """Empty of the only run of a scenario whose data are absent."""
+    fields: dict[str, Setting]
+    """By dotted path."""
+    status: VariantStatus
+    error: str | None
+    report: str | None
+    problem: ProblemResult | None
+    algorithms: tuple[AlgorithmSummary, ...]
+
+
+# ── all of it ───────────────────────────────────────────────────────────────────────────────────────────
+@result
+class Results:
+    """Results of a scenario; of a study `variants` stand in place of problem, network and algorithms."""
+
+    schema_version: Annotated[int, Field(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
+    name: str
+    title: str
+    description: str
+    status: Status = "running"
+    error: RunError | None = None
+    command: str
+    versions: dict[str, str]
+    seed: int
+    scenario: Scenario
+    notes: tuple[str, ...] = ()
+    problem: ProblemResult | None = None
+    network: NetworkResult | None = None
+    algorithms: tuple[AlgorithmResult, ...] = ()
+    variants: tuple[VariantResult, ...] | None = None
+    """Null of a single run."""
+    reproduction: Reproduction | None = None
+    figures: tuple[FigureResult, ...] | None = None
+    """Null where the scenario draws none."""
+
+
+@result
+class Manifest:
+    """manifest.json: the scenario with every default, and the parameters computed from it."""
+
+    name: str
+    command: str
+    versions: dict[str, str]
+    seed: int
+    scenario: Scenario
+    problem: ProblemResult | None = None
+    resolved: tuple[dict[str, Setting], ...] = ()
+    """Of each algorithm `name`, class, parameters; of code of one's own also `file` and `sha256`."""
