@@ -8,7 +8,14 @@ from attacks.gradients.descent import through_differences
 from attacks.gradients.dp_recal import through_iterates
 from attacks.gradients.evidence import Evidence
 from attacks.gradients.own import Inversion, Own, own_of
-from attacks.gradients.probed import heard_by, probed, through_probe
+from attacks.gradients.probed import (
+    estimates_of,
+    evidence_through_network,
+    heard_by,
+    probed,
+    through_network,
+    through_probe,
+)
 from attacks.gradients.published import published_evidence, published_inversion_of, through_noisy_duals
 from attacks.gradients.recal import through_duals
 from netsim.adversary import AdversaryView
@@ -117,7 +124,9 @@ __all__ = [
     "Evidence",
     "GradientEstimate",
     "Own",
+    "estimates_of",
     "evidence",
+    "evidence_through_network",
     "infer",
     "inferred",
     "inversion_of",
@@ -129,6 +138,7 @@ __all__ = [
     "through_differences",
     "through_duals",
     "through_iterates",
+    "through_network",
     "through_noisy_duals",
     "through_probe",
 ]

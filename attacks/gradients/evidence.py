@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.gradients.baton import GradientEstimate
-from attacks.probe import Law, Probed
-from attacks.probe.probe import EXACT, UNMIXED
+from attacks.probe import EXACT, UNMIXED, Law, Probed
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import NOTHING, Penalty

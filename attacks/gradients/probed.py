@@ -5,17 +5,21 @@ At a tapped door the record is the agent's own. On links an eavesdropper puts it
 was not heard becomes an unknown beside the gradients, and costs those that it hides.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from attacks.gradients.baton import GradientEstimate, check_lossless
+from attacks.gradients.evidence import Evidence
 from attacks.gradients.heard import Surroundings
-from attacks.probe import Prior, Probed, probe
+from attacks.probe import Assumption, Free, Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.transcript import Record
+
+FREE = Free()
 
 
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:
@@ -26,7 +30,7 @@ def through_probe(view: AdversaryView) -> list[GradientEstimate]:
     what is sent, or the messages are no affine function of the gradients.
     """
     heard = heard_by(view)
-    return [estimate for agent, rows in heard.items() for estimate in _identified(probed(view, agent, rows))]
+    return [estimate for agent, rows in heard.items() for estimate in estimates_of(probed(view, agent, rows))]
 
 
 def heard_by(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
@@ -74,12 +78,30 @@ def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
     return Surroundings(view).rows(agent)
 
 
-def _identified(found: Probed) -> list[GradientEstimate]:
+def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[GradientEstimate]:
+    """One estimate for each identifiable query at a known point, by one probe of all agents that are no insiders:
+    what one agent received and nobody observed is what another one's code has made of its gradients.
+
+    `gradients`: what is assumed of them. You get an `AttackError` where `attacks.probe.probe_network` refuses.
+    """
+    found = probe_network(view, gradients=gradients)
+    return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
+
+
+def evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
+    """The same, one for each agent with an identifiable gradient at a known point."""
+    found = probe_network(view, gradients=gradients)
+    return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
+
+
+def estimates_of(found: Probed, queries: Sequence[int] | None = None) -> list[GradientEstimate]:
+    """One for each identifiable gradient, or for these `queries`; `stddev` is the root mean square over the
+    coordinates, 0 where it is exact; rounding is counted in where it is larger."""
     stddev = np.sqrt(np.mean(found.stddev**2, axis=-1))
     exact = found.exact
     silent = stddev <= found.rounding
     stddev = np.where(exact, 0.0, np.where(silent, np.hypot(stddev, found.rounding), stddev))
     return [
         GradientEstimate(found.agent, t, found.points[t], found.gradients[t], float(stddev[t]))
-        for t in np.flatnonzero(found.identifiable).tolist()
+        for t in (found.seen if queries is None else queries)
     ]
