@@ -18,7 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction import Case, Known, Prior, Reconstruction
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.row_space import RowSpace

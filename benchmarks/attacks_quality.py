@@ -11,11 +11,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction import Attack, Case, Known, Prior
-from attacks.reconstruction.dlg import DLG
+from attacks.reconstruction.dlg import DLG, IDLG
 from attacks.reconstruction.grad_inversion import GradInversion
-from attacks.reconstruction.idlg import IDLG
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from netsim.arrays import Array
 from netsim.models import MLP, Model, Softmax

@@ -20,18 +20,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from attacks.audit.audit import Pair, audit
-from attacks.audit.games.anytime import Stopping
-from attacks.audit.loss.explain import explain
+from attacks.audit.audit import audit
+from attacks.audit.games.sequential_test import SequentialTestResult
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair
 from netsim import topology
 from netsim.algorithms import Dpp2
+from netsim.algorithms.planted_faults import HalfNoise
 from netsim.claims import Adjacency, Claim
-from netsim.gallery import HalfNoise
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.schedules import Geometric
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 AGENTS, ROUNDS, DIMENSION, RECORDS = 20, 60, 10, 30
 CHUNK = 500
@@ -66,7 +67,7 @@ def replayed(transcripts: int) -> None:
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], CHUNK)
     for index in range(transcripts // CHUNK):
         world = index % 2
-        explain(simulate(world, index // 2), pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
+        compare_worlds(simulate(world, index // 2), pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
 
 
 def whole_audit(transcripts: int) -> None:
@@ -105,13 +106,15 @@ def half_noise(repetitions: int, each: int) -> tuple[list[int], list[int]]:
     transcripts, coins = list[int](), list[int]()
     for index in range(repetitions):
         zero, one_ = (
-            explain(simulate(world, index), 1, pair.hypotheses[world], pair.hypotheses[1 - world]).steps.sum(axis=0)
+            compare_worlds(simulate(world, index), 1, pair.hypotheses[world], pair.hypotheses[1 - world]).steps.sum(
+                axis=0
+            )
             for world in (0, 1)
         )
         above = np.flatnonzero(zero > claim.epsilon * (1 + 1e-9))
         transcripts.append(int(above[0]) + 1 if above.size else each + 1)
         rng = np.random.default_rng(index)
-        game = Stopping.play(-zero, one_, claim.epsilon, 0.0, 0.05, rng)
+        game = SequentialTestResult.play(-zero, one_, claim.epsilon, 0.0, 0.05, rng)
         coins.append(each if game.refuted_at is None else game.refuted_at)
     return transcripts, coins
 

@@ -16,8 +16,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from attacks.audit.statistics.intervals import Interval, clopper_pearson
-from attacks.gradients import Evidence, through_differences
+from attacks.audit.accounting.intervals import Interval, clopper_pearson
+from attacks.inference import Evidence, through_differences
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.membership import Membership, Records
 from attacks.reconstruction.property_inference import PropertyInference

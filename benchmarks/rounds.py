@@ -26,8 +26,8 @@ import numpy as np
 from netsim import algorithms
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent, stable_step
-from netsim.laws import ConstantDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation

@@ -52,8 +52,8 @@ def engine(agents: int, rounds: int) -> tuple[int, float]:
     import numpy as np
 
     from benchmarks import wire
-    from netsim.laws import ConstantDelay
-    from netsim.links import LinkLaw
+    from netsim.network.laws import ConstantDelay
+    from netsim.network.links import LinkLaw
     from netsim.problems import LeastSquares, Problem
     from netsim.simulation import Simulation
 

@@ -28,19 +28,20 @@ import numpy as np
 
 from benchmarks import simpy_twin, wire
 from netsim.adversary import Adversary
-from netsim.laws import ConstantDelay
-from netsim.links import LinkLaw
-from netsim.messages import Heard, Message
+from netsim.network.laws import ConstantDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
-from netsim.spool import Spool, SpooledTranscript
 from netsim.topology import Topology
-from netsim.transcript import Transcript
+from netsim.transcript.message import Capture, Message
+from netsim.transcript.record import Transcript
+from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.stream import TranscriptStream
 
 AGENTS, DIMENSION = 50, 10
 
 
-def told(messages: int, degree: int, hear: Callable[[Heard], object]) -> None:
+def told(messages: int, degree: int, hear: Callable[[Capture], object]) -> None:
     """`messages` packets on the air, each message on `degree` links."""
     noise = np.random.default_rng(0).normal(size=(1, 2**20))
     for number in range(messages // degree):
@@ -53,13 +54,13 @@ def told(messages: int, degree: int, hear: Callable[[Heard], object]) -> None:
 
 
 def spooled(messages: int, degree: int, path: Path) -> None:
-    spool = Spool(path, 1)
+    spool = TranscriptStream(path, 1)
     told(messages, degree, spool.hear)
     spool.close()
 
 
-def appended(messages: int, degree: int) -> list[Heard]:
-    heard: list[Heard] = []
+def appended(messages: int, degree: int) -> list[Capture]:
+    heard: list[Capture] = []
     told(messages, degree, heard.append)
     return heard
 
@@ -69,7 +70,7 @@ def written(messages: int, degree: int, path: Path) -> None:
 
 
 def converted(messages: int, degree: int, path: Path) -> None:
-    spool = Spool(path.with_suffix(".spool"), 1)
+    spool = TranscriptStream(path.with_suffix(".spool"), 1)
     told(messages, degree, spool.hear)
     spool.to_parquet(path)
 
@@ -96,7 +97,7 @@ def microseconds(messages: int, degree: int, folder: Path, repeats: int) -> dict
     return {name: max(1e-3, (statistics.median(values) - made) * 1e6) for name, values in took.items()}
 
 
-def _nothing(_: Heard) -> None: ...
+def _nothing(_: Capture) -> None: ...
 
 
 def gossip(messages: int, spool: Path | None) -> int:
@@ -165,9 +166,9 @@ def alone(work: str, messages: int, degree: int, folder: Path) -> None:
     elif work == "run":
         gossip(messages, folder)
     elif work == "read":
-        assert sum(1 for _ in SpooledTranscript.open(path)) == messages
+        assert sum(1 for _ in StreamedTranscript.open(path)) == messages
     elif work == "converted":
-        SpooledTranscript.open(path).to_parquet(folder / "peak.parquet")
+        StreamedTranscript.open(path).to_parquet(folder / "peak.parquet")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(most / 2**20 if sys.platform == "darwin" else most / 2**10)
 

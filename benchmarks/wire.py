@@ -30,10 +30,9 @@ import numpy as np
 from benchmarks import floor, simpy_twin
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
-from netsim.laws import ConstantDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay
+from netsim.network.links import WAIT_FOR_ALL, ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.patience import WAIT_FOR_ALL, Patience
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import Topology
@@ -62,7 +61,7 @@ def engine(
     taps: bool,
     loss: float = 0.0,
     bandwidth: float | None = None,
-    patience: Patience = WAIT_FOR_ALL,
+    patience: ExchangePolicy = WAIT_FOR_ALL,
 ) -> int:
     """One run of the engine; returns the messages it carried."""
     graph = nx.Graph(edges)
@@ -113,7 +112,7 @@ def main() -> None:
         "simpy, lossy": lambda: twin(LOSS, BANDWIDTH),
         "lossy": lambda: engine(edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH),
         "datagrams": lambda: engine(
-            edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH, patience=Patience(DEADLINE, "own_value")
+            edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH, patience=ExchangePolicy(DEADLINE, "own_value")
         ),
     }
     rates: dict[str, list[float]] = {name: [] for name in sides}

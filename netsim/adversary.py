@@ -1,40 +1,169 @@
-"""Adversaries are data: what they tap, what they miss, what they know. What they get is a view.
+"""Adversaries as data: their taps, what taps miss, public and insider knowledge, and the view that they get.
 
-Everybody knows the protocol (Kerckhoffs): the algorithm with its parameters, the graph, the weights, the public
-part of the objective. Nobody's view holds an objective or a datum: those stay in `netsim.truth`.
+Taps are given link by link or by a rule (`Wiretaps`). An adversary that is one of the agents has the `InsiderState`
+of its members only.
 """
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from netsim.arrays import Array
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.inside import Inside
-from netsim.messages import Fan, Heard, Message
 from netsim.models import NOTHING, Model, Penalty
-from netsim.patience import WAIT_FOR_ALL, Patience
-from netsim.regularizers import Regularizer
-from netsim.transcript import EVERYBODY, Door, Record, Transcript
-from netsim.transport import PLAIN, Transport
-from netsim.wiretaps import Wiretaps
+from netsim.models.model import Regularizer
+from netsim.network.links import PLAIN, WAIT_FOR_ALL, ExchangePolicy, Transport
+from netsim.topology import Topology
+from netsim.transcript.message import Capture, Fan, Message
+from netsim.transcript.record import EVERYBODY, Door, Record, Transcript
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
-    from netsim.spool import Spool
-    from netsim.topology import Topology
+    from netsim.transcript.stream import TranscriptStream
+
+
+class Query(NamedTuple):
+    """One private gradient: ∇f_agent(point) = gradient, both (replicas, dimension)."""
+
+    time: float
+    point: Array
+    gradient: Array
+
+
+class Oracles(Protocol):
+    """A private objective, as far as an agent asks it."""
+
+    def gradient(self, x: Array) -> Array: ...
+
+    def proximal(self, v: Array, step: float) -> Array: ...
+
+
+@dataclass(frozen=True)
+class InsiderState:
+    """One insider's private state: its objective, all it asked of it, and what its `privatize` calls returned."""
+
+    objective: Oracles
+    queries: Sequence[Query]
+    releases: Sequence[Array]
+
+
+Edge = tuple[int, int]
+
+
+class Wiretaps(Protocol):
+    """A rule that picks undirected links (i < j) of a graph, or transmitters, the same ones every time.
+
+    You get a `ScenarioError` for an agent that is not there, and for a rule that makes no sense on the medium.
+    """
+
+    def pick(self, topology: Topology) -> frozenset[Edge]:
+        """The links it taps, where agents have links."""
+        ...
+
+    def transmitters(self, topology: Topology) -> frozenset[int]:
+        """The agents whose transmissions it hears, where agents have radios."""
+        ...
+
+
+@dataclass(frozen=True)
+class Around:
+    """Every link of these agents: somebody at their access lines. On radio, what these agents transmit."""
+
+    agents: tuple[int, ...]
+
+    def pick(self, topology: Topology) -> frozenset[Edge]:
+        chosen = _known(self.agents, "around", topology)
+        return frozenset(edge for edge in topology.edges if not chosen.isdisjoint(edge))
+
+    def transmitters(self, topology: Topology) -> frozenset[int]:
+        return _known(self.agents, "around", topology)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Somebody at the place `at`, who reaches what is at most `range` away (units of `Topology.positions`).
+
+    On links: every link of an agent there. On radio: what the agents there transmit, and nothing else, all with
+    one receiver and its one clock. You get a `ScenarioError` where the agents have no places.
+    """
+
+    at: tuple[float, float]
+    range: float
+
+    def __post_init__(self) -> None:
+        if len(self.at) != 2 or not all(map(math.isfinite, self.at)):
+            raise ScenarioError("at", list(self.at), "not a place in the plane", "two finite numbers [x, y]")
+        if not 0 <= self.range < math.inf:
+            raise ScenarioError("range", self.range, "a distance", ">= 0")
+
+    def pick(self, topology: Topology) -> frozenset[Edge]:
+        return Around(tuple(self.transmitters(topology))).pick(topology)
+
+    def transmitters(self, topology: Topology) -> frozenset[int]:
+        if topology.positions is None:
+            raise ScenarioError(
+                "within", topology.name, "its agents have no places",
+                "a topology with positions: grid, torus, path, random geometric, or positions of your own",
+            )  # fmt: skip
+        places: list[list[float]] = topology.positions.tolist()
+        return frozenset(i for i, place in enumerate(places) if math.dist(self.at, place) <= self.range)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Every link between these agents and the rest: all that crosses a border. Not on radio."""
+
+    agents: tuple[int, ...]
+
+    def pick(self, topology: Topology) -> frozenset[Edge]:
+        side = _known(self.agents, "cut", topology)
+        if not 0 < len(side) < topology.agents:
+            raise ScenarioError("cut", list(self.agents), "not one side of a cut", "some of the agents, not all")
+        return frozenset((i, j) for i, j in topology.edges if (i in side) != (j in side))
+
+    def transmitters(self, topology: Topology) -> frozenset[int]:  # noqa: ARG002
+        raise ScenarioError(
+            "cut", list(self.agents), "a cut is made of links, and radio has none", "around, within or random"
+        )
+
+
+@dataclass(frozen=True)
+class RandomShare:
+    """This share of the links, on radio of the agents (rounded to a whole number), drawn without replacement."""
+
+    share: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ScenarioError("share", self.share, "a share", "0 <= share <= 1")
+
+    def pick(self, topology: Topology) -> frozenset[Edge]:
+        count = round(self.share * len(topology.edges))
+        return frozenset(random.Random(self.seed).sample(topology.edges, count))
+
+    def transmitters(self, topology: Topology) -> frozenset[int]:
+        count = round(self.share * topology.agents)
+        return frozenset(random.Random(self.seed).sample(range(topology.agents), count))
+
+
+def _known(agents: Iterable[int], field: str, topology: Topology) -> frozenset[int]:
+    for index, agent in enumerate(agents):
+        if not 0 <= agent < topology.agents:
+            raise ScenarioError(f"{field}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
+    return frozenset(agents)
 
 
 @dataclass(frozen=True)
 class Adversary:
     """An eavesdropper outside the network, or agents that are honest but curious, or both.
 
-    `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.wiretaps`); both directions of a
+    `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.adversary`); both directions of a
     link are heard as packets go on the air. None is all links for an outsider, and none for insiders. On radio
-    (`netsim.radio`) it hears transmitters: all, or those that the rule picks; a broadcast is one row, for
+    (`netsim.network.radio`) it hears transmitters: all, or those that the rule picks; a broadcast is one row, for
     `EVERYBODY`. `nodes`: agents at whose door every message is seen, in order, as it leaves and as it is delivered.
     `insiders`: agents that follow the protocol and tell the adversary all they know: what passes their doors, and
     their own private state (`AdversaryView.inside`). Several are a coalition: what they know is united.
@@ -138,7 +267,7 @@ class PublicKnowledge:
     ridge: float
     value_range: tuple[float, float] | None = None
     query_times: tuple[float | None, ...] = ()
-    patience: Patience = WAIT_FOR_ALL
+    patience: ExchangePolicy = WAIT_FOR_ALL
     forgetful: frozenset[int] = frozenset()
     codec: Codec = FLOAT64
     records: tuple[int, ...] = ()
@@ -161,7 +290,7 @@ class AdversaryView:
     adversary: Adversary
     transcript: Transcript
     public: PublicKnowledge
-    inside: Mapping[int, Inside] = field(default_factory=dict[int, Inside])
+    inside: Mapping[int, InsiderState] = field(default_factory=dict[int, InsiderState])
 
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at a tapped agent's door, in order. You get a `TranscriptError` where no tap sat there."""
@@ -183,30 +312,30 @@ class AdversaryView:
 class Tap:
     """Records for one adversary while the network runs: in memory, or in a spool on disk."""
 
-    def __init__(self, adversary: Adversary, rng: random.Random, spool: "Spool | None" = None) -> None:
+    def __init__(self, adversary: Adversary, rng: random.Random, spool: "TranscriptStream | None" = None) -> None:
         self.adversary = adversary
         self._rng, self._spool = rng, spool
-        self._heard: list[Heard] = []
+        self._heard: list[Capture] = []
         self._doors: list[Door] = []
 
-    def ear(self) -> Callable[[Heard], object]:
+    def ear(self) -> Callable[[Capture], object]:
         """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
         loss = self.adversary.capture_loss
         late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
-        keep: Callable[[Heard], object] = self._heard.append if self._spool is None else self._spool.hear
+        keep: Callable[[Capture], object] = self._heard.append if self._spool is None else self._spool.hear
         draw = self._rng.random
         start = self.adversary.start
         if not loss and not late and not start:
             return keep
 
-        def hear(heard: Heard) -> None:
+        def hear(heard: Capture) -> None:
             if heard[0] >= start and (not loss or draw() >= loss):
                 when, sender, receiver, packet = heard
                 keep((when + late, sender, receiver, packet))
 
         return hear
 
-    def fan_of(self, ear: Callable[[Heard], object]) -> dict[Callable[[Heard], object], Callable[[Fan], object]]:
+    def fan_of(self, ear: Callable[[Capture], object]) -> dict[Callable[[Capture], object], Callable[[Fan], object]]:
         """What hears a whole broadcast in place of an ear that misses nothing and writes to a spool."""
         return {ear: self._spool.fan} if self._spool is not None and ear is self._spool.hear else {}
 

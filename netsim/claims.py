@@ -1,10 +1,31 @@
-"""What a paper claims: a number, its theorem, and the adjacency it speaks of."""
+"""Privacy claims of papers: the number, its theorem, the adjacency and norm it speaks of, and clipping to a norm bound."""
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
-from netsim.norms import Norm, factor
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.errors import ScenarioError
+
+Norm = Literal["l1", "l2", "linf"]
+ORDERS: dict[Norm, float] = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
+SYMBOLS: dict[Norm, str] = {"l1": "ℓ1", "l2": "ℓ2", "linf": "ℓ∞"}
+
+
+def length(v: Array, norm: Norm) -> Array:
+    """‖v‖ of each row of v, (…, dimension); shape (…)."""
+    return np.asarray(np.linalg.norm(v, ord=ORDERS[norm], axis=-1))
+
+
+def factor(known: Norm, wanted: Norm, dimension: int) -> float:
+    """The least c with ‖v‖_wanted ≤ c‖v‖_known for all v of this dimension d.
+
+    It is d^{1/q − 1/p} for ‖·‖_q wanted and ‖·‖_p known with q < p, else 1.
+    """
+    power = 1 / ORDERS[wanted] - 1 / ORDERS[known]
+    return float(np.sqrt(dimension)) if power == 0.5 else float(dimension) if power == 1 else 1.0
 
 
 @dataclass(frozen=True)
@@ -62,3 +83,34 @@ class Claim:
     adjacency: Adjacency
     norm: str
     failed_conditions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Clip:
+    """v ↦ v·min(1, bound/‖v‖) per replica, in ℓ1, ℓ2 or ℓ∞.
+
+    In ℓ∞ too the whole vector is scaled and keeps its direction; cutting each coordinate to [−bound, bound] by itself
+    has the same bounds, but turns the vector. The norm of what comes out is at most `bound` up to rounding. You get a
+    `ScenarioError` for a bound that is not positive and finite, or another norm.
+    """
+
+    bound: float
+    norm: Norm = "l1"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound < math.inf:
+            raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
+        if self.norm not in ORDERS:
+            raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))
+
+    def __call__(self, v: Array) -> Array:
+        norm = np.linalg.norm(v, ord=ORDERS[self.norm], axis=-1, keepdims=True)
+        return v * (self.bound / np.maximum(norm, self.bound))
+
+    def l1_bound(self, dimension: int) -> float:
+        """The largest ℓ1 norm of a clipped vector: C, √d·C or d·C."""
+        return {"l1": 1.0, "l2": math.sqrt(dimension), "linf": float(dimension)}[self.norm] * self.bound
+
+    def l2_bound(self, dimension: int) -> float:
+        """The largest ℓ2 norm of a clipped vector: C, C or √d·C."""
+        return math.sqrt(dimension) * self.bound if self.norm == "linf" else self.bound

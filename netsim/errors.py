@@ -1,19 +1,4 @@
-"""Everything netsim raises on purpose.
-
-NetsimError
-├── ScenarioError        bad input, found before time 0: field, value, what is allowed, file and line if known
-│   └── AbsentDataError  a data set that is not on this machine
-├── SimulationError      the run itself
-│   ├── DeadlockError    nothing can happen any more while agents wait: names who waits for what
-│   ├── StalledError     callbacks without end at one instant: time cannot advance
-│   ├── UnsupportedError something real (thread, socket, file, process) asked of virtual time
-│   └── ProtocolError    an algorithm broke the port's rules
-├── PrivacyError         a mechanism, a claim or an audit asked for what it cannot give
-├── AttackError          an attack that needs what its view does not grant
-└── TranscriptError      a transcript that lacks what was asked of it
-
-A diverging run or an attack that recovers nothing is a result, not an error.
-"""
+"""Exceptions that netsim raises on purpose: one small tree, and the remedy when an optional extra is missing."""
 
 import reprlib
 from collections.abc import Sequence
@@ -109,3 +94,8 @@ class AttackError(NetsimError):
 
 class TranscriptError(NetsimError):
     """A transcript lacks what was asked of it."""
+
+
+def install(extra: str) -> str:
+    """The commands that bring an extra (a name under `optional-dependencies`), in a clone and without one."""
+    return f"""pip install -e ".[{extra}]" in a clone of netsim, or pip install "netsim-lab[{extra}]\""""

@@ -1,12 +1,12 @@
 """The port: everything an algorithm may do to the world, and nothing else.
 
 An algorithm is a coroutine against a `Node`. The same unchanged code is read by several interpreters of this
-protocol: `netsim.live` runs it on the simulated network, `attacks.replay` reruns it on what was observed
+protocol: `netsim.readers.live` runs it on the simulated network, `attacks.replay` reruns it on what was observed
 under a hypothesis about the private data. Five rules make that work:
 
 - all randomness and all private data come through the node;
 - a value that carries DP noise is made by `privatize` and by nothing else;
-- sums over neighbors run in a fixed order (use `Heard`);
+- sums over neighbors run in a fixed order (use `Exchange`);
 - replicas are worlds of their own: nothing is decided for all of them by the values of some;
 - no module state.
 """
@@ -19,11 +19,11 @@ import numpy as np
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Message
-from netsim.regularizers import Regularizer
+from netsim.models.model import Regularizer
+from netsim.transcript.message import Message
 
 
-class Heard:
+class Exchange:
     """The values of one exchange: one message from each neighbor, and what I told them."""
 
     __slots__ = ("_messages", "_node", "_told")
@@ -162,7 +162,7 @@ class Node(Protocol):
         """One release: the private value with fresh noise. Send the very array you get back."""
         ...
 
-    async def exchange(self, **values: Array) -> Heard:
+    async def exchange(self, **values: Array) -> Exchange:
         """Send named values to all neighbors and wait for theirs of the same exchange."""
         ...
 

@@ -1,4 +1,4 @@
-"""A run while it happens, for who watches it: facts are computed when asked for, and change nothing."""
+"""Observation of a run while it happens: facts are computed when they are read, and change nothing."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from netsim.clock import VirtualEnvironment, VirtualLoop
-from netsim.network import Network
+from netsim.network.network import Network
 
 if TYPE_CHECKING:
     from netsim.adversary import Tap

@@ -1,4 +1,4 @@
-"""What only the agents know: objectives, the points they asked about, the gradients they got.
+"""Truth of a run, private to its agents: objectives, the points they queried, and the gradients they received.
 
 It is opened in one room, `attacks.score`, where estimates meet it; an import rule says so. Nothing that an
 adversary is handed refers to anything in here.
@@ -6,8 +6,8 @@ adversary is handed refers to anything in here.
 
 from dataclasses import dataclass, field
 
+from netsim.adversary import Query
 from netsim.arrays import Array
-from netsim.inside import Query
 from netsim.problems import Problem
 
 

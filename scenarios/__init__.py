@@ -14,7 +14,8 @@ The names below are loaded when they are first asked for.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scenarios.doing import dump, load, run
+    from scenarios.api import load, run
+    from scenarios.files.dump import dump
     from scenarios.schema.scenario import Scenario
 
 __all__ = ["Scenario", "dump", "load", "run"]
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Any:
         from scenarios.schema.scenario import Scenario
 
         return Scenario
-    from scenarios import doing
+    from scenarios import api as doing
 
     return getattr(doing, name)
 

@@ -7,9 +7,9 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """`scenarios.cli.main`, loaded here."""
+    """`scenarios.cli.app.main`, loaded here."""
     try:
-        from scenarios.cli import main as command
+        from scenarios.cli.app import main as command
 
         command()
     except KeyboardInterrupt:

@@ -8,14 +8,12 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal
 from netsim.claims import Adjacency
-from netsim.laws import GilbertElliott, UniformDelay
-from netsim.links import LinkLaw
-from netsim.outages import RandomOutages
+from netsim.network.laws import GilbertElliott, RandomOutages, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
-from netsim.run import Run
-from netsim.simulation import Simulation, setting_of
+from netsim.simulation import Run, Simulation, setting_of
 
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
 """Random delays, a fifth of the packets lost, a queue; and reliable all the same."""

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attacks.audit.anatomy.details import Details
-from attacks.audit.loss.explain import Explained, Uncovered
-from attacks.audit.loss.measured import Measured
-from attacks.audit.loss.noise import NoiseScores
+from attacks.audit.loss.comparison import WorldComparison
+from attacks.audit.loss.laplace_releases import Measured
+from attacks.audit.loss.noise_check import NoiseScores
+from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.loss.wire_fields import Details
 from netsim.arrays import Array
 
 MARK = "of.json"
@@ -36,7 +37,7 @@ class Seen(NamedTuple):
     `noted[name]` has shape (replicas, …), or is something of the chunk as a whole; `refused[name]` says why.
     """
 
-    explained: Explained
+    explained: WorldComparison
     noted: dict[str, npt.NDArray[Any]]
     refused: dict[str, str]
 
@@ -80,7 +81,7 @@ class Archive:
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files})
 
-    def transcripts(self, world: int, chunk: int) -> Explained:
+    def transcripts(self, world: int, chunk: int) -> WorldComparison:
         """The explained transcripts of a chunk that was kept, without what observers noted."""
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files if not name.startswith(_NOTED)}).explained
@@ -119,10 +120,10 @@ class Archive:
 class Chunks:
     """Samples that are read anew each time one goes through them."""
 
-    read: Callable[[int], Explained]
+    read: Callable[[int], WorldComparison]
     count: int
 
-    def __iter__(self) -> Iterator[Explained]:
+    def __iter__(self) -> Iterator[WorldComparison]:
         return (self.read(chunk) for chunk in range(self.count))
 
 
@@ -165,13 +166,13 @@ def _arrays(seen: Seen) -> dict[str, Any]:
 def _seen(arrays: dict[str, Any]) -> Seen:
     words: dict[str, Any] = json.loads(str(arrays["words"]))
     refused: dict[str, str] = words.pop("refused")
-    words |= {name: None if words[name] is None else Uncovered(**words[name]) for name in _MESSAGES}
+    words |= {name: None if words[name] is None else UnprotectedMessage(**words[name]) for name in _MESSAGES}
     words["laws"] = tuple(map(_law, words["laws"]))
     words["details"] = Details.of(words["details"], arrays["averages"])
     words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
     noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
     own = {name: arrays[f"explained.{name}"] for name in _ARRAYS}
-    explained = Explained(**own, **words, noise=noise, measured=_measured(arrays))
+    explained = WorldComparison(**own, **words, noise=noise, measured=_measured(arrays))
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, refused)
 

@@ -1,35 +1,262 @@
-"""One audit: simulate both worlds, explain every transcript, play the game, judge the claim.
+"""One audit: simulate both worlds, compare every transcript, play the game, judge the claim.
 
 The caller brings the two hypotheses and the way to simulate each world; an audit opens no truth of its own.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.anatomy.anatomy import anatomy
-from attacks.audit.archive import Archive, Chunks, archive_in
-from attacks.audit.blackbox.inferred import INFERRED, Infer
-from attacks.audit.blackbox.trained import Trained, trained
-from attacks.audit.finding import Audit, best_of, first_uncovered
-from attacks.audit.games.anytime import MOST_EPSILON, Stopping, Wager
+from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
+from attacks.audit.archive import Archive, Chunks, Seen, archive_in
+from attacks.audit.blackbox.trained import Trained, noted, trained
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.gathering import Gathering, Look
-from attacks.audit.loss.aimed import AIMED
-from attacks.audit.loss.exact import ExactLoss, combine, granted_from, with_aimed
-from attacks.audit.pair import Pair, Simulate
-from attacks.audit.statistics.intervals import error_rate
-from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, decide
-from attacks.audit.witnesses.witness import Place, best, candidate
+from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, tossed
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.exact import (
+    NOISE,
+    WORST_CASE,
+    ExactLoss,
+    combine,
+    granted_from,
+    losses_on_wire,
+    with_worst_case,
+)
+from attacks.audit.loss.laplace_releases import Measured
+from attacks.audit.loss.noise_check import NOTHING
+from attacks.audit.loss.pool import Level
+from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.loss_breakdown import LossBreakdown, loss_breakdown
+from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
+from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, exceeds, judge
+from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
 
-__all__ = ["Audit", "Infer", "Pair", "Simulate", "audit"]
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The three epsilons of one claim, the evidence and the verdict.
+
+    `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
+    with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
+    was brought and did not refuse (`refused`), and `classifier` with the scores of one that was trained, as `trained`
+    says, on what was heard on links, if that was asked for and did not refuse (`untrained`); it plays the transcripts
+    that did not teach it. All intervals and games hold together at `confidence`.
+    `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
+    counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
+    first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
+    `anatomy` says what the loss is made of, and how ε grew. `summary` has the most important of it in a few lines.
+    """
+
+    claim: Claim
+    pair: Pair
+    exact: tuple[ExactLoss, ExactLoss] = field(repr=False)
+    white_box: GameResult = field(repr=False)
+    black_box: GameResult | None = field(repr=False)
+    refused: str | None
+    judgement: Judgement
+    trials: int
+    confidence: float
+    anytime: SequentialTestResult = field(repr=False)
+    stop: bool
+    stopped: bool
+    witness: Place | None
+    anatomy: LossBreakdown = field(repr=False)
+    classifier: GameResult | None = field(default=None, repr=False)
+    trained: Trained | None = field(default=None, repr=False)
+    untrained: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """Verdict and reason, the three epsilons, the pair and where the witness is, in a line each."""
+        claimed, lower = self.claim.epsilon, max(e.epsilon.lower for e in self.exact)
+        upper = max(e.epsilon.upper for e in self.exact)
+        at, pair = self.witness, self.pair
+        where = "none" if at is None else f"world {at.world}, chunk {at.chunk}, replica {at.replica}"
+        return "\n".join(
+            (
+                f"{self.judgement.verdict}: {self.judgement.reason}",
+                f"ε claimed: {'nothing' if claimed is None else _number(claimed)} (δ = {self.claim.delta:g})",
+                f"ε exact:   {_number(self.epsilon_exact)} ({_number(lower)} to {_number(upper)})",
+                f"ε audited: at least {_number(self.epsilon_audited)}",
+                f"pair:      agent {pair.agent}, {pair.description}; {self.trials:,} transcripts of each world",
+                f"witness:   {where}",
+            )
+        )
+
+    @property
+    def epsilon_exact(self) -> float:
+        """The larger direction's estimate of ε(δ) for this pair."""
+        return max(direction.epsilon.estimate for direction in self.exact)
+
+    @property
+    def average_loss(self) -> Interval | None:
+        """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
+
+        The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
+        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
+        """
+        if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
+            return None
+        return normal_mean(np.abs(np.concatenate([e.losses for e in self.exact])), self.confidence)
+
+    @property
+    def epsilon_audited(self) -> float:
+        """The best game's lower bound, of those that count."""
+        best = best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
+        return max(best, self.anytime.epsilon_audited) if self.stop else best
+
+    @property
+    def activations(self) -> int:
+        """How often the agent released something in the transcripts that were examined."""
+        return max((level.activation for level in self.growth), default=0)
+
+    @property
+    def uncovered(self) -> UnprotectedMessage | None:
+        """The first uncovered message that tells in more than δ of the transcripts, in either direction."""
+        return first_unprotected(self.exact)
+
+    @property
+    def first_violation(self) -> int | None:
+        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message.
+
+        None where the claim is not broken, or a game alone broke it.
+        """
+        if self.uncovered is not None:
+            return self.uncovered.activation
+        level = self.violated
+        return None if level is None else level.activation
+
+    @property
+    def violated(self) -> Level | None:
+        """The first level of a broken claim that is proven to be above it, of either direction."""
+        claimed = self.claim.epsilon
+        if claimed is None or self.judgement.verdict not in BROKEN:
+            return None
+        return next((level for level in self.growth if exceeds(level.lower, claimed)), None)
+
+    @property
+    def growth(self) -> tuple[Level, ...]:
+        """The budget on the way there, of the worse direction at each point."""
+        found: dict[tuple[int, float], Level] = {}
+        for level in (level for direction in self.exact for level in direction.growth):
+            point = level.activation, math.inf if level.release is None else level.release
+            other = found.get(point, level)
+            worse = max(level.lower, other.lower), max(level.estimate, other.estimate)
+            found[point] = replace(level, lower=worse[0], estimate=worse[1])
+        return tuple(found[point] for point in sorted(found))
+
+
+def first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
+    found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
+    return min(found, key=lambda u: u.message, default=None)
+
+
+def best_of(white: GameResult, *others: GameResult | None) -> GameResult:
+    """The game that proves most; of equals the first."""
+    return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
+
+
+def _number(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.4g}"
+
+
+Task = tuple[int, int]
+"""World and chunk."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Simulates one sample and says what is seen in it; may run in another process."""
+
+    simulate: Simulate
+    pair: Pair
+    infer: Infer | None
+    train: bool
+    references: tuple[Measured | None, Measured | None] = (None, None)
+
+    def __call__(self, world: int, index: int) -> Seen:
+        sample = self.simulate(world, index)
+        true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
+        explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world])
+        if index * max(map(len, explained.noise)) >= NOISE:
+            explained = replace(explained, noise=NOTHING)
+        notes = noted(sample.view, index) if self.train else {}
+        refused = dict[str, str]()
+        if self.infer is not None:
+            try:
+                score = resemblance(self.infer(sample.view), self.pair, sample.view.replicas)
+                notes[INFERRED] = np.zeros(sample.view.replicas) if score is None else score
+            except AttackError as error:
+                refused[INFERRED] = str(error)
+        return Seen(explained, notes, refused)
+
+
+class Gathering:
+    """Fills an archive, and plays the anytime game meanwhile; `chunks` of each world are there in the end."""
+
+    def __init__(self, kept: Archive, delta: float, rng: np.random.Generator) -> None:
+        self.kept, self.delta, self.chunks = kept, delta, 0
+        self._coins = rng.spawn(1)[0]
+        self._cut = math.inf
+        self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
+
+    def gather(
+        self, look: Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
+    ) -> None:
+        """Every chunk of both worlds is in the archive after this, whoever put it there; or until the wager is
+        decided, if it ends then."""
+        tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
+        missing = [task for task in tasks if not self.kept.sound(*task)]
+        asked = set(missing)
+        found = self._found(look, missing, jobs)
+        for world, index in tasks:
+            if (world, index) in asked:
+                task, seen = next(found)
+                self.kept.put(*task, seen)
+            if progress is not None:
+                progress(self.kept.transcripts(world, index).replicas)
+            if world == 1:
+                self.chunks = index + 1
+                self._play(wager, index)
+                if wager.over:
+                    return
+
+    def _found(self, look: Look, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
+        """What is missing, in order; by the first chunk of its world all others are measured."""
+        first = [task for task in missing if task[1] == 0]
+        yield from zip(first, spread(look, first, jobs), strict=True)
+        rest = missing[len(first) :]
+        if rest:
+            zero, one = (self.kept.get(world, 0).explained.measured for world in (0, 1))
+            yield from zip(rest, spread(replace(look, references=(zero, one)), rest, jobs), strict=True)
+
+    def _play(self, wager: SequentialTest, index: int) -> None:
+        """Both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
+        parts = [self.kept.transcripts(world, index) for world in (0, 1)]
+        self._cut = min(self._cut, granted_from(parts))
+        zero, one = (losses_on_wire(part, self._cut) for part in parts)
+        queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
+        coins = tossed(queues[0].size, queues[1].size, self._coins)
+        scores = np.empty(coins.size)
+        for world, queue in enumerate(queues):
+            scores[coins == world] = queue[: np.count_nonzero(coins == world)]
+        ones = np.count_nonzero(coins)
+        self._left = queues[0][coins.size - ones :], queues[1][ones:]
+        wager.update(coins, scores)
+
+    def aim(self, look: Look) -> None:
+        """At δ = 0, where one possible transcript refutes: some whose noise points where it costs most."""
+        for world in (0, 1) if self.delta == 0 else ():
+            if not self.kept.sound(world, WORST_CASE):
+                self.kept.put(world, WORST_CASE, look(world, WORST_CASE))
+
 
 NOT_BOTH = (
     "a trained classifier needs chunks to learn from and others to play, and an audit that may stop says what it "
@@ -52,7 +279,7 @@ def audit(
     archive: Archive | None = None,
     stop: bool = False,
     train: bool = False,
-) -> Audit:
+) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
@@ -86,13 +313,13 @@ def audit(
     chunks = -(-trials // chunk)
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
     shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
-    wager = Wager(_tested(claim), claim.delta, shared, to_the_end=not stop)
+    wager = SequentialTest(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
         look = Look(simulate, pair, infer, train)
         gathering = Gathering(kept, claim.delta, rng)
         gathering.gather(look, wager, chunks, jobs, progress)
         gathering.aim(look)
-        bench = _Bench(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
+        bench = _Evaluation(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
         return bench.judged(wager.result(), infer is not None, train)
 
 
@@ -102,7 +329,7 @@ def _tested(claim: Claim) -> float:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _Evaluation:
     """Where what was gathered is judged. Did the audit stop `early`, then what is said of a sample of fixed size is
     said of the first chunk."""
 
@@ -115,7 +342,7 @@ class _Bench:
     stop: bool
     early: bool
 
-    def judged(self, anytime: Stopping, attacked: bool, train: bool) -> Audit:
+    def judged(self, anytime: SequentialTestResult, attacked: bool, train: bool) -> AuditResult:
         refused = _refused(self.kept, self.chunks) if attacked else None
         sure = 1 - self._share(attacked, train)
         parts = self.kept.explained(0, self._fixed), self.kept.explained(1, self._fixed)
@@ -125,11 +352,11 @@ class _Bench:
         if attacked and refused is None:
             zero, one = (self.kept.noted(INFERRED, world, self._fixed) for world in (0, 1))
             black = self._played(zero, one, sure)
-        lesson = self._lesson(sure) if train else _Lesson()
+        lesson = self._lesson(sure) if train else _ClassifierResult()
         game = best_of(white, black, lesson.game)
         _check_agreement(exact, game)
         judgement = self._judgement(exact, game, anytime)
-        return Audit(
+        return AuditResult(
             claim=self.claim,
             pair=self.pair,
             exact=exact,
@@ -143,7 +370,9 @@ class _Bench:
             stop=self.stop,
             stopped=self.early,
             witness=self._witness(parts) if judgement.verdict in BROKEN else None,
-            anatomy=anatomy(self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng),
+            anatomy=loss_breakdown(
+                self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
+            ),
             classifier=lesson.game,
             trained=lesson.trained,
             untrained=lesson.refused,
@@ -164,7 +393,7 @@ class _Bench:
         first, second = (combine(part, self.claim.delta, 1 - (1 - sure) / 2, granted) for part in parts)
         if self.claim.delta == 0:
             first, second = (
-                with_aimed(one, self.kept.get(world, AIMED).explained, granted)
+                with_worst_case(one, self.kept.get(world, WORST_CASE).explained, granted)
                 for world, one in enumerate((first, second))
             )
         if not (first.passed and second.passed):
@@ -174,9 +403,11 @@ class _Bench:
     def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
-    def _judgement(self, exact: tuple[ExactLoss, ExactLoss], game: GameResult, anytime: Stopping) -> Judgement:
-        uncovered = first_uncovered(exact)
-        return decide(
+    def _judgement(
+        self, exact: tuple[ExactLoss, ExactLoss], game: GameResult, anytime: SequentialTestResult
+    ) -> Judgement:
+        uncovered = first_unprotected(exact)
+        return judge(
             epsilon_claimed=self.claim.epsilon,
             delta=self.claim.delta,
             failed_conditions=self.claim.failed_conditions,
@@ -192,22 +423,22 @@ class _Bench:
         """Of what was sampled; or of what was aimed, if its loss is larger and no message in it is uncovered."""
         found = [best(parts)]
         if self.claim.delta == 0:
-            aimed = (candidate(self.kept.get(world, AIMED).explained, world, AIMED) for world in (0, 1))
+            aimed = (candidate(self.kept.get(world, WORST_CASE).explained, world, WORST_CASE) for world in (0, 1))
             found += [one for one in aimed if math.isinf(one.message)]
         chosen = min(filter(None, found), key=lambda one: one.rank, default=None)
         return None if chosen is None else chosen.place
 
-    def _lesson(self, sure: float) -> "_Lesson":
+    def _lesson(self, sure: float) -> "_ClassifierResult":
         """The classifier's game, or why there is none."""
         rng = self.rng.spawn(1)[0]
         try:
             learned, scores = trained(self.kept, self.chunks, rng)
         except AttackError as error:
-            return _Lesson(refused=str(error))
-        return _Lesson(play(*scores, delta=self.claim.delta, confidence=sure, rng=rng), learned)
+            return _ClassifierResult(refused=str(error))
+        return _ClassifierResult(play(*scores, delta=self.claim.delta, confidence=sure, rng=rng), learned)
 
 
-class _Lesson(NamedTuple):
+class _ClassifierResult(NamedTuple):
     """What came of the classifier."""
 
     game: GameResult | None = None

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attacks.audit.games.anytime import Stopping
 from attacks.audit.games.game import GameResult
+from attacks.audit.games.sequential_test import SequentialTestResult
 from netsim.errors import PrivacyError
 
 ROUNDING = 1e-9
@@ -43,7 +43,7 @@ class Judgement:
     tightness: float | None
 
 
-def decide(
+def judge(
     *,
     epsilon_claimed: float | None,
     delta: float,
@@ -52,7 +52,7 @@ def decide(
     exact_upper: float | None = None,
     uncovered: str | None = None,
     audited: GameResult | None = None,
-    anytime: Stopping | None = None,
+    anytime: SequentialTestResult | None = None,
     not_judged: str | None = None,
     self_checks_passed: bool = True,
     vacuous_above: float = 20.0,

@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from netsim.arrays import Array
-from netsim.checks import whole
+from netsim.arrays import Array, whole
 from netsim.errors import ScenarioError
 
 Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"

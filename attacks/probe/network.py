@@ -26,8 +26,8 @@ from netsim import node as port
 from netsim.adversary import AdversaryView, PublicKnowledge
 from netsim.arrays import Array
 from netsim.errors import AttackError, ProtocolError
-from netsim.messages import Kind, Message, Values
-from netsim.transcript import EVERYBODY, Record
+from netsim.transcript.message import Kind, Message, Values
+from netsim.transcript.record import EVERYBODY, Record
 
 Which = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of that kind, from 0."""
@@ -113,7 +113,7 @@ class _End(Exception):  # noqa: N818
     """An agent does nothing further that anybody has observed."""
 
 
-class _NetworkNode(ProbeNode):
+class _NetworkProbeNode(ProbeNode):
     """One agent's port in a pass of the whole network."""
 
     def __init__(self, network: "_Network", agent: int) -> None:
@@ -145,11 +145,11 @@ class _NetworkNode(ProbeNode):
     def estimate(self, x: Array) -> None:
         pass
 
-    async def exchange(self, **values: Array) -> port.Heard:
+    async def exchange(self, **values: Array) -> port.Exchange:
         own = self._post("exchange", values, EVERYBODY)
         slots, degree = self._network.inbox[self.id], len(self.neighbors)
         await _until(lambda: len(slots.get(own.number, ())) == degree)
-        return port.Heard(self, own, slots.pop(own.number, {}))
+        return port.Exchange(self, own, slots.pop(own.number, {}))
 
     def send(self, to: int, **values: Array) -> None:
         which = self.id, "direct", self._counts["direct"]
@@ -241,7 +241,9 @@ class _Network:
                 return
 
     def _started(self, agent: int) -> "_Code":
-        return self._play(agent) if agent in self.insiders else self.public.algorithm.run(_NetworkNode(self, agent))
+        return (
+            self._play(agent) if agent in self.insiders else self.public.algorithm.run(_NetworkProbeNode(self, agent))
+        )
 
     async def _play(self, agent: int) -> None:
         """An insider does what it did, in its order."""
@@ -310,7 +312,7 @@ def _check(view: AdversaryView) -> None:
     if not public.patience.endless and outside:
         raise AttackError(
             "exchanges may end without some messages, and which came in time is known at a tapped door alone: probe "
-            "each agent with a tap at its door by itself (attacks.gradients.probed)"
+            "each agent with a tap at its door by itself (attacks.inference)"
         )
 
 

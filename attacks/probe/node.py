@@ -24,13 +24,13 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from attacks.replay.recorded import EndOfRecord, Recorded, Recording
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Mechanism, OffCenter, UniformModulo
-from netsim.messages import Kind, Values
-from netsim.regularizers import Regularizer, Zero
-from netsim.transcript import Record
+from netsim.models.model import Regularizer, Zero
+from netsim.transcript.message import Kind, Values
+from netsim.transcript.record import Record
 
 Field = tuple[int, Kind, int, str]
 """A value on the wire: sender, kind and number of the message, name."""
@@ -233,7 +233,7 @@ class RecordedAgent:
 
     def run(self, inputs: Inputs) -> Pass:
         found = Pass()
-        node = _RecordedNode(self._in_shape(inputs), inputs, found)
+        node = _RecordedProbeNode(self._in_shape(inputs), inputs, found)
         node.read()
         if node.departure is not None:
             what = f"message {node.departure.message}: it {node.departure.what}"
@@ -251,11 +251,11 @@ class RecordedAgent:
         return recording._replace(replicas=inputs.shape[0], rows=rows, coins=coins)
 
 
-class _RecordedNode(ProbeNode, Recorded):
+class _RecordedProbeNode(ProbeNode, RecordedNode):
     """The port of a recorded agent."""
 
     def __init__(self, recording: Recording, inputs: Inputs, found: Pass) -> None:
-        Recorded.__init__(self, recording)
+        RecordedNode.__init__(self, recording)
         self.blind_to_receivers = True
         self.replicas, self.dimension = inputs.shape
         self._begin(inputs, found)

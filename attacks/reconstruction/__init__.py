@@ -1,8 +1,7 @@
 """From gradients to data, one attack a file."""
 
-from attacks.gradients.evidence import Evidence
-from attacks.reconstruction.attack import Attack, Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.prior import Prior
+from attacks.estimates import Evidence
+from attacks.reconstruction.attack import Attack, Case, Known, Needs, Prior, Reconstruction, check_all
 
 __all__ = [
     "Attack",

@@ -1,24 +1,68 @@
-"""One interface for all reconstructions: what was inferred and what is known in, candidates out.
+"""The interface of every reconstruction: evidence, prior and knowledge in, candidate records out.
 
-An attack declares what it `needs`; where a view does not grant it, `reconstruct` refuses with an `AttackError` that
+An attack declares what it `needs`; where a view does not grant it, `reconstruct` refuses with an
+`AttackError` that
 names what is missing. An attack is handed no truth, no label that is not public, and chooses among its own
 candidates by its own objective.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
-from attacks.reconstruction.prior import Prior
+from attacks.estimates import Evidence
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, Mask
-from netsim.clipping import Clip
+from netsim.claims import ORDERS, Clip
 from netsim.errors import AttackError
 from netsim.models import NOTHING, Model, Penalty
-from netsim.norms import ORDERS
+
+FLOOR = 1e-4
+"""Variance that every coordinate keeps."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Of a record's features, per label: mean and variance of each coordinate (width,); `share` of each label.
+
+    It is made of public records of the same kind, never of the agents'; `records` are these, per label, (m, width).
+    `target`: mean and variance of the targets of a regression; None where the labels are classes.
+    """
+
+    mean: Mapping[float, Array]
+    variance: Mapping[float, Array]
+    share: Mapping[float, float] = field(default_factory=dict[float, float])
+    records: Mapping[float, Array] = field(default_factory=dict[float, Array], repr=False)
+    target: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, features: Array, labels: Array) -> "Prior":
+        """From public records, one group for each label among them."""
+        groups = {float(label): features[labels == label] for label in np.unique(labels)}
+        return cls(
+            {label: rows.mean(axis=0) for label, rows in groups.items()},
+            {label: rows.var(axis=0) + FLOOR for label, rows in groups.items()},
+            {label: len(rows) / len(features) for label, rows in groups.items()},
+            groups,
+        )
+
+    @classmethod
+    def of_numbers(cls, features: Array, targets: Array) -> "Prior":
+        """From public records of a regression: one group, under the mean target, and the targets' own moments."""
+        mean, variance = float(np.mean(targets)), float(np.var(targets)) + FLOOR
+        return replace(cls.of(features, np.full(len(features), mean)), target=(mean, variance))
+
+    @property
+    def labels(self) -> tuple[float, ...]:
+        return tuple(self.mean)
+
+    @property
+    def overall(self) -> Array:
+        """The mean of a record of any label, (width,): what somebody would say who knows nothing at all."""
+        return np.sum([self.share[label] * mean for label, mean in self.mean.items()], axis=0)
+
 
 Shape = tuple[int, int] | tuple[int, int, int]
 

@@ -3,15 +3,13 @@
 from collections.abc import Callable
 
 from attacks.reconstruction.attack import Attack
-from attacks.reconstruction.closed_forms import LeastSquaresRecord, LogisticRecord, SoftmaxRecord
 from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
-from attacks.reconstruction.dlg import DLG
+from attacks.reconstruction.dlg import DLG, IDLG
 from attacks.reconstruction.grad_inversion import GradInversion
-from attacks.reconstruction.idlg import IDLG
 from attacks.reconstruction.informed import FinitePrior, Informed
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
-from attacks.reconstruction.one_record import OneRecord
+from attacks.reconstruction.one_record import LeastSquaresRecord, LogisticRecord, OneRecord, SoftmaxRecord
 from attacks.reconstruction.posterior import PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.posterior_batch import PosteriorBatch
 from attacks.reconstruction.row_space import RowSpace

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
-from attacks.reconstruction.misfit import misfit
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import MLP, Softmax

@@ -1,20 +1,42 @@
-"""DLG, deep leakage from gradients: features and soft labels whose gradient is the one that was seen.
+"""DLG and iDLG: features and labels whose gradient is the observed one.
 
     min over A', y'  of  ‖∇_θ ℓ(θ; A', softmax(y')) − g‖²
 
-by L-BFGS from A', y' ~ N(0, 1). Source: Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019, Algorithm 1; the
+by L-BFGS from A', y' ~ N(0, 1). Source: Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019,
+Algorithm 1; the
 authors' code makes 300 steps of PyTorch's L-BFGS at learning rate 1.
 
-Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1)); starts
+Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1));
+starts
 are N(0, `spread`²), 0.1 by default, nearer to images in [0, 1]; the misfit is divided by ‖g‖², which changes no
-minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit is the
+minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit
+is the
 answer; a model of two classes with one output has a sigmoid for the softmax, a regression its value
-itself; the search runs in the span of what is known (`attacks.reconstruction.narrow`), which changes no iterate.
-The paper has one gradient. Here the attacker chooses the estimate that tells most (`stack.most_telling`) and says
+itself; the search runs in the span of what is known (`attacks.reconstruction.gradient_matching`), which
+changes no iterate.
+The paper has one gradient. Here the attacker chooses the estimate that tells most (`stack.most_telling`) and
+says
 which in `queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
 
 It knows no noise: the errors' covariance is not used but for that choice. Labels that are public are used.
 Who may run it: whoever has one gradient of known records' number; the model and the point are public.
+
+    c* = the class whose part of the last layer's gradient is negative (`label_rules`);
+    min over A' of ‖∇_θ ℓ(θ; A', c*) − g‖² by L-BFGS from A' ~ N(0, 1).
+
+Source: Zhao, Mopuri, Bilen, *iDLG: Improved Deep Leakage from Gradients*, 2020 (arXiv 2001.02610), eq. 4 and
+Algorithm 1. The rule is valid for one record, a cross-entropy with hard labels, and either an intercept in
+the last
+layer or activations that are not negative before it; where a case does not grant that, the attack refuses
+it. A noisy
+gradient can have several negative classes or none: the lowest is taken, and `open` says that it is a guess,
+unless
+it alone is several deviations of the noise below 0.
+
+Departures as in DLG: Wolfe steps, nearer starts, a relative misfit, restarts chosen by it, the choice of the
+round.
+For a logistic loss, whose gradient is that of several records (`identifiability.logistic_twins`), `open`
+counts them.
 """
 
 from collections.abc import Sequence
@@ -22,10 +44,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
-from attacks.reconstruction.descent import drawn, matched
+from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
+from attacks.reconstruction.gradient_matching import logistic_twins
+from attacks.reconstruction.label_rules import by_sign, why_no_sign
+from attacks.reconstruction.matching_descent import Stack, drawn, in_stacks, matched
 from attacks.reconstruction.optimizers import LBFGS
-from attacks.reconstruction.stack import Stack, in_stacks
+from netsim.arrays import Array, Mask
+from netsim.errors import AttackError
+from netsim.models import Logistic
 
 EXACT = 1e-18
 """Relative squared misfit at which a gradient counts as matched: the search and its other starts end there."""
@@ -59,3 +85,62 @@ class DLG:
             return stack.answers(self.name, *matched(stack, self.optimizer, start, y, stack.targets))
 
         return in_stacks(cases, self.rounds, solved)
+
+
+@dataclass(frozen=True)
+class IDLG:
+    """`rounds`, `restarts`, `spread` and `objective` as in `DLG`."""
+
+    rounds: int = 1
+    restarts: int = 8
+    spread: float = 0.1
+    optimizer: LBFGS = field(default_factory=lambda: LBFGS(iterations=300, history=20, floor=EXACT))
+    name = "idlg"
+    source = "Zhao, Mopuri, Bilen, iDLG: Improved Deep Leakage from Gradients, 2020"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(one_record=True, rounds=self.rounds)
+
+    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
+        """`AttackError`: more than one record, fewer estimates than `rounds`, or the sign tells no label."""
+        check_all(self, cases)
+        for case in cases:
+            _check_rule(case.known)
+
+        def solved(stack: Stack) -> list[Reconstruction]:
+            start, y = drawn(rng, stack, self.restarts, self.spread)
+            labels, sound = _labels(stack)
+            targets = stack.model.targets(labels)
+            found, sentences = matched(stack, self.optimizer, start, y, targets)
+            for k, first in enumerate(stack.firsts):
+                last = first + stack.cases[k].evidence.replicas
+                unsure = last - first - int(np.sum(sound[first:last]))
+                sentences[k] = _label_note(sentences[k], stack, first, unsure)
+            return stack.answers(self.name, found, sentences)
+
+        return in_stacks(cases, self.rounds, solved)
+
+
+def _check_rule(known: Known) -> None:
+    why = why_no_sign(known)
+    if why and known.labels is None:
+        raise AttackError(f"idlg needs {why}")
+
+
+def _labels(stack: Stack) -> tuple[Array, Mask]:
+    """(pairs, 1), and whether the rule was sure."""
+    if stack.targets is not None:
+        return stack.model.labels(stack.targets), np.ones(stack.pairs, bool)
+    return by_sign(stack.known, stack.wanted, stack.deviation)
+
+
+def _label_note(sentence: str, stack: Stack, first: int, unsure: int) -> str:
+    parts = [sentence] if sentence else []
+    if unsure:
+        parts.append(f"the label is a guess in {unsure} replicas: the last layer's gradient does not tell it")
+    if isinstance(stack.model, Logistic) and stack.wanted.shape[1] == 1:
+        twins = len(logistic_twins(stack.wanted[first, 0], stack.points[first, 0])) // 2
+        if twins != 1:
+            parts.append(f"{twins} records with this label have this gradient of a logistic loss")
+    return "; ".join(parts)

@@ -23,12 +23,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.descent import candidates, drawn, flat, joined, opens, pieces
-from attacks.reconstruction.images import TotalVariation
+from attacks.reconstruction.gradient_matching import Matching, TotalVariation
 from attacks.reconstruction.label_rules import by_lowest, last_layer, non_negative
-from attacks.reconstruction.matching import Matching
+from attacks.reconstruction.matching_descent import (
+    Candidates,
+    Stack,
+    candidates,
+    drawn,
+    flat,
+    in_stacks,
+    joined,
+    opens,
+    pieces,
+)
 from attacks.reconstruction.optimizers import Adam
-from attacks.reconstruction.stack import Candidates, Stack, in_stacks
 from netsim.arrays import Array
 from netsim.errors import AttackError
 

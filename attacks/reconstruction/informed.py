@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.populations import Population
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import NOTHING

@@ -24,12 +24,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
-from attacks.reconstruction.descent import candidates, drawn, flat, joined, opens, pieces
-from attacks.reconstruction.images import TotalVariation
+from attacks.reconstruction.gradient_matching import Matching, TotalVariation
 from attacks.reconstruction.label_rules import by_sign, last_layer, why_no_sign
-from attacks.reconstruction.matching import Matching
+from attacks.reconstruction.matching_descent import (
+    Candidates,
+    Stack,
+    candidates,
+    drawn,
+    flat,
+    in_stacks,
+    joined,
+    opens,
+    pieces,
+)
 from attacks.reconstruction.optimizers import Adam
-from attacks.reconstruction.stack import Candidates, Stack, in_stacks
 from netsim.arrays import Array
 from netsim.models import Linear, Logistic
 

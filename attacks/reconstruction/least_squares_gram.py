@@ -16,16 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.batch import Batch
-from attacks.reconstruction.closed_forms import MIRRORED
-from attacks.reconstruction.hypotheses import law_of, pooled
-from attacks.reconstruction.mirror import preference, untold
-from attacks.reconstruction.misfit import misfit
-from attacks.reconstruction.modes import Gaussian, minimize
+from attacks.reconstruction.map_estimate import Batch, Gaussian, minimize
+from attacks.reconstruction.one_record import MIRRORED
 from attacks.reconstruction.product import Product
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.record_hypotheses import law_of, pooled, preference, sign_is_open
+from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
 from netsim.models import Linear, Model
 
@@ -33,7 +30,7 @@ NOT_IDENTIFIABLE = (
     "the records are not identifiable from least squares, only AᵀA and Aᵀt: these are one of infinitely many batches "
     "with the same gradients everywhere"
 )
-TOLD = 1e-2
+IDENTIFIED = 1e-2
 """The deviation that public targets are taken to have."""
 RANK = 1e-9
 """A singular value below this share of the largest is rounding."""
@@ -149,7 +146,7 @@ def _turned(features: Array, targets: Array, known: Known) -> tuple[Array, Array
         means = np.array([law_of(known.prior, float(label))[0] for label in known.labels])
     pull = np.einsum("ip,rjp->rij", means / variance, features)  # what row i of QA should be like
     if known.labels is not None:
-        pull = pull + np.einsum("i,rj->rij", known.labels, targets[..., 0]) / TOLD**2
+        pull = pull + np.einsum("i,rj->rij", known.labels, targets[..., 0]) / IDENTIFIED**2
     elif known.prior.target is not None:
         center, spread = known.prior.target
         pull = pull + center / spread * targets[..., 0][:, None, :]
@@ -163,5 +160,5 @@ def _left_open(evidence: Evidence, known: Known, features: Array, targets: Array
         rounds = evidence.rounds
         return f"{rounds} gradients do not determine the second moment of {known.records} records: it takes one more"
     if known.records == 1:
-        return MIRRORED if np.any(untold(known, features[:, 0], targets[:, 0, 0], evidence.exact)) else ""
+        return MIRRORED if np.any(sign_is_open(known, features[:, 0], targets[:, 0, 0], evidence.exact)) else ""
     return NOT_IDENTIFIABLE

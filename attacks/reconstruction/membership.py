@@ -24,12 +24,12 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.audit.statistics.products import Product
+from attacks.audit.accounting.products import Product
 from attacks.reconstruction.attack import Case, Known, Needs
-from attacks.reconstruction.decision import Decision, GaussianRatio, ProductRatio, SampledRatio
 from attacks.reconstruction.informed import independent, sum_of_others
+from attacks.reconstruction.likelihood_ratio import Decision, GaussianRatio, ProductRatio, SampledRatio
 from attacks.reconstruction.populations import BatchLaw, Population, rows_of
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
 

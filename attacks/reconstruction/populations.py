@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.reconstruction.prior import Prior
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.attack import Prior
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import Model

@@ -20,11 +20,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
-from attacks.reconstruction.hypotheses import Hypotheses
-from attacks.reconstruction.modes import Common, Mode, Weighted, minimize, objective
+from attacks.reconstruction.map_estimate import (
+    Common,
+    MAPEstimate,
+    Weighted,
+    minimize,
+    objective,
+    posterior_deviation,
+)
 from attacks.reconstruction.product import MODELS, Product, with_intercept
-from attacks.reconstruction.rank_one import rank_one
-from attacks.reconstruction.spread import posterior_deviation
+from attacks.reconstruction.record_hypotheses import Hypotheses, rank_one
 from netsim.arrays import Array, Mask
 from netsim.models import Linear, Softmax
 
@@ -161,7 +166,7 @@ def _together(name: str, cases: Sequence[Case], spread: bool, mean: bool) -> lis
     return found
 
 
-def _solved(cases: Sequence[Case], product: Product, hypotheses: Hypotheses) -> tuple[Common | Weighted, Mode]:
+def _solved(cases: Sequence[Case], product: Product, hypotheses: Hypotheses) -> tuple[Common | Weighted, MAPEstimate]:
     """Laplace noise is taken as such where errors are independent; combinations of several are nearly Gaussian."""
     start = _start(product, hypotheses)
     if cases[0].evidence.law == "laplace" and _independent(cases[0]):
@@ -175,7 +180,7 @@ def _independent(case: Case) -> bool:
     return apart and bool(np.all(case.evidence.stddev > 0))
 
 
-def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, Mode]:
+def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
     """From the start, and, where that does not explain the gradients, from a closed form too."""
     j, mode = _descended(product, hypotheses, start)
     lost = np.flatnonzero(_unexplained(product, hypotheses, mode))
@@ -191,7 +196,7 @@ def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Comm
     return j, mode
 
 
-def _mirrored(product: Product, hypotheses: Hypotheses, mode: Mode) -> None:
+def _mirrored(product: Product, hypotheses: Hypotheses, mode: MAPEstimate) -> None:
     """(−a, −t) has the same gradients of least squares: where the prior likes it better, from there too."""
     mean, precision = hypotheses.prior
     off, mirrored = (np.sum(precision * (s * mode.record - mean) ** 2, axis=-1) for s in (1, -1))
@@ -203,14 +208,14 @@ def _mirrored(product: Product, hypotheses: Hypotheses, mode: Mode) -> None:
         mode.improve(rows, other)
 
 
-def _rounded(j: Common | Weighted, hypotheses: Hypotheses, mode: Mode) -> None:
+def _rounded(j: Common | Weighted, hypotheses: Hypotheses, mode: MAPEstimate) -> None:
     """What rounding leaves of squared residuals tells no label from another: then the prior does."""
     off = mode.record - hypotheses.prior.mean
     surprise = 0.5 * np.sum(hypotheses.prior.precision * off * off, axis=-1)
     mode.value[...] = surprise + np.maximum(mode.value - surprise, j.slack)
 
 
-def _unexplained(product: Product, hypotheses: Hypotheses, mode: Mode) -> Mask:
+def _unexplained(product: Product, hypotheses: Hypotheses, mode: MAPEstimate) -> Mask:
     """Whether even the best hypothesis leaves residuals that noise would not: it is the wrong place."""
     off = mode.record - hypotheses.prior.mean
     squared = 2 * mode.value - np.sum(hypotheses.prior.precision * off * off, axis=-1)
@@ -219,7 +224,7 @@ def _unexplained(product: Product, hypotheses: Hypotheses, mode: Mode) -> Mask:
     return best > degrees + LOST * np.sqrt(2 * degrees)
 
 
-def _descended(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, Mode]:
+def _descended(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
     """All hypotheses for a few steps; where one is left that can win, that one alone to the end."""
     j = objective(product, hypotheses.targets, hypotheses.prior)
     if not isinstance(j, Common) or hypotheses.choices == 1:
@@ -242,7 +247,9 @@ def _descended(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[
     return j, mode
 
 
-def _laplace(case: Case, product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, Mode]:
+def _laplace(
+    case: Case, product: Product, hypotheses: Hypotheses, start: Array
+) -> tuple[Common | Weighted, MAPEstimate]:
     """Σ|r|/b by reweighting: |r|/b ≤ r²/(2b|r₀|) + |r₀|/(2b), with equality where r = r₀."""
     scale = _scales(case)
     j, mode = _gauss(product, hypotheses, start)
@@ -262,7 +269,7 @@ def _laplace(case: Case, product: Product, hypotheses: Hypotheses, start: Array)
     off = x - hypotheses.prior.mean
     value: Array = np.sum(np.abs(j.residual(x)) / scale, axis=(-3, -2, -1))
     value += 0.5 * np.sum(hypotheses.prior.precision * off * off, axis=-1)
-    return j, Mode(x, value, j.at(x).strength, ~still, np.zeros(value.shape))
+    return j, MAPEstimate(x, value, j.at(x).strength, ~still, np.zeros(value.shape))
 
 
 def _scales(case: Case) -> Array:
@@ -285,7 +292,7 @@ def _start(product: Product, hypotheses: Hypotheses) -> Array:
     return np.where(product.free, found, hypotheses.prior.mean)
 
 
-def _weighed(mode: Mode, hypotheses: Hypotheses) -> Array:
+def _weighed(mode: MAPEstimate, hypotheses: Hypotheses) -> Array:
     """−ln p of each hypothesis at its mode, but for the mode's width and a constant, (rows, hypotheses).
 
     The prior of features with a declared range is a Gaussian cut off at its ends: a mode beyond them costs about
@@ -299,7 +306,7 @@ def _weighed(mode: Mode, hypotheses: Hypotheses) -> Array:
     return value + 0.5 * np.sum((mode.strength + hypotheses.prior.precision) * outside**2, axis=-1)
 
 
-def _breadth(mode: Mode, hypotheses: Hypotheses) -> Array:
+def _breadth(mode: MAPEstimate, hypotheses: Hypotheses) -> Array:
     """ln det of the Hessian's diagonal part, (replicas, hypotheses); 0 without a prior."""
     if not np.any(hypotheses.prior.precision):
         return np.zeros(mode.value.shape)

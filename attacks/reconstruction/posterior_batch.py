@@ -18,11 +18,10 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.batch import Batch
-from attacks.reconstruction.hypotheses import Hypotheses
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
-from attacks.reconstruction.modes import Gaussian, Mode, Positions, minimize
+from attacks.reconstruction.map_estimate import Batch, Gaussian, MAPEstimate, Positions, minimize
 from attacks.reconstruction.product import MODELS, Product
+from attacks.reconstruction.record_hypotheses import Hypotheses
 from attacks.reconstruction.row_space import RowSpace
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -60,7 +59,7 @@ class PosteriorBatch:
         j = Batch(product, m, targets, prior)
         rng = np.random.default_rng((seed, evidence.agent))
         starts = [*self._draws(product, prior, rng), *_informed(case, targets, rng)]
-        mode: Mode | None = None
+        mode: MAPEstimate | None = None
         everyone = np.arange(evidence.replicas)
         for start in starts:
             found = minimize(j, np.where(j.free, start, prior.mean))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from attacks.reconstruction.attack import Case
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Model, Softmax

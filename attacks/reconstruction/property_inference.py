@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import log_softmax
 
-from attacks.reconstruction.attack import Case, Needs
-from attacks.reconstruction.decision import Choice
+from attacks.reconstruction.attack import Case, Needs, Prior
+from attacks.reconstruction.likelihood_ratio import Choice
 from attacks.reconstruction.populations import BatchLaw, Population, rows_of
-from attacks.reconstruction.prior import Prior
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
 

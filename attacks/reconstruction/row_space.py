@@ -25,16 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.batch import Batch
-from attacks.reconstruction.closed_forms import MIRRORED
-from attacks.reconstruction.levenberg import least_squares
-from attacks.reconstruction.mirror import preference, untold
-from attacks.reconstruction.misfit import misfit
-from attacks.reconstruction.modes import Gaussian, minimize
+from attacks.reconstruction.map_estimate import Batch, Gaussian, minimize
+from attacks.reconstruction.one_record import MIRRORED
+from attacks.reconstruction.optimizers import least_squares
 from attacks.reconstruction.product import Product
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.record_hypotheses import preference, sign_is_open
+from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.models import Penalty
 
@@ -235,4 +233,4 @@ def _left_open(evidence: Evidence, known: Known, features: Array, labels: Array)
     if evidence.rounds <= known.records:
         return f"{evidence.rounds} gradients do not determine {known.records} records: it takes {known.records + 1}"
     known = replace(known, labels=None)  # public labels are in no order that means anything here
-    return MIRRORED if np.any(untold(known, features, labels, evidence.exact)) else ""
+    return MIRRORED if np.any(sign_is_open(known, features, labels, evidence.exact)) else ""

@@ -1,35 +1,75 @@
-"""What an attacker may say of its own reconstruction, without the truth.
+"""The attacker's own verdict on its reconstruction, without the truth.
 
 In this order, for each replica:
 
-- *failed to optimize*: the optimizer says so, or the residual is larger than noise explains: χ² above its quantile,
-  so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative residual
-  above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be called so
+- *failed to optimize*: the optimizer says so, or the residual is larger than noise explains: χ² above its
+quantile,
+  so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative
+  residual
+  above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be
+  called so
   too.
-- *not identifiable*: it fits, and so does something else whatever the noise: the attack says what is `open`, or some
+- *not identifiable*: it fits, and so does something else whatever the noise: the attack says what is `open`,
+or some
   direction of the records changes no gradient (the Jacobian's rank at the candidate, in its first replica).
-- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most `wide`.
+- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most
+`wide`.
 - *not identifiable* too, where `restarts` fit as well and are as far apart as two draws of the prior.
 - *recovered*, where the expected skill is at least `close`; else *recovered in part*.
 
 Expected skill is 1 − Σ posterior variance/Σ prior variance: of the attack's own `spread` and in Laplace's
-approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is what the model says; the scored
+approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is what the model says; the
+scored
 verdict says what came of it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft, stats
 
 from attacks.reconstruction.attack import Case, Known, Reconstruction
 from attacks.reconstruction.informed import alone
-from attacks.reconstruction.misfit import misfit
-from attacks.reconstruction.tails import gaussian_tail, laplace_tail, unknown_tail
-from attacks.reconstruction.whitening import Whitener
+from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
+
+MANY = 4096
+"""Terms above which three moments are enough."""
+CELL, LONGEST = 0.01, 400.0
+"""Of the grid; one square is above the longest with probability e⁻²⁸."""
+SKEWNESS = 592 / 20**1.5
+"""Of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
+
+
+def gaussian_tail(false_alarm: float, terms: int) -> float:
+    """What the sum exceeds with this probability: χ²."""
+    return float(stats.chi2.isf(false_alarm, terms))
+
+
+@lru_cache(maxsize=256)
+def laplace_tail(false_alarm: float, terms: int) -> float:
+    """Of independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to the middle
+    of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and skewness."""
+    if terms > MANY:
+        skewness = SKEWNESS / np.sqrt(terms)
+        return float(stats.pearson3.isf(false_alarm, skewness, loc=terms, scale=np.sqrt(5 * terms)))
+    size = fft.next_fast_len(int((LONGEST + terms + 12 * np.sqrt(5 * terms)) / CELL), real=True)
+    edges = CELL * np.arange(size + 1)
+    cells = -np.diff(np.exp(-np.sqrt(2 * edges)))
+    law = fft.irfft(fft.rfft(cells) ** terms, size)
+    above = np.cumsum(law[::-1])[::-1]
+    return CELL * (int(np.argmax(above <= false_alarm)) + terms / 2)
+
+
+def unknown_tail(false_alarm: float, rounds: int, dimension: int) -> float:
+    """Where the law is not known: errors may depend on each other between rounds, and their tails are taken for no
+    heavier than Laplace's. The largest of such sums, in convex order, has equal squares in all rounds."""
+    return rounds * laplace_tail(false_alarm, dimension)
+
 
 Name = Literal["failed to optimize", "not identifiable", "defended", "recovered in part", "recovered"]
 FAILED: Final = "failed to optimize"

@@ -1,4 +1,8 @@
-"""A `Node` fed from a record: what every pass over a record shares."""
+"""A `Node` fed from a record, and where the code's releases go on the wire.
+
+One pass of the public code on empty values follows each array that `privatize` returned to the place where it
+is sent. It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
+"""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -12,13 +16,13 @@ from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Kind, Message, Values, as_sent
-from netsim.node import Heard
-from netsim.patience import Shelf
-from netsim.regularizers import Regularizer
-from netsim.transcript import EVERYBODY, Event, Record
+from netsim.models.model import Regularizer
+from netsim.network.links import Shelf
+from netsim.node import Exchange
+from netsim.transcript.message import Kind, Message, Values, as_sent
+from netsim.transcript.record import EVERYBODY, Event, Record
 
-UNHEARD = -1
+NOT_RECORDED = -1
 """The size of a message that passed without being heard."""
 _NOTHING = np.empty((0, 0))
 
@@ -26,12 +30,12 @@ _NOTHING = np.empty((0, 0))
 def gap(event: Event, sender: int, receiver: int, kind: Kind, number: int, names: Iterable[str] = ()) -> Record:
     """A row for a message that was not heard, in its place among those that were; `names` are its fields'."""
     values = dict.fromkeys(names, _NOTHING)
-    return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, UNHEARD, values)
+    return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, NOT_RECORDED, values)
 
 
-def unheard(row: Record) -> bool:
+def not_recorded(row: Record) -> bool:
     """Whether this row stands for a message that was not heard."""
-    return row.size == UNHEARD
+    return row.size == NOT_RECORDED
 
 
 class EndOfRecord(Exception):  # noqa: N818
@@ -53,7 +57,7 @@ class Recording(NamedTuple):
     coins: np.random.Generator
 
 
-class Recorded(ABC):
+class RecordedNode(ABC):
     """One agent's port, fed with a recording. Subclasses say what is private.
 
     `blind_to_receivers`: the coins that choose them are unknown, so whom a message goes to is not compared.
@@ -121,17 +125,17 @@ class Recorded(ABC):
     def zeros(self) -> Array:
         return np.zeros((self.replicas, self.dimension))
 
-    async def exchange(self, **values: Array) -> Heard:
+    async def exchange(self, **values: Array) -> Exchange:
         number = self._counts["exchange"]
         told = self._tell("exchange", values, EVERYBODY)
         if self._shelf is not None:
-            return Heard(self, told, self._closed(self._shelf, told))
+            return Exchange(self, told, self._closed(self._shelf, told))
         heard = self._exchanged.get(number, {})
         if len(heard) < len(self.neighbors) and not self._unsent:
             raise EndOfRecord
         taken = {j: self._take(row) for j, row in heard.items()}
         missing = [j for j in self.neighbors if j not in heard]
-        return Heard(self, told, taken | {j: self._imagined(j, "exchange", number, told.values) for j in missing})
+        return Exchange(self, told, taken | {j: self._imagined(j, "exchange", number, told.values) for j in missing})
 
     def _closed(self, shelf: Shelf, told: Message) -> dict[int, Message]:
         """What the exchange had when it was closed: the recorded order of arrivals and deadlines."""
@@ -159,7 +163,7 @@ class Recorded(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        if unheard(row):
+        if not_recorded(row):
             return self._imagined(row.sender, row.kind, row.number, row.values)
         self._pass(row)
         self._seen(row)
@@ -189,7 +193,7 @@ class Recorded(ABC):
         if row is None:
             self.overran = not self._unsent
             raise EndOfRecord
-        if unheard(row):
+        if not_recorded(row):
             self._counts[kind] += 1
             self._unsent -= 1
             self.sent += 1
@@ -241,3 +245,55 @@ def _whom(receiver: int) -> str:
 
 def _fields(values: Values) -> str:
     return ", ".join(map(repr, values)) or "no value"
+
+
+Slot = tuple[str, int, str]
+"""Where a release went: kind and number of the message, name of the field."""
+
+
+def find_releases(recording: Recording) -> dict[int, Slot]:
+    """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
+    node = _Tracer(recording)
+    with np.errstate(all="ignore"):
+        node.read()
+    return node.slots
+
+
+class _Tracer(RecordedNode):
+    """The pass on empty values."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording)
+        self.blind_to_receivers = True  # a tracer follows arrays, whoever gets them
+        self.slots: dict[int, Slot] = {}
+        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+        self._index: dict[int, int] = {}
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
+        return np.full_like(x, np.nan)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
+        return np.full_like(v, np.nan)
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        empty = np.full_like(v, np.nan)
+        return empty if mechanism.noiseless else self._follow(empty)
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        return value if mechanism.noiseless else self._follow(np.full_like(value, np.nan))
+
+    def _follow(self, empty: Array) -> Array:
+        self._index[id(empty)] = len(self._made)
+        self._made.append(empty)
+        return empty
+
+    def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
+        return np.full((self.replicas, self.dimension), np.nan)
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            if (index := self._index.get(id(value))) is not None:
+                self.slots.setdefault(index, (row.kind, row.number, name))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
 from netsim.mechanisms import DiscreteMechanism, IntervalMechanism, Mechanism
-from netsim.messages import Kind, as_sent
+from netsim.transcript.message import Kind, as_sent
 
 ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""

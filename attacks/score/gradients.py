@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from attacks.gradients.baton import GradientEstimate
-from attacks.gradients.evidence import Evidence
-from attacks.reconstruction.misfit import VARIANCE_OF_SQUARES
-from attacks.reconstruction.whitening import Whitener
+from attacks.estimates import Evidence, GradientEstimate
+from attacks.reconstruction.residuals import VARIANCE_OF_SQUARES, Whitener
 from netsim.arrays import Array
 from netsim.truth import Truth
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-from attacks.reconstruction.attack import Reconstruction, Shape
-from attacks.reconstruction.prior import Prior
+from attacks.reconstruction.attack import Prior, Reconstruction, Shape
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.problems import LogisticLoss

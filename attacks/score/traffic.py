@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from attacks.traffic.found import Amount, Edge, Sealed
-from attacks.traffic.repeats import same
-from netsim.diary import Diary
+from attacks.traffic.packets import same
+from attacks.traffic.results import Amount, Edge, Sealed
 from netsim.randomness import Streams
-from netsim.run import Run
+from netsim.simulation import Run
+from netsim.transcript.packet_log import PacketLog
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TrafficScore:
     dimension: int
 
 
-def score_traffic(found: Sealed, run: Run, diary: Diary) -> TrafficScore:
+def score_traffic(found: Sealed, run: Run, diary: PacketLog) -> TrafficScore:
     """Compare with the diary of the run, and with the computing times that its agents drew."""
     truth = computing_times(run)
     count = len(run.activations)
@@ -89,7 +89,7 @@ def computing_times(run: Run) -> list[float | None]:
     return means
 
 
-def _matched(found: Sealed, diary: Diary) -> int:
+def _matched(found: Sealed, diary: PacketLog) -> int:
     """Events that are an activation's: each agent's, in order."""
     matched = 0
     begun: dict[int, list[float]] = {}

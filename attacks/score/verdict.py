@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Reconstruction
-from attacks.reconstruction.misfit import misfit
+from attacks.reconstruction.residuals import misfit
 from attacks.reconstruction.verdict import (
     DEFENDED,
     FAILED,
@@ -36,7 +36,7 @@ from attacks.reconstruction.verdict import (
     used,
 )
 from attacks.score.records import RecordScore, records_of
-from attacks.score.rero import Robustness
+from attacks.score.robustness import Robustness
 from netsim.arrays import Array, Mask
 from netsim.truth import Truth
 

@@ -15,9 +15,9 @@ from netsim.algorithms.algorithm import Algorithm
 from netsim.arrays import Array
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Mechanism
-from netsim.messages import Message
-from netsim.node import Heard, Node
-from netsim.regularizers import Regularizer
+from netsim.models.model import Regularizer
+from netsim.node import Exchange, Node
+from netsim.transcript.message import Message
 
 ACTIVATIONS = 4
 """Of a walk so many are run: they have to be alike."""
@@ -32,7 +32,7 @@ class _Done(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Told:
+class PublicSend:
     """One message in the code's order: `queries` of the objective since the message before, its number of `vectors`,
     and whether an activation was `closed` in between (the first one counts as such)."""
 
@@ -48,7 +48,7 @@ class Protocol:
 
     walk: bool
     first: int
-    told: tuple[Told, ...]
+    told: tuple[PublicSend, ...]
     rounds: int
     after: int = 0
     """Queries after the last message."""
@@ -86,8 +86,8 @@ def _only(steps: Sequence[str], mark: str) -> bool:
     return bool(sent) and all(step[0] == mark for step in sent)
 
 
-def _split(steps: Sequence[str]) -> tuple[Told, ...]:
-    found: list[Told] = []
+def _split(steps: Sequence[str]) -> tuple[PublicSend, ...]:
+    found: list[PublicSend] = []
     queries, closed = 0, True
     for step in steps:
         if step == "query":
@@ -95,7 +95,7 @@ def _split(steps: Sequence[str]) -> tuple[Told, ...]:
         elif step == "close":
             closed = True
         else:
-            found.append(Told(queries, int(step[1:]), closed))
+            found.append(PublicSend(queries, int(step[1:]), closed))
             queries, closed = 0, False
     return tuple(found)
 
@@ -147,11 +147,11 @@ class _Notes:
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
         return value
 
-    async def exchange(self, **values: Array) -> Heard:
+    async def exchange(self, **values: Array) -> Exchange:
         self.steps.append(f"={len(values)}")
         told = Message(self.id, "exchange", self._number, dict(values))
         self._number += 1
-        return Heard(cast("Node", self), told, dict.fromkeys(self.neighbors, told))
+        return Exchange(cast("Node", self), told, dict.fromkeys(self.neighbors, told))
 
     def send(self, to: int, **values: Array) -> None:  # noqa: ARG002
         self.steps.append(f">{len(values)}")

@@ -22,7 +22,7 @@ from netsim.algorithms.recal import Recal
 from netsim.algorithms.rw_admm import RwAdmm
 from netsim.algorithms.secret_sharing import SecretSharing
 from netsim.algorithms.walkman import Walkman
-from netsim.clipping import Clip
+from netsim.claims import Clip
 
 __all__ = [
     "Algorithm",

@@ -1,31 +1,54 @@
-"""What the composition of noisy releases costs, from bounds on how far one adjacent pair moves each of them.
+"""Composition of noisy releases: the noise that algorithms add, and its total privacy cost.
 
-Given the same transcript so far, let the value of release k differ by at most Δ_k in ℓ2 between the two worlds.
-Then, adaptively,
-
-- Laplace noise of scale b_k per coordinate: ε = Σ √d Δ_k / b_k, for ‖Δ‖₁ ≤ √d‖Δ‖₂ (Dwork et al. 2006);
-- Gaussian noise of deviation σ_k: ρ = Σ Δ_k² / (2σ_k²) in zCDP, ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016).
-
-Objective perturbation releases x = argmin f + ⟨b, ·⟩ + ‖· − v‖²/(2s) with noise b. With G ≥ ‖∇f − ∇f'‖₂,
-C ≥ the sum of the positive eigenvalues of ∇²f − ∇²f' or ∇²f' − ∇²f, ρ ≥ 0 such that f + ρ/2‖·‖² and f' + ρ/2‖·‖²
-are convex, and κ = 1/s − ρ > 0, the density of x under f is p(b)·det(I/s + ∇²f(x)) at b = (v − x)/s − ∇f(x). Its
-logarithm moves by
-
-- at most d·ln(1 + C/(dκ)) through the determinant: det(I/s + H)/det(I/s + H') ≤ det(I + M^{−½}(H − H')₊M^{−½}) with
-  M = I/s + H' ⪰ κI, and d numbers of sum C/κ have the largest product of 1 + each when they are equal;
-- at most G₁/b through Laplace noise, always, G₁ ≥ ‖∇f − ∇f'‖₁ (√d·G if nothing better is known);
-- at most (G² + 2G‖b‖₂)/(2σ²) through Gaussian noise. The gradient's change depends on b, so the Gaussian mechanism's
-  own accounting does not apply; ‖b‖₂/σ follows the χ law with d degrees of freedom. T releases stay below the sum of
-  these bounds with probability 1 − δ if each ‖b‖₂ stays below the χ quantile of 1 − δ/T: (ε, δ) with room to spare.
+The cost follows from bounds on how far one adjacent pair moves each release.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
-from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.noisy import Noise, Noisy
+from netsim.algorithms.algorithm import Algorithm, Setting
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
+from netsim.mechanisms import Gaussian, Laplace
+from netsim.schedules import Constant, Schedule, scaled
+
+Noise = Literal["laplace", "gaussian"]
+
+
+@dataclass(frozen=True)
+class Noisy(Algorithm):
+    """`scale` is Laplace's b or Gaussian's σ per coordinate, by the index of an agent's own release: 0, 1, …"""
+
+    noise: Noise = field(default="laplace", kw_only=True)
+    scale: Schedule = field(default_factory=lambda: Constant(0.0), kw_only=True)
+
+    def mechanism(self, k: int, factor: float = 1.0) -> Laplace | Gaussian:
+        """That of release k, its scale times `factor`."""
+        scale = factor * self.scale(k)
+        return Gaussian(scale) if self.noise == "gaussian" else Laplace(scale)
+
+    @property
+    def noisy(self) -> bool:
+        return self.scale(0) > 0
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, scale=scaled(self.scale, factor))
+
+    def check_noise(self, releases: int) -> None:
+        """A law that exists, and scales that are finite and not negative."""
+        if self.noise not in ("laplace", "gaussian"):
+            raise ScenarioError("noise", self.noise, "no such law", "laplace, gaussian")
+        for k in (0, max(releases - 1, 0)):
+            if not 0 <= self.scale(k) < math.inf:
+                raise ScenarioError("scale", self.scale(k), f"the scale of release {k} is none", ">= 0 and finite")
+
+    @property
+    def noise_in_words(self) -> str:
+        """ "Laplace noise", "Gaussian noise" or "no noise"."""
+        return f"{self.noise.capitalize()} noise" if self.noisy else "no noise"
+
 
 NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
 

@@ -34,6 +34,7 @@ from typing import Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import (
+    Noisy,
     check_inner,
     claimed,
     composed,
@@ -43,7 +44,6 @@ from netsim.algorithms.composition import (
     weakness,
 )
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.noisy import Noisy
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError

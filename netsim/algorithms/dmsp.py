@@ -33,8 +33,8 @@ from typing import Self
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
 from netsim.claims import Adjacency, Claim
-from netsim.domains import Ball, Box
 from netsim.mechanisms import Laplace
+from netsim.models.model import Ball, Box
 from netsim.node import Node
 from netsim.schedules import Constant, Geometric, Schedule, scaled
 

@@ -25,9 +25,8 @@ of the hub is granted it, and bounds from above; audit a leaf.)
 from dataclasses import dataclass, field
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import claimed, composed
+from netsim.algorithms.composition import Noise, Noisy, claimed, composed
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.noisy import Noise, Noisy
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError

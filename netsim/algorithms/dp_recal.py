@@ -22,7 +22,7 @@ What is true of it:
 
 - Its proof says x⁺ "needs no protection". For r = 0, x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every
   gradient but the last, exactly, at any ε: the first two readings are unprotected
-  (`attacks.gradients.dp_recal`). ``as_analysed`` puts the exact u on the wire besides.
+  (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire besides.
 - Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the
   formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
 - ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's

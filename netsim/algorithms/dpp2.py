@@ -41,10 +41,10 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
-from netsim.node import Heard, Node
+from netsim.node import Exchange, Node
 from netsim.schedules import Constant, Schedule, scaled
 from netsim.topology import Topology
-from netsim.topology.spectra import largest_laplacian_eigenvalue
+from netsim.topology.weights import largest_laplacian_eigenvalue
 
 Matrix = Literal["mixing", "laplacian"]
 """P: I − W, or the graph's Laplacian."""
@@ -87,7 +87,7 @@ class Dpp2(InRounds):
             d, q = eta * d + y, dual  # 4
             node.estimate(x)
 
-    def _coupled(self, heard: Heard, name: str) -> Array:
+    def _coupled(self, heard: Exchange, name: str) -> Array:
         """(Pv)_i of what was exchanged."""
         return heard.apart(name) if self.matrix == "laplacian" else heard.told(name) - heard.mix(name)
 

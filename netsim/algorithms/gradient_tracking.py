@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, tracking_step, with_noise
-from netsim.checks import unknown
+from netsim.arrays import unknown
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Schedule, scaled

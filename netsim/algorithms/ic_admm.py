@@ -23,9 +23,8 @@ Conditions: noise in every round, finite G.
 from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import claimed, composed, convexity, degree
-from netsim.algorithms.noisy import Noisy
-from netsim.checks import nonnegative
+from netsim.algorithms.composition import Noisy, claimed, composed, convexity, degree
+from netsim.arrays import nonnegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node

@@ -1,4 +1,4 @@
-"""What algorithms that mix by W share: their conditions, and Laplace noise on the one vector that they send."""
+"""Conditions that algorithms which mix by W share, and Laplace noise on the one vector that they send."""
 
 import math
 from dataclasses import dataclass, field, replace

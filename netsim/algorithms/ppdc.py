@@ -28,7 +28,7 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Schedule, scaled
-from netsim.topology.spectra import largest_laplacian_eigenvalue
+from netsim.topology.weights import largest_laplacian_eigenvalue
 
 if TYPE_CHECKING:
     from netsim.topology import Topology

@@ -27,9 +27,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.checks import whole
-from netsim.claims import Adjacency, Claim
-from netsim.clipping import Clip
+from netsim.arrays import whole
+from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node

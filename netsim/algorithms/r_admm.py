@@ -27,11 +27,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import check_inner, claimed, perturbed_objective, weakness
+from netsim.algorithms.composition import Noisy, check_inner, claimed, perturbed_objective, weakness
 from netsim.algorithms.d_admm import inner_curvature, refuse_regularizer
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.noisy import Noisy
-from netsim.checks import nonnegative
+from netsim.arrays import nonnegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node

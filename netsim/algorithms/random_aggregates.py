@@ -20,8 +20,7 @@ import numpy as np
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
 from netsim.algorithms.random_penalty_admm import SOURCE, worst_case
-from netsim.arrays import Array
-from netsim.checks import whole
+from netsim.arrays import Array, whole
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace

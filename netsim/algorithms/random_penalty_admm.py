@@ -44,7 +44,7 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
 from netsim.node import Node
 from netsim.schedules import Geometric, Schedule, scaled
-from netsim.topology.spectra import largest_laplacian_eigenvalue, largest_walk_eigenvalue
+from netsim.topology.weights import largest_laplacian_eigenvalue, largest_walk_eigenvalue
 
 SOURCE = "Xiao 2019, Theorem 2.2.1 (worst case), summed over releases"
 

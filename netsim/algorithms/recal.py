@@ -9,7 +9,7 @@ The holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n
     u⁺ = u + λ⁺ − λ_i                                    5
 
 and (u⁺, x⁺) goes to a neighbor drawn uniformly. It starts from x = u = λ = y = 0 and minimizes Σ f_i + n r.
-Not private: (u, x) on the wire determine every gradient (`attacks.gradients.recal`).
+Not private: (u, x) on the wire determine every gradient (`attacks.closed_form.recal`).
 
 Source: the DP-RECAL paper, its non-private algorithm. The step is the same for all agents, so the condition is
 checked against the largest L_i, ridge included.

@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import check_inner
+from netsim.algorithms.composition import Noisy, check_inner
 from netsim.algorithms.d_admm import claim_of_primal, inner_curvature
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
-from netsim.arrays import Array
-from netsim.checks import whole
+from netsim.arrays import Array, whole
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node, choose

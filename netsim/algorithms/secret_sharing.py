@@ -47,8 +47,7 @@ from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.algorithms.random_aggregates import check_complete
-from netsim.arrays import Array
-from netsim.checks import whole
+from netsim.arrays import Array, whole
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError

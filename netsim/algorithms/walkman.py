@@ -35,9 +35,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import check_inner, claimed, composed, convexity, weakness
+from netsim.algorithms.composition import Noisy, check_inner, claimed, composed, convexity, weakness
 from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.noisy import Noisy
 from netsim.algorithms.recal import check_walk
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError

@@ -10,12 +10,8 @@
 | `ScaledSign` | the signs, times the mean magnitude | 8 + ⌈d/8⌉ |
 """
 
-from netsim.codecs.codec import FLOAT64, Codec, Float64
-from netsim.codecs.encoder import Dither, Encoder
-from netsim.codecs.fixed_point import FixedPoint
-from netsim.codecs.floats import Float16, Float32
-from netsim.codecs.norms import Quantizer, ScaledSign
-from netsim.codecs.sparse import RandomK, TopK
+from netsim.codecs.codec import FLOAT64, Codec, Dither, Encoder, Float16, Float32, Float64
+from netsim.codecs.compression import FixedPoint, Quantizer, RandomK, ScaledSign, TopK
 
 __all__ = [
     "FLOAT64",

@@ -1,12 +1,15 @@
-"""What a codec is, and the one that changes nothing."""
+"""Codec: how vectors go on the wire and one agent's encoder; full precision and narrower floating-point formats."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
-from netsim.messages import FLOAT_BYTES, as_sent
+from netsim.errors import TranscriptError
+from netsim.transcript.message import FLOAT_BYTES, Values, as_sent
 
 
 class Codec(ABC):
@@ -93,3 +96,111 @@ def within(encoded: Array, low: Array, high: Array) -> Mask:
     """Where low ≤ encoded ≤ high, or all are the same bits, of what is not a number."""
     same = (encoded.view(np.uint64) == low.view(np.uint64)) & (encoded.view(np.uint64) == high.view(np.uint64))
     return ((low <= encoded) & (encoded <= high)) | same
+
+
+@dataclass(frozen=True)
+class Dither:
+    """An agent's numbers uniform on [0, 1), from their start: PRIVATE coins, one array a value it sends.
+
+    `generator()` makes the stream afresh; of each draw for `replicas` replicas, `only` one's or (None) all are had.
+    """
+
+    generator: Callable[[], np.random.Generator]
+    replicas: int
+    only: int | None = None
+
+    def replica(self, index: int) -> "Dither":
+        """What replica `index` had."""
+        return replace(self, only=index)
+
+    def draws(self, dimension: int) -> Iterator[Array]:
+        """One (replicas, dimension) array after the other."""
+        generator = self.generator()
+        rows = slice(None) if self.only is None else slice(self.only, self.only + 1)
+        while True:
+            yield generator.random((self.replicas, dimension))[rows]
+
+
+class Encoder:
+    """Encodes what one agent sends, each value once; draws in the order of messages, then of the fields' names.
+
+    You get a `TranscriptError` where a random codec is given no dither.
+    """
+
+    __slots__ = ("_codec", "_draws")
+
+    def __init__(self, codec: Codec, dimension: int, dither: Dither | None = None) -> None:
+        if codec.random and dither is None:
+            raise TranscriptError(f"{codec} takes uniform numbers: give the agent's dither")
+        self._codec = codec
+        self._draws = dither.draws(dimension) if codec.random and dither is not None else None
+
+    def __call__(self, values: Values) -> Values:
+        """What receivers decode, field by field; read-only."""
+        codec, draws = self._codec, self._draws
+        encoded: Values = {}
+        for name in sorted(values):
+            encoded[name] = codec.encode(values[name], None if draws is None else next(draws))
+            encoded[name].setflags(write=False)
+        return {name: encoded[name] for name in values}
+
+
+Floats = NDArray[np.floating]
+
+
+class _Narrow(Codec):
+    """Round to nearest, ties to even, as the format does; beyond its range that is ±∞."""
+
+    _format: np.dtype[np.floating]
+
+    def size(self, dimension: int) -> int:
+        return self._format.itemsize * dimension
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
+        return as_sent(self._narrow(value).astype(np.float64))
+
+    def pack(self, vector: Array) -> bytes:
+        return self._narrow(vector).tobytes()
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        return np.frombuffer(data, self._format, dimension).astype(np.float64)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        return within(encoded, self.encode(low), self.encode(high))
+
+    def cells(self, encoded: Array) -> tuple[Array, Array]:
+        return self._edge(encoded, -np.inf), self._edge(encoded, np.inf)
+
+    def _edge(self, encoded: Array, way: float) -> Array:
+        """Halfway to the next number of the format; beyond the last one there would be one more, as far away."""
+        here = self._narrow(encoded)
+        beyond = self._next(here, way)
+        largest = np.copysign(np.finfo(self._format).max, way)
+        before = largest - self._next(np.full_like(here, largest), -way).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            edge = (encoded + beyond.astype(np.float64)) / 2
+        edge = np.where(here == largest, largest + before / 2, edge)
+        outer = -np.copysign(np.inf, way)  # an infinity on the other side ends where the largest number begins
+        return np.where(here == outer, -(largest + before / 2), edge)
+
+    def _next(self, numbers: Floats, way: float) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.nextafter(numbers, self._format.type(way))
+
+    def _narrow(self, value: Array) -> Floats:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return value.astype(self._format)
+
+
+@dataclass(frozen=True)
+class Float32(_Narrow):
+    """IEEE 754 single precision: 24 bits, up to 3.4e38."""
+
+    _format = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class Float16(_Narrow):
+    """IEEE 754 half precision: 11 bits, and no more than 65,504: a larger number becomes ±∞."""
+
+    _format = np.dtype("<f2")

@@ -11,14 +11,21 @@ in the clear.
 `UniformLaplace` is the mixture that random weights make; `UniformModulo` makes additive secret shares.
 """
 
-from netsim.mechanisms.averages import gaussian_average_loss, laplace_average_loss, mixture_average_loss
-from netsim.mechanisms.discrete_gaussian import DiscreteGaussian
-from netsim.mechanisms.discrete_laplace import DiscreteLaplace
-from netsim.mechanisms.gaussian import Gaussian, gaussian_log_mass
-from netsim.mechanisms.laplace import Laplace, laplace_log_mass
-from netsim.mechanisms.mixture import UniformLaplace, average_loss, average_ratio, small_shift_ratio
-from netsim.mechanisms.modulo import UniformModulo, sum_modulo, unwrap, wrap
-from netsim.mechanisms.protocol import DiscreteMechanism, IntervalMechanism, Mechanism, OffCenter, Scale
+from netsim.mechanisms.continuous import (
+    Gaussian,
+    Laplace,
+    UniformLaplace,
+    average_loss,
+    average_ratio,
+    gaussian_average_loss,
+    gaussian_log_mass,
+    laplace_average_loss,
+    laplace_log_mass,
+    mixture_average_loss,
+    small_shift_ratio,
+)
+from netsim.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, UniformModulo, sum_modulo, unwrap, wrap
+from netsim.mechanisms.mechanism import DiscreteMechanism, IntervalMechanism, Mechanism, OffCenter, Scale
 
 __all__ = [
     "DiscreteGaussian",

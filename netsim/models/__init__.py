@@ -1,18 +1,14 @@
-"""What everybody knows of a loss: how a record's loss depends on the parameters, and what the penalty adds to it.
+"""Models: how a record's loss depends on the parameters, and what the penalty adds to it; all of it public.
 
 A model holds no record. The private objectives are made of it and of records (`netsim.problems`); an attack has
 the model alone.
 """
 
-from netsim.models.activations import ActivationName
-from netsim.models.layers import Dense
+from netsim.models.layers import ActivationName, Dense
 from netsim.models.lenet import LeNet
-from netsim.models.linear import Linear
-from netsim.models.logistic import Logistic
+from netsim.models.linear import Linear, Logistic, Softmax
 from netsim.models.mlp import MLP
-from netsim.models.model import Mixed, Model, mixed_gradient, stepped
-from netsim.models.penalty import NOTHING, Penalty
-from netsim.models.softmax import Softmax
+from netsim.models.model import NOTHING, Mixed, Model, Penalty, mixed_gradient, stepped
 
 __all__ = [
     "MLP",

@@ -13,10 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from netsim.arrays import Array
-from netsim.checks import whole
-from netsim.errors import ScenarioError
-from netsim.extras import install
+from netsim.arrays import Array, whole
+from netsim.errors import ScenarioError, install
 from netsim.models.layers import Dense
 
 CHANNELS, KERNEL = 12, 5

@@ -1,18 +1,18 @@
-"""A dense network of one or more hidden layers with a softmax output."""
+"""A dense network of one or more hidden layers with a softmax output, and pullbacks of its gradient to records."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, get_args
 
 import numpy as np
 
-from netsim.arrays import Array
-from netsim.checks import unknown, whole
+from netsim.arrays import Array, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.models import entropy
-from netsim.models.activations import ACTIVATIONS, Activation, ActivationName
-from netsim.models.layers import Dense
-from netsim.models.products import backward, forward, outer
+from netsim.models import layers as entropy
+from netsim.models.layers import ACTIVATIONS, Activation, ActivationName, Dense, backward, forward, outer
+from netsim.models.linear import Softmax
+from netsim.models.model import Model, mixed_gradient
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class MLP:
         return ACTIVATIONS[self.activation]
 
     def value(self, parameters: Array, features: Array, targets: Array) -> Array:
-        return entropy.value(self._pass(parameters, features).logits, targets)
+        return entropy.cross_entropy(self._pass(parameters, features).logits, targets)
 
     def gradient(self, parameters: Array, features: Array, targets: Array) -> Array:
         run = self._pass(parameters, features)
-        slope = entropy.slope(run.logits, targets)
+        slope = entropy.cross_entropy_slope(run.logits, targets)
         found = np.empty((*slope.shape[:-2], self.dimension), dtype=slope.dtype)
         for index, layer in reversed(list(enumerate(self.layers))):
             matrix = layer.matrix(found)  # a view
@@ -111,10 +111,10 @@ class MLP:
 
     def input_gradient(self, parameters: Array, features: Array, targets: Array) -> tuple[Array, Array]:
         run = self._pass(parameters, features)
-        slope = entropy.slope(run.logits, targets)
+        slope = entropy.cross_entropy_slope(run.logits, targets)
         for index in range(len(self.layers) - 1, 0, -1):
             slope = backward(slope, run.matrices[index]) * run.slopes[index - 1]
-        return backward(slope, run.matrices[0]), entropy.target_slope(run.logits)
+        return backward(slope, run.matrices[0]), entropy.cross_entropy_target_slope(run.logits)
 
     def mixed_gradient(
         self, parameters: Array, features: Array, targets: Array, direction: Array
@@ -126,7 +126,7 @@ class MLP:
         run = self._pass(parameters, features)
         moves = [layer.matrix(direction) for layer in self.layers]
         motions = self._motions(run, direction, moves)
-        slope, slope_moved, by_targets = entropy.moved(run.logits, targets, motions[-1])
+        slope, slope_moved, by_targets = entropy.cross_entropy_slope_change(run.logits, targets, motions[-1])
         for index in range(len(self.layers) - 1, 0, -1):
             below, z, rate = backward(slope, run.matrices[index]), run.sums[index - 1], run.slopes[index - 1]
             moved = backward(slope_moved, run.matrices[index]) + backward(slope, moves[index])
@@ -185,3 +185,93 @@ class _Pass(NamedTuple):
     @property
     def logits(self) -> Array:
         return self.sums[-1]
+
+
+Pullback = Callable[[Array], tuple[Array, Array]]
+"""direction (…, dimension) → ∂⟨direction, ∇_θ ℓ⟩ by features (…, m, width) and by targets (…, m, outputs)."""
+
+
+def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, Pullback]:
+    """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Leading axes broadcast; `parameters` has at least
+    one, and products run through BLAS for each row of them alone."""
+    if not isinstance(model, Softmax | MLP):
+        held = model.gradient(parameters, features, targets)
+        return held, lambda direction: mixed_gradient(model, parameters, features, targets, direction)
+    run = _forward(model, parameters, features, targets)
+    return run.gradient(), run.pulled
+
+
+class _Run(NamedTuple):
+    """Of layer l: the matrix W_l, what enters it h_{l−1}, z_l, ∂ℓ/∂z_l; and between layers φ'(z_l) and what comes
+    back from above before φ'."""
+
+    model: Softmax | MLP
+    matrices: list[Array]
+    inputs: list[Array]
+    sums: list[Array]
+    rates: list[Array]
+    slopes: list[Array]
+    above: list[Array]
+    shares: Array
+    mass: Array
+
+    def gradient(self) -> Array:
+        parts: list[Array] = []
+        for layer, slope, entering in zip(self.model.layers, self.slopes, self.inputs, strict=True):
+            matrix = np.matmul(np.swapaxes(slope, -1, -2), entering)
+            parts.append(matrix.reshape(*matrix.shape[:-2], -1))
+            if layer.bias:
+                parts.append(slope.sum(axis=-2))
+        lead = parts[0].shape[:-1]
+        return np.concatenate([part if part.shape[:-1] == lead else _wide(part, lead) for part in parts], axis=-1)
+
+    def pulled(self, direction: Array) -> tuple[Array, Array]:
+        model, records = self.model, self.shares.shape[-2]
+        moves = [layer.matrix(direction) for layer in model.layers]
+        motions: list[Array] = []
+        for index, layer in enumerate(model.layers):
+            motion = layer.added(_times(self.inputs[index], moves[index]), direction)
+            if index:
+                motion += _times(motions[-1] * self.rates[index - 1], self.matrices[index])
+            motions.append(motion)
+        centred = motions[-1] - np.sum(self.shares * motions[-1], axis=-1, keepdims=True)
+        moved = self.shares * centred * (self.mass / records)
+        for index in range(len(model.layers) - 1, 0, -1):
+            moved = np.matmul(moved, self.matrices[index]) + np.matmul(self.slopes[index], moves[index])
+            bend = _activation(model).bend(self.sums[index - 1], self.inputs[index], self.rates[index - 1])
+            moved = moved * self.rates[index - 1] + self.above[index - 1] * bend * motions[index - 1]
+        return np.matmul(moved, self.matrices[0]) + np.matmul(self.slopes[0], moves[0]), centred / -records
+
+
+def _forward(model: Softmax | MLP, parameters: Array, features: Array, targets: Array) -> _Run:
+    if isinstance(model, MLP) and model.seed is not None:
+        parameters = model.origin + parameters
+    matrices = [layer.matrix(parameters) for layer in model.layers]
+    inputs, sums, rates = [features], list[Array](), list[Array]()
+    for layer, matrix in zip(model.layers, matrices, strict=True):
+        sums.append(layer.added(_times(inputs[-1], matrix), parameters))
+        if len(sums) < len(matrices):
+            act = _activation(model)
+            inputs.append(act.value(sums[-1]))
+            rates.append(act.slope(sums[-1], inputs[-1]))
+    grown = np.exp(sums[-1] - np.max(sums[-1], axis=-1, keepdims=True))
+    shares = grown / np.sum(grown, axis=-1, keepdims=True)
+    mass = np.sum(targets, axis=-1, keepdims=True)
+    slopes, above = [(shares * mass - targets) / features.shape[-2]], list[Array]()
+    for index in range(len(matrices) - 1, 0, -1):
+        above.append(np.matmul(slopes[-1], matrices[index]))
+        slopes.append(above[-1] * rates[index - 1])
+    return _Run(model, matrices, inputs, sums, rates, slopes[::-1], above[::-1], shares, mass)
+
+
+def _activation(model: Softmax | MLP) -> Activation:
+    assert isinstance(model, MLP)
+    return ACTIVATIONS[model.activation]
+
+
+def _times(rows: Array, matrix: Array) -> Array:
+    return np.matmul(rows, np.swapaxes(matrix, -1, -2))
+
+
+def _wide(part: Array, lead: tuple[int, ...]) -> Array:
+    return np.broadcast_to(part, (*lead, part.shape[-1]))

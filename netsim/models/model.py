@@ -1,10 +1,130 @@
-"""The loss of records as a function of the parameters, public and without any record."""
+"""Model: the public side of an objective, its loss per record and its penalty, regularizer and convex set.
 
+The proximal map of a regularizer needs no oracle. Iterates are kept in bounded sets that all agents share.
+"""
+
+import math
+from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from netsim.arrays import Array
+from netsim.arrays import Array, nonnegative, positive_step
+from netsim.errors import ScenarioError
+
+
+class Regularizer(Protocol):
+    """r: R^d → R, convex; `x` and `v` have shape (replicas, dimension)."""
+
+    def value(self, x: Array) -> Array:
+        """r(x), shape (replicas,)."""
+        ...
+
+    def proximal(self, v: Array, step: float) -> Array:
+        """argmin_x r(x) + ‖x − v‖² / (2 step), step > 0, for each replica."""
+        ...
+
+
+@dataclass(frozen=True)
+class Zero:
+    """r = 0. Its proximal map returns `v` itself, the same object."""
+
+    def value(self, x: Array) -> Array:
+        return np.zeros(len(x))
+
+    def proximal(self, v: Array, step: float) -> Array:  # noqa: ARG002
+        return v
+
+
+@dataclass(frozen=True)
+class L1:
+    """r(x) = weight ‖x‖₁; its proximal map is the soft threshold at step · weight."""
+
+    weight: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", nonnegative(self.weight, "weight"))
+
+    def value(self, x: Array) -> Array:
+        return self.weight * np.abs(x).sum(axis=1)
+
+    def proximal(self, v: Array, step: float) -> Array:
+        return np.sign(v) * np.maximum(np.abs(v) - positive_step(step) * self.weight, 0.0)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """{x : ‖x‖₂ ≤ radius}. You get a `ScenarioError` for a radius that is not positive and finite."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < math.inf:
+            raise ScenarioError("radius", self.radius, "no radius", "> 0 and finite")
+
+    def project(self, x: Array) -> Array:
+        """The nearest point, of each replica; a point inside is not changed in any bit."""
+        norm = np.linalg.norm(x, axis=-1, keepdims=True)
+        return x * (self.radius / np.maximum(norm, self.radius))
+
+
+@dataclass(frozen=True)
+class Box:
+    """[low, high] in every coordinate. You get a `ScenarioError` unless low < high, both finite."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ScenarioError("high", self.high, "no interval", f"> low = {self.low!r}, both finite")
+
+    def project(self, x: Array) -> Array:
+        """The nearest point, of each replica; a point inside is not changed in any bit."""
+        return np.clip(x, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """ridge/2·‖x‖² + Σ_t λω x_t²/(1 + ω x_t²), λ = weight, ω = shape. Public."""
+
+    ridge: float = 0.0
+    weight: float = 0.0
+    shape: float = 1.0
+
+    def value(self, x: Array) -> Array:
+        """(…) of x (…, dimension)."""
+        found = self.ridge / 2 * np.sum(np.ascontiguousarray(x) ** 2, axis=-1)
+        if self.weight:
+            squares = self.shape * np.ascontiguousarray(x) ** 2
+            found = found + self.weight * np.sum(squares / (1 + squares), axis=-1)
+        return found
+
+    def gradient(self, x: Array) -> Array:
+        """Of the shape of x."""
+        found = self.ridge * x
+        if self.weight:
+            found = found + 2 * self.weight * self.shape * x / (1 + self.shape * x**2) ** 2
+        return found
+
+    def curvature(self, x: Array) -> Array:
+        """The diagonal of the Hessian, which has no other entries; of the shape of x."""
+        squares = self.shape * x**2
+        return self.ridge + 2 * self.weight * self.shape * (1 - 3 * squares) / (1 + squares) ** 3
+
+    @property
+    def most(self) -> float:
+        """The largest curvature, at 0."""
+        return self.ridge + 2 * self.weight * self.shape
+
+    @property
+    def least(self) -> float:
+        """The smallest, which may be negative, at ω x_t² = 1."""
+        return self.ridge - self.weight * self.shape / 2
+
+
+NOTHING = Penalty()
+
 
 STEP = 1e-20
 """Of the complex step: its square is lost beside 1, so that the derivative has no truncation error."""

@@ -1,13 +1,17 @@
-"""What the agents minimize: private objectives, a public regularizer, data sets, and the optimum.
+"""Problems: private objectives, a public regularizer, data sets, and the optimum.
 
 Σ_i f_i(x) + n r(x), x ∈ R^d; every x and v has shape (replicas, dimension).
 """
 
-from netsim.problems.bent import Bent
-from netsim.problems.composite import regularized_proximal
+from netsim.models.model import L1, Regularizer, Zero
 from netsim.problems.data import Cache, Dataset, load
 from netsim.problems.functions import FromFunctions, objective
-from netsim.problems.kinds import (
+from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic
+from netsim.problems.minimizers import Optimum, regularized_proximal
+from netsim.problems.modelled import Modelled
+from netsim.problems.objective import Bent, Objective, Sampled, Tilted, weak_convexity
+from netsim.problems.problem import (
+    Problem,
     build,
     least_squares,
     logistic,
@@ -17,15 +21,6 @@ from netsim.problems.kinds import (
     sensors,
     softmax,
 )
-from netsim.problems.logistic_loss import LogisticLoss
-from netsim.problems.modelled import Modelled
-from netsim.problems.nonconvex_logistic import NonconvexLogistic
-from netsim.problems.objective import Objective, Sampled, weak_convexity
-from netsim.problems.optimum import Optimum
-from netsim.problems.problem import Problem
-from netsim.problems.squared_loss import LeastSquares
-from netsim.problems.tilted import Tilted
-from netsim.regularizers import L1, Regularizer, Zero
 
 __all__ = [
     "L1",

@@ -7,12 +7,10 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netsim.arrays import Array
-from netsim.checks import nonnegative, positive_step, whole
+from netsim.arrays import Array, nonnegative, positive_step, whole
 from netsim.errors import ProtocolError, ScenarioError
-from netsim.problems.composite import regularized_proximal
-from netsim.problems.proximal import proximal_point
-from netsim.regularizers import Regularizer
+from netsim.models.model import Regularizer
+from netsim.problems.minimizers import proximal_point, regularized_proximal
 
 POINTS = 6
 """Random points at which the functions are asked, beside 0."""
@@ -130,16 +128,16 @@ def objective(
 def _check(made: FromFunctions) -> None:
     points = np.random.default_rng(0).normal(size=(POINTS + 1, made.dimension))
     points[0] = 0.0
-    _asked("value", made.value, points)
-    slopes = _asked("gradient", made.gradient, points)
+    _evaluated("value", made.value, points)
+    slopes = _evaluated("gradient", made.gradient, points)
     if made.bending is not None:
-        _asked("hessian", made.hessians, points)
+        _evaluated("hessian", made.hessians, points)
     _check_gradient(made, points, slopes)
     _check_hessian(made, points)
     _check_constants(made, points, slopes)
 
 
-def _asked(field_name: str, ask: Callable[[Array], Array], points: Array) -> Array:
+def _evaluated(field_name: str, ask: Callable[[Array], Array], points: Array) -> Array:
     """What is answered at these points, twice."""
     try:
         first, again = ask(points), ask(points)

@@ -8,17 +8,19 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netsim.arrays import Array
-from netsim.checks import frozen, positive_step, same_length
+from netsim.arrays import Array, frozen, positive_step, same_length
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models import MLP, NOTHING, Linear, Logistic, Model, Penalty, Softmax
-from netsim.models.model import REAL_STEP, STEP
-from netsim.problems.composite import regularized_proximal
-from netsim.problems.curvature import largest_curvature
-from netsim.problems.large import DENSE, newton_cg
-from netsim.problems.proximal import PROXIMAL_TOLERANCE, proximal_point
-from netsim.problems.records import replaced, sampled
-from netsim.regularizers import Regularizer
+from netsim.models.model import REAL_STEP, STEP, Regularizer
+from netsim.problems.minimizers import (
+    DENSE,
+    PROXIMAL_TOLERANCE,
+    largest_curvature,
+    newton_cg,
+    proximal_point,
+    regularized_proximal,
+)
+from netsim.problems.objective import replaced, sampled
 
 PATH, STRIDE = 3, 10
 """Where the curvature of a loss without a bound is measured: so many points of a descent, so many steps apart."""

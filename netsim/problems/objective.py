@@ -1,11 +1,52 @@
-"""The private objective f_i of one agent, as its algorithm's oracles see it."""
+"""Private objective f_i of one agent: its oracles, its records, and objectives whose gradient is moved.
 
+The move is a constant vector (`Tilted`), as in papers that bound a gradient's change, or a vector that varies with x and
+never exceeds a bound (`Bent`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf, log
 from typing import Protocol, Self, runtime_checkable
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from netsim.arrays import Array
-from netsim.regularizers import Regularizer
+from netsim.arrays import Array, Mask, frozen, positive_step, whole
+from netsim.claims import Norm, length
+from netsim.errors import ScenarioError
+from netsim.models.model import Regularizer
+
+
+def times(rows: Array, matrix: Array) -> Array:
+    """rows @ matrix.T, each row's bits independent of the other rows; `matrix` is contiguous."""
+    return np.einsum("rk,mk->rm", np.ascontiguousarray(rows), matrix)
+
+
+def half_square(x: Array) -> Array:
+    """‖x‖² / 2 of each row."""
+    x = np.ascontiguousarray(x)
+    return 0.5 * np.einsum("rd,rd->r", x, x)
+
+
+def replaced(features: Array, answers: Array, index: int, row: ArrayLike, answer: float) -> tuple[Array, Array]:
+    """Copies of both, with one record replaced."""
+    index, new_row = whole(index, "index", 0, len(features) - 1), frozen(row, "features_row", 1)
+    if new_row.shape != features[0].shape:
+        raise ScenarioError("features_row", new_row.shape, "wrong shape", str(features[0].shape))
+    new_features, new_answers = features.copy(), answers.copy()
+    new_features[index], new_answers[index] = new_row, answer
+    return new_features, new_answers
+
+
+def sampled(indices: ArrayLike, records: int) -> NDArray[np.int64]:
+    """Positions of records, one or more, repeats allowed."""
+    chosen = np.asarray(indices)
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not chosen.size:
+        raise ScenarioError("indices", indices, "not a list of positions", "one integer or more")
+    if chosen.min() < 0 or chosen.max() >= records:
+        raise ScenarioError("indices", indices, "out of range", f"0 to {records - 1}")
+    return chosen.astype(np.int64)
 
 
 class Objective(Protocol):
@@ -69,3 +110,190 @@ class Sampled(Objective, Protocol):
 def weak_convexity(objective: Objective) -> float:
     """ρ >= 0 such that f + ρ/2 ‖x‖² is convex: what the objective says, or 0, that is convex."""
     return float(getattr(objective, "weak_convexity", 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """x ↦ f(x) + ⟨slope, x⟩: ∇f moves by `slope` (dimension,) everywhere, its Hessian stays. PRIVATE, as f is.
+
+    Of the objectives whose gradients differ from ∇f by at most δ in some norm, for all x, it is the one with a
+    constant difference ("Assumption 4" of CPGT).
+    """
+
+    objective: Objective
+    slope: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", slope_for(self.objective, self.slope))
+
+    @property
+    def dimension(self) -> int:
+        return self.objective.dimension
+
+    @property
+    def smoothness(self) -> float:
+        return self.objective.smoothness
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.objective.strong_convexity
+
+    @property
+    def weak_convexity(self) -> float:
+        return weak_convexity(self.objective)
+
+    @property
+    def records(self) -> int:
+        """As many as f has."""
+        return int(getattr(self.objective, "records", 1))
+
+    def value(self, x: Array) -> Array:
+        return self.objective.value(x) + np.sum(x * self.slope, axis=-1)
+
+    def gradient(self, x: Array) -> Array:
+        return self.objective.gradient(x) + self.slope
+
+    def hessian(self, x: Array) -> Array:
+        return self.objective.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self.objective.proximal(v - step * self.slope, step, regularizer)
+
+    def batch(self, indices: ArrayLike) -> "Tilted":
+        return Tilted(self.objective.batch(indices), self.slope)
+
+
+def slope_for(objective: Objective, slope: Array) -> Array:
+    """The slope, frozen. You get a `ScenarioError` where it has not one number for each coordinate."""
+    kept = frozen(slope, "slope", 1)
+    if len(kept) != objective.dimension:
+        raise ScenarioError("slope", len(kept), "not one for each coordinate", str(objective.dimension))
+    return kept
+
+
+def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
+    """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times it;
+    "coordinate", the first one alone, of the smallest; "random", uniform on the Euclidean sphere, then scaled."""
+    if name == "even":
+        power = {"l1": -1.0, "l2": -0.5, "linf": 0.0}[norm]
+        return np.full(dimension, dimension**power)
+    if name == "coordinate":
+        return np.eye(dimension)[0]
+    drawn = np.random.default_rng(seed).standard_normal(dimension)
+    return drawn / length(drawn, norm)
+
+
+PRECISION = 1e-14
+"""To which, relative to ‖slope‖₂, a proximal point knows its own move of the gradient."""
+STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Bent:
+    """x ↦ f(x) + (δ²/κ) log cosh(κ⟨u, x⟩/δ + b): ∇f moves by tanh(κ⟨u, x⟩/δ + b)·`slope`. PRIVATE, as f is.
+
+    δ = ‖slope‖₂ > 0, u = slope/δ, κ = `curvature` > 0, b = `offset`. In every norm the move is less than the slope's,
+    and comes as near to it as you like far away along ±u; in between it turns round. What is added is convex and
+    κ-smooth: its Hessian has the one eigenvalue κ sech²(·), with the vector u, so f's μ stays and L grows by κ at
+    most. The move is measured along the very u in which it goes: a multiple of u that grows along another vector has
+    a curl, and is no gradient. Constructor: `ScenarioError`.
+    """
+
+    objective: Objective
+    slope: Array = field(repr=False)
+    curvature: float
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", slope_for(self.objective, self.slope))
+        if not np.any(self.slope):
+            raise ScenarioError("slope", 0.0, "moves nothing", "a vector that is not 0")
+        if not 0 < self.curvature < inf:
+            raise ScenarioError("curvature", self.curvature, "not positive and finite", "a number > 0")
+        if not -inf < self.offset < inf:
+            raise ScenarioError("offset", self.offset, "not finite", "a number")
+
+    @property
+    def dimension(self) -> int:
+        return self.objective.dimension
+
+    @property
+    def smoothness(self) -> float:
+        return self.objective.smoothness + self.curvature
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.objective.strong_convexity
+
+    @property
+    def weak_convexity(self) -> float:
+        return weak_convexity(self.objective)
+
+    @property
+    def records(self) -> int:
+        """As many as f has."""
+        return int(getattr(self.objective, "records", 1))
+
+    @property
+    def _size(self) -> float:
+        return float(np.linalg.norm(self.slope))
+
+    def _argument(self, x: Array) -> Array:
+        """κ⟨u, x⟩/δ + b, (replicas,)."""
+        along = np.einsum("rd,d->r", np.ascontiguousarray(x), self.slope)
+        return along * (self.curvature / self._size**2) + self.offset
+
+    def value(self, x: Array) -> Array:
+        t = np.abs(self._argument(x))
+        return self.objective.value(x) + self._size**2 / self.curvature * (t + np.log1p(np.exp(-2 * t)) - log(2))
+
+    def gradient(self, x: Array) -> Array:
+        return self.objective.gradient(x) + np.tanh(self._argument(x))[:, None] * self.slope
+
+    def hessian(self, x: Array) -> Array:
+        steep = self.curvature * (1 - np.tanh(self._argument(x[None])[0]) ** 2)
+        return self.objective.hessian(x) + steep * np.outer(self.slope, self.slope) / self._size**2
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """x = prox_f(v − step·s·slope) for the one s = tanh(κ⟨u, x⟩/δ + b), found between −1 and 1.
+
+        With s the left side's ⟨u, x⟩ does not grow, for proximal maps are monotone: s less the right side grows with
+        slope 1 at least. Regula falsi (Illinois), every replica by itself; errors as f's.
+        """
+        positive_step(step)
+
+        def point(s: Array) -> Array:
+            return self.objective.proximal(v - step * s[:, None] * self.slope, step, regularizer)
+
+        def excess(s: Array) -> Array:
+            return s - np.tanh(self._argument(point(s)))
+
+        return point(_root(excess, len(v)))
+
+    def batch(self, indices: ArrayLike) -> "Bent":
+        return Bent(self.objective.batch(indices), self.slope, self.curvature, self.offset)
+
+
+def _root(excess: Callable[[Array], Array], replicas: int) -> Array:
+    """Where a rising function on [−1, 1], with a slope of 1 at least, is 0; of shape (replicas,)."""
+    low, high = -np.ones(replicas), np.ones(replicas)
+    below, above = excess(low), excess(high)
+    root, going = np.where(below >= 0, low, high), (below < 0) & (above > 0)
+    for _ in range(STEPS):
+        if not going.any():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tried = np.where(going, low - below * ((high - low) / (above - below)), root)
+        found = excess(tried)
+        up = going & (found >= 0)
+        down = going & (found < 0)
+        above, below = _halved(above, found, up, down), _halved(below, found, down, up)
+        low, high = np.where(down, tried, low), np.where(up, tried, high)
+        root = np.where(going, tried, root)
+        going &= (np.abs(found) > PRECISION) & (high - low > PRECISION)
+    return root
+
+
+def _halved(value: Array, found: Array, here: Mask, there: Mask) -> Array:
+    """The value at an end: as found where the end moved there, half as large where the other end did."""
+    return np.where(here, found, np.where(there, value / 2, value))

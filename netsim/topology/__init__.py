@@ -1,4 +1,4 @@
-"""Who talks to whom, and with what weight: graphs by name or from a file, mixing weights, spectra."""
+"""Topology: graphs by name or from a file, mixing weights, spectra."""
 
 from netsim.topology.builders import (
     BUILDERS,
@@ -7,6 +7,7 @@ from netsim.topology.builders import (
     complete,
     erdos_renyi,
     from_edges,
+    from_file,
     from_graph,
     grid,
     hypercube,
@@ -19,7 +20,6 @@ from netsim.topology.builders import (
     torus,
     watts_strogatz,
 )
-from netsim.topology.files import from_file
 from netsim.topology.graph import DENSE_AGENTS, Graph, Places, Topology
 from netsim.topology.weights import RULES, Rule, Weights, metropolis
 

@@ -13,7 +13,8 @@ from scipy.sparse import csgraph
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.topology import distances, spectra
+from netsim.topology import weights as distances
+from netsim.topology import weights as spectra
 from netsim.topology.weights import Sparse, Weights, adjacency_matrix, mixing_matrix
 
 Graph: TypeAlias = Any

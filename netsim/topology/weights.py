@@ -1,18 +1,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""Mixing weights W: symmetric, rows and columns sum to 1, nothing off the edges and the diagonal.
+"""Mixing weights W and what follows from them: hops, and eigenvalues of the graph.
 
-| rule | w_ij on an edge; the rest of each row stays with the agent | source |
-|---|---|---|
-| metropolis | 1/(1 + max(d_i, d_j)) | Xiao, Boyd, Lall 2005 |
-| lazy_metropolis | 1/(2 max(d_i, d_j)): w_ii ≥ 1/2, no negative eigenvalue | Olshevsky 2014 |
-| uniform | 1/(1 + d_i), "equal neighbor": 1/n on a complete graph | Blondel et al. 2005 |
-| max_degree | 1/max_k d_k | Xiao, Boyd 2004 |
-| best_constant | 2/(λ_1 + λ_{n−1}) of the Laplacian, the fastest single constant | Xiao, Boyd 2004 |
-
-Equal-neighbor weights keep the mean only where all degrees are equal (there they are Metropolis'), and
-maximum-degree weights settle only where the graph is not both bipartite and regular: elsewhere they are
-refused. The best constant may leave an agent a *negative* weight for itself (star, tree): W is then symmetric,
-keeps the mean and converges, but it is no stochastic matrix; `Topology.is_nonnegative` says so.
+W is symmetric, its rows and columns sum to 1, and it has nothing off the edges and the diagonal. Eigenvalues are
+computed densely up to 512 agents, sparsely above.
 """
 
 import difflib
@@ -22,11 +12,158 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.topology import distances, spectra
+
+
+def hops(adjacency: "Sparse", agent: int) -> Array:
+    """The number of hops from one agent to each."""
+    search: Any = csgraph.dijkstra
+    return search(adjacency, unweighted=True, indices=agent)
+
+
+def diameter_bounds(adjacency: "Sparse", searches: int | None = None) -> tuple[int, int]:
+    """Bounds on the diameter, equal unless `searches` ran out.
+
+    Each search from v bounds the eccentricity e of every w by max(d, e(v) − d) ≤ e(w) ≤ e(v) + d, d = d(v, w);
+    an agent whose upper bound is no larger than an eccentricity already found needs no search of its own
+    (Takes, Kosters 2011). The next v has, in turn, the largest upper and the smallest lower bound.
+    """
+    n = adjacency.shape[0]
+    lower, upper = np.zeros(n), np.full(n, np.inf)
+    found, done = 0.0, 0
+    while upper.max() > found and (searches is None or done < searches):
+        is_open = upper > found
+        v = int(np.argmax(np.where(is_open, upper if done % 2 == 0 else -lower, -np.inf)))
+        d = hops(adjacency, v)
+        eccentricity = float(d.max())
+        lower = np.maximum(lower, np.maximum(d, eccentricity - d))
+        upper = np.minimum(upper, eccentricity + d)
+        upper[v] = eccentricity
+        found, done = max(found, float(lower.max())), done + 1
+    return int(found), int(max(found, upper.max()))
+
+
+DENSE = 512
+"""Up to this many agents all eigenvalues are computed, by LAPACK."""
+RESTARTS = 60
+"""How often Lanczos may restart before M is inverted."""
+STEPS = 300
+"""How many steps of conjugate gradients are still quick."""
+Apply: TypeAlias = Callable[[Array], Array]
+"""A linear map."""
+
+
+def gap(mixing: "Sparse") -> float:
+    """min(1 − λ_2, 1 + λ_n) of a symmetric W with W·1 = 1 and eigenvalues in [−1, 1]."""
+    one: Any = eye_array(mixing.shape[0], format="csr")
+    upper = _least(one - mixing, constants=False)
+    if 2 * float(mixing.diagonal().min()) >= upper:  # Gershgorin: λ_n ≥ 2 min w_ii − 1
+        return upper
+    return min(upper, 1 + least_eigenvalue(mixing))
+
+
+def least_eigenvalue(mixing: "Sparse") -> float:
+    """λ_n of a symmetric W with eigenvalues in [−1, 1]."""
+    return _least(eye_array(mixing.shape[0], format="csr") + mixing, constants=True) - 1
+
+
+def algebraic_connectivity(adjacency: "Sparse") -> float:
+    """λ_{n−1}, the second smallest eigenvalue of the Laplacian."""
+    return _least(csgraph.laplacian(adjacency), constants=False)
+
+
+def largest_laplacian_eigenvalue(adjacency: "Sparse") -> float:
+    """λ_1 of the Laplacian; at most max (d_i + d_j) over the links (Anderson, Morley 1985)."""
+    degrees = np.diff(adjacency.indptr)
+    bound = float(np.max(np.repeat(degrees, degrees) + degrees[adjacency.indices]))
+    one: Any = eye_array(adjacency.shape[0], format="csr")
+    return bound - _least(bound * one - csgraph.laplacian(adjacency), constants=True)
+
+
+def largest_walk_eigenvalue(adjacency: "Sparse") -> float:
+    """That of I − Deg⁻¹A, in (1, 2] for a connected graph of two agents or more, 2 where it is bipartite."""
+    root: Any = diags_array(1 / np.sqrt(np.diff(adjacency.indptr)))
+    return 1 - least_eigenvalue(root @ adjacency @ root)
+
+
+def _least(M: Any, constants: bool) -> float:
+    """The least eigenvalue of a positive semidefinite M; without `constants`, of M off its null vector 1."""
+    n = int(M.shape[0])
+    if n <= DENSE:
+        return max(0.0, float(np.linalg.eigvalsh(M.toarray())[0 if constants else 1]))
+    try:
+        return max(0.0, _by_lanczos(M, constants))
+    except ArpackNoConvergence:
+        solve = _gradient_solver(M, constants) or _factor_solver(M, constants)
+        return 0.0 if solve is None else 1 / _dominant(solve, n, 10 * RESTARTS)
+
+
+def _by_lanczos(M: Any, constants: bool) -> float:
+    """The largest eigenvalue of s − M, where s bounds M's, the constant vector taken out."""
+    bound = float(abs(M).sum(axis=1).max())
+
+    def apply(x: Array) -> Array:
+        x = x.ravel() if constants else _centered(x.ravel())
+        y = bound * x - M @ x
+        return y if constants else _centered(y)
+
+    return bound - _dominant(apply, int(M.shape[0]), RESTARTS)
+
+
+def _gradient_solver(M: Any, constants: bool) -> Apply | None:
+    """M's (pseudo-)inverse by conjugate gradients scaled by M's diagonal; None where they are slow."""
+    if M.diagonal().min() <= 0:
+        return None
+    n = int(M.shape[0])
+    scale = 1 / M.diagonal()
+    scaled: Any = LinearOperator((n, n), matvec=lambda r: scale * r.ravel(), dtype=np.float64)
+    iterate: Any = cg
+
+    def solve(b: Array) -> tuple[Array, int]:
+        b = b.ravel() if constants else _centered(b.ravel())
+        x, failed = iterate(M, b, rtol=1e-12, atol=0.0, maxiter=STEPS, M=scaled)
+        return x if constants else _centered(x), failed
+
+    return None if solve(_start(n))[1] else lambda b: solve(b)[0]
+
+
+def _factor_solver(M: Any, constants: bool) -> Apply | None:
+    """M's (pseudo-)inverse by factors, without the first row and column; None where M is singular."""
+    first = 0 if constants else 1
+    options = {"SymmetricMode": True}
+    try:
+        factor: Any = splu(
+            M.tocsc()[first:, first:], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+        )
+    except RuntimeError:  # "Factor is exactly singular"
+        return None
+
+    def solve(b: Array) -> Array:
+        if constants:
+            return factor.solve(b.ravel())
+        return _centered(np.concatenate([[0.0], factor.solve(_centered(b.ravel())[1:])]))
+
+    return solve
+
+
+def _dominant(apply: Apply, n: int, restarts: int) -> float:
+    """The eigenvalue of largest magnitude, from a start that is always the same."""
+    operator: Any = LinearOperator((n, n), matvec=apply, dtype=np.float64)
+    values = eigsh(operator, k=1, which="LM", v0=_start(n), ncv=40, maxiter=restarts, return_eigenvectors=False)
+    return float(values[0])
+
+
+def _start(n: int) -> Array:
+    return np.random.default_rng(0).normal(size=n)
+
+
+def _centered(x: Array) -> Array:
+    return x - x.mean()
+
 
 Sparse: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 """A sparse (n, n) matrix of float64, by rows."""
@@ -105,8 +242,8 @@ def _max_degree(adjacency: Sparse) -> Sparse:
 
 
 def _best_constant(adjacency: Sparse) -> Sparse:
-    largest = spectra.largest_laplacian_eigenvalue(adjacency)
-    constant = 2 / (largest + spectra.algebraic_connectivity(adjacency))
+    largest = largest_laplacian_eigenvalue(adjacency)
+    constant = 2 / (largest + algebraic_connectivity(adjacency))
     return _filled(adjacency, np.full(adjacency.nnz, constant))
 
 
@@ -154,7 +291,7 @@ def _larger_degree(adjacency: Sparse) -> Array:
 
 def _is_bipartite(adjacency: Sparse) -> bool:
     """Two colors by the parity of the hops from agent 0; no link may join equal ones."""
-    hops = distances.hops(adjacency, 0)
+    hops = hops(adjacency, 0)
     return bool(np.all((hops[_rows(adjacency)] + hops[adjacency.indices]) % 2 == 1))
 
 

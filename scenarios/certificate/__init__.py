@@ -3,8 +3,7 @@
 `certify` repeats every case, `page` writes docs/certificate.md, `failures` says what does not hold.
 """
 
-from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate, cases, certify, times
-from scenarios.certificate.judging import failures
+from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate, cases, certify, failures, times
 from scenarios.certificate.page import page
 
 __all__ = ["REPETITIONS", "SEED", "Certificate", "cases", "certify", "failures", "page", "times"]

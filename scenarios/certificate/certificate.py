@@ -1,17 +1,20 @@
-"""The certificate: every case, repeated, in several processes."""
+"""Certificate of the auditor: every case repeated, and whether the promised rates hold."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from attacks.audit.parallel import spread
-from netsim.checks import whole
+from attacks.audit.loss.noise_check import ALPHA
+from attacks.audit.pair import spread
+from netsim.arrays import whole
 from netsim.errors import ScenarioError
-from scenarios.certificate.games import game_cases
+from scenarios.certificate import false_alarms as games
+from scenarios.certificate import false_alarms as sound
+from scenarios.certificate import power
+from scenarios.certificate.false_alarms import Case, Outcome, Rate, Row, game_cases, repeated, sound_cases
 from scenarios.certificate.power import planted_cases, subtle_cases
-from scenarios.certificate.rows import Case, Outcome, Row, repeated
-from scenarios.certificate.sound import sound_cases
+from scenarios.certificate.worlds import CONFIDENCE
 
 REPETITIONS = 1000
 SEED = 0
@@ -84,3 +87,76 @@ def certify(
         if progress is not None:
             progress(len(some))
     return Certificate(repetitions, seed, tuple(Row.of(case, outcomes[case.part, case.name]) for case in wanted))
+
+
+ERROR = 1 - CONFIDENCE
+"""Of all that an audit says together, so of each thing that it says; and of a game."""
+SELF_CHECKS = 4 * ALPHA
+"""Two self-checks in each of two directions."""
+
+
+class Promise(NamedTuple):
+    """A rate, by `what` it counts and `whose`, and the `nominal` one that it must not exceed."""
+
+    what: str
+    whose: str
+    rate: Rate
+    nominal: float
+
+    @property
+    def broken(self) -> bool:
+        return self.rate.exceeds(self.nominal)
+
+    @property
+    def open(self) -> bool:
+        """Whether the rate may still be above its nominal value: so many trials do not exclude it."""
+        return self.rate.interval.upper > self.nominal
+
+    @property
+    def excess(self) -> float:
+        """How many times the nominal value the rate may be, at most."""
+        return self.rate.interval.upper / self.nominal
+
+
+def promises(certificate: Certificate) -> Iterator[Promise]:
+    """All that can be counted of the rows there are: of each row, and of the rows of a part together."""
+    audits, played = certificate.part(sound.SOUND_PART), certificate.part(games.PART)
+    for mark in (sound.SOUND_ALARM, sound.GAME, sound.EXACT):
+        yield from _each(mark, audits, ERROR, mark)
+    yield from _each("refused", audits, ERROR, sound.DISAGREEMENT, sound.REFUSED)
+    yield from _each(sound.SELF_CHECK, audits, SELF_CHECKS, sound.SELF_CHECK)
+    for mark in sound.LOW_P:
+        yield from _each(mark, audits, sound.LOW, mark)
+    for mark in (games.ALARM, games.RATES):
+        yield from _each(mark, played, ERROR, mark)
+
+
+def together(rows: list[Row], *marks: str) -> Rate:
+    """Of all rows; 0 of 1 if there is none."""
+    rates = [row.rate(*marks) for row in rows]
+    return sum(rates[1:], rates[0]) if rates else Rate(0, 1)
+
+
+def missed(certificate: Certificate) -> list[str]:
+    """The planted faults that were not caught, or not named, every time with the most transcripts."""
+    most = f", {max(power.BUDGETS)} transcripts"
+    rows = [row for row in certificate.part(power.PLANTED) if row.name.endswith(most)]
+    return [row.name for row in rows if min(row.rate(power.CAUGHT).value, row.rate(power.NAMED).value) < 1]
+
+
+def failures(certificate: Certificate) -> list[str]:
+    """What does not hold, as sentences; none: the certificate holds."""
+    broken = [
+        f"{p.whose}: {p.what} in {p.rate.count} of {p.rate.trials}, at least {p.rate.interval.lower:.3g}, "
+        f"above {p.nominal:.3g}"
+        for p in promises(certificate)
+        if p.broken
+    ]
+    return broken + [f"{name}: not caught and named every time" for name in missed(certificate)]
+
+
+def _each(what: str, rows: list[Row], nominal: float, *marks: str) -> Iterator[Promise]:
+    for row in rows:
+        yield Promise(what, row.name, row.rate(*marks), nominal)
+    if rows:
+        yield Promise(what, "all together", together(rows, *marks), nominal)

@@ -1,4 +1,4 @@
-"""docs/certificate.md: a certificate as a page; the same one gives the same bytes."""
+"""Certificate as a Markdown page (docs/certificate.md); equal certificates give equal bytes."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,23 @@ from textwrap import fill
 
 from scipy import stats
 
-from attacks.audit.loss.noise import ALPHA
-from netsim.gallery import FAULTS
-from scenarios.certificate import games, power, sound
-from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate
-from scenarios.certificate.judging import ERROR, SELF_CHECKS, Promise, failures, promises, together
-from scenarios.certificate.rows import CONFIDENCE, FIRST, Rate, Row
+from attacks.audit.loss.noise_check import ALPHA
+from netsim.algorithms.planted_faults import FAULTS
+from scenarios.certificate import false_alarms as games
+from scenarios.certificate import false_alarms as sound
+from scenarios.certificate import power
+from scenarios.certificate.certificate import (
+    ERROR,
+    REPETITIONS,
+    SEED,
+    SELF_CHECKS,
+    Certificate,
+    Promise,
+    failures,
+    promises,
+    together,
+)
+from scenarios.certificate.false_alarms import CONFIDENCE, FIRST, Rate, Row
 from scenarios.certificate.worlds import CONFIDENCE as AUDITS
 from scenarios.certificate.worlds import DELTA, DIMENSION, ROUNDS
 
@@ -26,7 +37,7 @@ def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
     blocks = [
         *_head(certificate),
-        *_audits(certificate.part(sound.PART)),
+        *_audits(certificate.part(sound.SOUND_PART)),
         *_games(certificate.part(games.PART)),
         *_planted(certificate.part(power.PLANTED)),
         *_subtle(certificate.part(power.SUBTLE)),
@@ -55,8 +66,8 @@ def _head(certificate: Certificate) -> Iterator[str]:
         yield "\n".join(f"- {line}" for line in wrong)
     else:
         yield _held(list(promises(certificate)))
-    audits, planted = certificate.part(sound.PART), certificate.part(power.PLANTED)
-    alarms, caught = together(audits, sound.ALARM), together(_with_most(planted), power.NAMED)
+    audits, planted = certificate.part(sound.SOUND_PART), certificate.part(power.PLANTED)
+    alarms, caught = together(audits, sound.SOUND_ALARM), together(_with_most(planted), power.NAMED)
     yield "\n".join(
         [
             f"- False alarms: {alarms.count} of {alarms.trials:,} audits of {len(audits)} sound mechanisms, "
@@ -99,7 +110,7 @@ def _audits(rows: list[Row]) -> Iterator[str]:
         "Each mechanism is sound and its claim tight: what is claimed is the ε of the audited pair, known by a",
         "formula or a sum that the auditor does not use, so that an error in any part of an audit can accuse it.",
         f"Claims are {_list(sound.CLAIMS)} in turn, at δ = 0, or at δ = {DELTA} (`WrongClip`, and where the name",
-        f"says Gaussian or δ); {sound.TRIALS} transcripts of each world, {_percent(AUDITS)} confidence, new seeds",
+        f"says Gaussian or δ); {sound.SOUND_TRIALS} transcripts of each world, {_percent(AUDITS)} confidence, new seeds",
         "for every audit. The first ten are the gallery's twins with the pair that costs most.",
     )
     yield _text(
@@ -114,7 +125,7 @@ def _audits(rows: list[Row]) -> Iterator[str]:
 
 
 COUNTED = (
-    (sound.ALARM,),
+    (sound.SOUND_ALARM,),
     (sound.GAME,),
     (sound.EXACT,),
     (sound.SELF_CHECK, sound.DISAGREEMENT, sound.REFUSED),
@@ -122,7 +133,7 @@ COUNTED = (
 
 
 def _mechanism(row: Row) -> list[str]:
-    alarms = row.rate(sound.ALARM)
+    alarms = row.rate(sound.SOUND_ALARM)
     return [
         row.name,
         f"{row.repetitions:,}",

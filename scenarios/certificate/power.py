@@ -1,4 +1,4 @@
-"""Power: whether planted faults are caught, and how small a one with how many transcripts."""
+"""Power cases: planted faults that an audit must catch, and how small a fault it finds."""
 
 import math
 from dataclasses import dataclass
@@ -6,20 +6,19 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.audit.audit import Audit, audit
+from attacks.audit.audit import AuditResult, audit
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Setting
+from netsim.algorithms.planted_faults import FAULTS, Fault, OneScalar, ReusedSeed, SecondMessage, SentBefore
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
-from netsim.gallery import FAULTS, Fault, OneScalar, ReusedSeed, SecondMessage, SentBefore
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.node import Node
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.randomness import Streams
-from scenarios.certificate import laws
-from scenarios.certificate.rows import Outcome
-from scenarios.certificate.sound import BROKEN, refusal
+from scenarios.certificate import worlds as laws
+from scenarios.certificate.false_alarms import BROKEN, Outcome, refusal
 from scenarios.certificate.worlds import (
     BOUND,
     DELTA,
@@ -77,25 +76,25 @@ class FaultCase:
         return Outcome(frozenset(marks), {VIOLATION: _activation(found), TIGHTNESS: _of_claim(found)})
 
 
-def _named(found: Audit, field: str | None) -> bool:
+def _named(found: AuditResult, field: str | None) -> bool:
     """Whether the message in the clear is named; or, where all have noise, none is, and the claim is refuted."""
     if field is None:
         return found.judgement.verdict is Verdict.REFUTED and found.uncovered is None
     return found.judgement.verdict is Verdict.UNPROTECTED and f"sends {field!r}" in str(found.uncovered)
 
 
-def _caught(found: Audit) -> set[str]:
+def _caught(found: AuditResult) -> set[str]:
     claimed = found.claim.epsilon
     assert claimed is not None
     marks = {CAUGHT} if found.judgement.verdict in BROKEN else set[str]()
     return marks | ({BY_GAME} if found.epsilon_audited > claimed else set[str]())
 
 
-def _activation(found: Audit) -> float | None:
+def _activation(found: AuditResult) -> float | None:
     return None if found.first_violation is None else float(found.first_violation)
 
 
-def _of_claim(found: Audit) -> float | None:
+def _of_claim(found: AuditResult) -> float | None:
     """ε_exact over the claim; None where ε is infinite."""
     assert found.claim.epsilon is not None
     ratio = found.epsilon_exact / found.claim.epsilon

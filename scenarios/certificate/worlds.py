@@ -1,25 +1,121 @@
-"""The adjacent worlds that a certificate audits, with the ε that is true of them."""
+"""Adjacent worlds whose ε is known in closed form, and the one-release mechanisms that they audit."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 
 import numpy as np
+from scipy import optimize, stats
 
-from attacks.audit.audit import Audit, Pair, audit
+from attacks.audit.audit import AuditResult, audit
+from attacks.audit.pair import Pair
 from netsim import topology
 from netsim.algorithms import Algorithm
+from netsim.algorithms.planted_faults import FAULTS, Fault, WrongClip
 from netsim.claims import Adjacency, Claim
-from netsim.gallery import FAULTS, Fault, WrongClip
-from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, UniformLaplace
+from netsim.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    UniformLaplace,
+    UniformModulo,
+)
+from netsim.node import Node
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
-from scenarios.certificate import laws
-from scenarios.certificate.one_release import OneRelease, ShareAndRelease
+from scenarios.stages.worlds import worlds
+
+FARTHEST = 200.0
+"""No ε looked for is larger."""
+
+
+def laplace_epsilon(shift: float, delta: float) -> float:
+    """Laplace noise, shift = Δ/b: δ(ε) = 1 − e^{(ε − Δ/b)/2}, so ε = Δ/b + 2 ln(1 − δ), at least 0."""
+    return max(shift + 2 * math.log1p(-delta), 0.0)
+
+
+def laplace_shift(epsilon: float, delta: float) -> float:
+    """The Δ/b of `laplace_epsilon`."""
+    return epsilon - 2 * math.log1p(-delta)
+
+
+@cache
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Gaussian noise, μ = Δ/σ: the root of δ(ε) = P(N > ε/μ − μ/2) − e^ε P(N > ε/μ + μ/2)."""
+
+    def excess(epsilon: float) -> float:
+        far = math.exp(epsilon + float(stats.norm.logsf(epsilon / mu + mu / 2)))
+        return float(stats.norm.sf(epsilon / mu - mu / 2)) - far - delta
+
+    return _root(excess)
+
+
+@cache
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The μ of `gaussian_epsilon`."""
+    return float(optimize.brentq(lambda mu: gaussian_epsilon(mu, delta) - epsilon, 0.05, 10.0, xtol=1e-12))
+
+
+@cache
+def discrete_gaussian_epsilon(shift: int, steps: float, delta: float) -> float:
+    """Discrete Gaussian noise of σ = so many `steps`, and a difference of `shift` steps: by summing over the grid."""
+    reach = math.ceil(40 * steps) + shift
+    k = np.arange(-reach, reach + 1, dtype=np.float64)
+    mass = np.exp(-0.5 * (k / steps) ** 2)
+    here, there = mass / mass.sum(), np.exp(-0.5 * ((k - shift) / steps) ** 2) / mass.sum()
+
+    def excess(epsilon: float) -> float:
+        return float(np.sum(np.maximum(here - math.exp(epsilon) * there, 0.0))) - delta
+
+    return _root(excess)
+
+
+def _root(excess: Callable[[float], float]) -> float:
+    """Where a falling function is 0; 0 if it is not positive there."""
+    return float(optimize.brentq(excess, 0.0, FARTHEST, xtol=1e-12)) if excess(0.0) > 0 else 0.0
+
+
+MODULUS = 2**16
+"""Of the shares that cost nothing."""
+
+
+@dataclass(frozen=True)
+class OneRelease(Algorithm):
+    """Every agent releases its gradient at 0 once, under one mechanism."""
+
+    mechanism: Mechanism = field(default_factory=lambda: Laplace(1.0))
+
+    @property
+    def noisy(self) -> bool:
+        return True
+
+    async def run(self, node: Node) -> None:
+        told = node.privatize(await node.gradient(node.zeros()), self.mechanism)
+        heard = await node.exchange(x=told)
+        node.estimate(heard.mix("x"))
+
+
+@dataclass(frozen=True)
+class ShareAndRelease(Algorithm):
+    """A share of the gradient modulo p, which tells nothing, and the gradient under Laplace noise of a `scale`."""
+
+    scale: float = 1.0
+
+    @property
+    def noisy(self) -> bool:
+        return True
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        share = node.privatize(np.rint(gradient), UniformModulo(MODULUS))
+        heard = await node.exchange(share=share, x=node.privatize(gradient, Laplace(self.scale)))
+        node.estimate(heard.mix("x"))
+
 
 AGENTS, AGENT, DIMENSION, ROUNDS = 2, 1, 9, 4
 STEP, BOUND = 0.2, 0.5
@@ -35,7 +131,7 @@ CONFIDENCE = 0.95
 """Of the audits."""
 ANYTHING = Adjacency(math.inf, "all data of one agent replaced")
 
-Auditor = Callable[..., Audit]
+Auditor = Callable[..., AuditResult]
 """`attacks.audit.audit.audit`, or something with its arguments."""
 
 
@@ -48,7 +144,7 @@ class World:
     claim: Claim
     truth: float
 
-    def audited(self, trials: int, streams: Streams, auditor: Auditor = audit) -> Audit:
+    def audited(self, trials: int, streams: Streams, auditor: Auditor = audit) -> AuditResult:
         """Audited with so many transcripts of each world; a `PrivacyError` if there is no verdict."""
         seed = streams.child("simulation").seed
         other = self.pair.hypotheses[1]
@@ -86,7 +182,7 @@ def of_gallery(fault: type[Fault], scale: float, *, sound: bool) -> World:
     world = turned(algorithm, (slope, -slope), None, 0.0)
     delta, claimed = world.claim.delta, world.claim.epsilon
     assert claimed is not None
-    truth = claimed if delta == 0 else laws.gaussian_epsilon(_moved(algorithm) / scale, delta)
+    truth = claimed if delta == 0 else gaussian_epsilon(_moved(algorithm) / scale, delta)
     return replace(world, truth=truth)
 
 
@@ -95,7 +191,7 @@ def twin(fault: type[Fault], epsilon: float) -> World:
     one = fault(rounds=ROUNDS, step=STEP, bound=BOUND)
     if fault is not WrongClip:
         return of_gallery(fault, one.releases * 2 * BOUND * STEP / epsilon, sound=True)
-    mu = laws.gaussian_mu(epsilon, DELTA)
+    mu = gaussian_mu(epsilon, DELTA)
     world = of_gallery(fault, _moved(one) / mu, sound=True)
     tight = replace(world.claim, epsilon=epsilon, delta=DELTA, source="the exact ε of Gaussian releases")
     return replace(world, claim=tight, truth=epsilon)
@@ -117,11 +213,11 @@ def laplace(epsilon: float) -> World:
 
 
 def laplace_at_delta(epsilon: float) -> World:
-    return released(OneRelease(Laplace(1 / laws.laplace_shift(epsilon, DELTA))), epsilon, DELTA)
+    return released(OneRelease(Laplace(1 / laplace_shift(epsilon, DELTA))), epsilon, DELTA)
 
 
 def gaussian(epsilon: float) -> World:
-    return released(OneRelease(Gaussian(1 / laws.gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
+    return released(OneRelease(Gaussian(1 / gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
 
 
 def discrete_laplace(epsilon: float) -> World:
@@ -130,8 +226,8 @@ def discrete_laplace(epsilon: float) -> World:
 
 def discrete_gaussian(epsilon: float) -> World:
     """σ is the continuous law's, ε the discrete one's: about so much."""
-    stddev = 1 / laws.gaussian_mu(epsilon, DELTA)
-    exact = laws.discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
+    stddev = 1 / gaussian_mu(epsilon, DELTA)
+    exact = discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
     return released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
 
 

@@ -1,4 +1,4 @@
-"""What lessons draw: the report's network and curves, rows of pictures and tables, as HTML for any notebook."""
+"""Figures of lessons as HTML for any notebook: network, curves, rows of images, tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,12 @@ from html import escape
 from itertools import count
 from typing import Any
 
-from scenarios.experiment import Experiment
-from scenarios.report import figures as drawn
-from scenarios.report import plan
-from scenarios.report.formats import show
-from scenarios.report.pictures import picture
-from scenarios.report.svg import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, canvas, inline
-from scenarios.surroundings import network as surroundings
+from scenarios.build.experiment import Experiment
+from scenarios.render.page import charts as drawn
+from scenarios.render.page import plan
+from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, canvas, inline, picture
+from scenarios.results.network import network as surroundings
+from scenarios.results.numbers import show
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
 MARKERS = ("o", "s", "^", "D", "v")

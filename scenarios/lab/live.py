@@ -1,4 +1,4 @@
-"""Runs of a lesson: real scenarios, in the words of a scenario file, each simulated once and then remembered."""
+"""Live runs of lessons: scenarios in the words of a file, each simulated once and cached."""
 
 import json
 import tempfile
@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from attacks import gradients
+from attacks import inference as gradients
 from attacks.reconstruction import Case, Evidence, Known
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, ImageScore, score_gradients, score_image
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.run import Run
-from scenarios.describe import errors_of
-from scenarios.experiment import Experiment, Subject
-from scenarios.places import RESULTS
-from scenarios.reconstructing import Rebuilding
-from scenarios.runner import run_scenario
+from netsim.simulation import Run
+from scenarios.build.experiment import Experiment, Subject
+from scenarios.build.progress import Silent
+from scenarios.results.entries import errors_of
+from scenarios.results.files import RESULTS
 from scenarios.schema import Scenario
-from scenarios.telling import Silent
+from scenarios.stages.reconstruction import Rebuilding
+from scenarios.stages.runner import run_scenario
 
 Words = Mapping[str, Any]
 """A scenario as a file says it: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""

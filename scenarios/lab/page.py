@@ -1,13 +1,178 @@
-"""The few widgets of a lesson's page: where answers are given, what is said to them, and how to go on.
+"""Questions of a lesson, checked against what it has just computed, and the widgets that ask them."""
 
-marimo is imported when a widget is made: it is an extra, and takes its time to load.
-"""
-
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from scenarios.lab.figures import Html, table
-from scenarios.lab.questions import Question
+from scenarios.results.numbers import show
+
+
+class Reply(NamedTuple):
+    """Whether an answer is right, and a sentence on why."""
+
+    right: bool
+    says: str
+
+
+class Question(ABC):
+    """Something to answer; `check` never raises for an answer of its kind."""
+
+    @abstractmethod
+    def check(self, answer: object) -> Reply | None:
+        """What to say to this answer; None where there is none yet."""
+
+    @abstractmethod
+    def right_answers(self) -> Sequence[object]:
+        """Answers that are right now."""
+
+    @abstractmethod
+    def wrong_answers(self) -> Sequence[object]:
+        """Answers that are wrong now, the tempting ones first."""
+
+
+GROUPED = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[1-9]\d{0,2}(?P<between>[ ,])\d{3}((?P=between)\d{3})*)(?P<rest>\.\d*)?"
+)
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞".
+
+    Commas, or spaces, between groups of three digits are left out; any other single comma is before decimals ("0,5").
+    """
+    plain = text.strip().replace("−", "-").replace("∞", "inf").replace("\u00a0", " ").replace("\u202f", " ")
+    if (grouped := GROUPED.fullmatch(plain)) is not None:
+        whole = grouped["whole"].replace(grouped["between"], "")
+        plain = f"{grouped['sign']}{whole}{grouped['rest'] or ''}"
+    elif DECIMAL_COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
+    try:
+        value = float(plain)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value
+
+
+def _unclear(text: str) -> str:
+    """How a comma is read, for who wrote one elsewhere."""
+    if "," not in text:
+        return ""
+    return ": a comma stands between groups of three digits, as in 1,360, or once before decimals, as in 0,5"
+
+
+def _no_hint(answer: float) -> str:
+    del answer
+    return ""
+
+
+@dataclass(frozen=True)
+class Number(Question):
+    """A number: right within `tolerance`, a share of the truth, or within `absolute`.
+
+    `why` is said to who is right. `traps` are tempting wrong numbers and what is wrong with each; `hint` is said of
+    any other wrong number, after whether it is too large or too small.
+    """
+
+    truth: float
+    why: str
+    tolerance: float = 0.05
+    absolute: float = 0.0
+    traps: Sequence[tuple[float, str]] = ()
+    hint: Callable[[float], str] = field(default=_no_hint)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.truth):
+            raise ValueError(f"a question about a number needs one, and the run gave {self.truth}")
+
+    @property
+    def margin(self) -> float:
+        """How far an answer may be off; rounding to what is shown is always allowed."""
+        return max(self.absolute, self.tolerance * abs(self.truth), abs(self.truth - float(f"{self.truth:.4g}")))
+
+    def check(self, answer: object) -> Reply | None:
+        if isinstance(answer, str):
+            if not answer.strip():
+                return None
+            if (read := number_in(answer)) is None:
+                return Reply(False, f"“{answer.strip()}” is no number{_unclear(answer)}.")
+            answer = read
+        if not isinstance(answer, int | float):
+            return None
+        if abs(answer - self.truth) <= self.margin:
+            exactly = "" if answer == self.truth else f" Here it is {show(self.truth)}."
+            return Reply(True, f"{self.why}{exactly}")
+        for trap, what in self.traps:
+            if abs(answer - trap) <= max(self.absolute, 0.02 * abs(trap)):
+                return Reply(False, what)
+        side = "too large" if answer > self.truth else "too small"
+        return Reply(False, f"{show(float(answer))} is {side}. {self.hint(float(answer))}".strip())
+
+    def right_answers(self) -> Sequence[float]:
+        return self.truth, self.truth + 0.5 * self.margin
+
+    def wrong_answers(self) -> Sequence[float]:
+        far = 2 * self.margin + 1.0
+        tempting = [trap for trap, _ in self.traps if abs(trap - self.truth) > self.margin]
+        return *tempting, self.truth + far, self.truth - far
+
+
+class Option(NamedTuple):
+    """Whether what an option says holds, and why (not)."""
+
+    holds: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Choice(Question):
+    """One of several statements; those that hold are right. You get a `ValueError` where none holds, or all do."""
+
+    options: Mapping[str, Option]
+
+    def __post_init__(self) -> None:
+        holding = sum(option.holds for option in self.options.values())
+        if holding in (0, len(self.options)):
+            raise ValueError(f"{holding} of {len(self.options)} options hold: {', '.join(self.options)}")
+
+    def check(self, answer: object) -> Reply | None:
+        if not isinstance(answer, str):
+            return None
+        option = self.options[answer]
+        return Reply(option.holds, option.why)
+
+    def right_answers(self) -> Sequence[str]:
+        return [text for text, option in self.options.items() if option.holds]
+
+    def wrong_answers(self) -> Sequence[str]:
+        return [text for text, option in self.options.items() if not option.holds]
+
+
+@dataclass(frozen=True)
+class Until(Question):
+    """Change the settings until something holds: whether it does now (`reached`), and what is so now.
+
+    The settings themselves are the answer. `now` is said until then, `why` afterwards.
+    """
+
+    reached: bool
+    now: str
+    why: str
+
+    def check(self, answer: object = None) -> Reply:
+        del answer
+        return Reply(self.reached, self.why if self.reached else self.now)
+
+    def right_answers(self) -> Sequence[object]:
+        return [None] if self.reached else []
+
+    def wrong_answers(self) -> Sequence[object]:
+        return [] if self.reached else [None]
+
 
 GO_ON = "### Go on with"
 

@@ -1,4 +1,4 @@
-"""The ledger as a page of Markdown: the same bytes for the same results."""
+"""Ledger as a Markdown page; equal results give equal bytes."""
 
 import os
 import shutil
@@ -9,10 +9,9 @@ from importlib import resources
 from itertools import groupby
 from pathlib import Path
 
-from scenarios.ledger.catalogue import ENTRIES, Entry
-from scenarios.ledger.rows import Row
-from scenarios.report.formats import MISSING, percent, show
-from scenarios.report.words import meaning
+from scenarios.ledger.entries import ENTRIES, Entry, Row
+from scenarios.render.sentences import meaning
+from scenarios.results.numbers import MISSING, percent, show
 
 HEADS = (
     "algorithm", "ε claimed", "ε exact", "ε audited", "verdict", "reason", "first violation", "scenario", "time",

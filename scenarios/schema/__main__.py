@@ -2,9 +2,9 @@
 
 import json
 
-from scenarios.schema import json_schema
 from scenarios.schema.files import schema_file
-from scenarios.sweep.spec import json_schema as sweep_schema
+from scenarios.schema.scenario import json_schema
+from scenarios.sweep.points import json_schema as sweep_schema
 
 if __name__ == "__main__":
     for kind, schema in (("scenario", json_schema()), ("sweep", sweep_schema())):

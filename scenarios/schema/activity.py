@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netsim import activity
-from netsim.patience import Patience
+from netsim.network.links import ExchangePolicy
+from netsim.readers import live as activity
 from scenarios.schema.base import Index, Model, NonNegative, Positive, built
 from scenarios.schema.links import Delay, OutageSpec
 
@@ -19,8 +19,8 @@ class ExchangeSpec(Model):
     deadline: NonNegative | None = None
     instead: Literal["last_heard", "own_value"] = "last_heard"
 
-    def build(self) -> Patience:
-        return Patience(self.deadline, self.instead)
+    def build(self) -> ExchangePolicy:
+        return ExchangePolicy(self.deadline, self.instead)
 
 
 class PoissonClockSpec(Model):

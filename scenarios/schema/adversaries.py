@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netsim import wiretaps
+from netsim import adversary as wiretaps
 from netsim.adversary import Adversary
 from scenarios.schema.base import Edge, Index, Model, NonNegative, Place, Share
 

@@ -24,7 +24,7 @@ class _Told(ModelMetaclass):
             try:
                 return super().__call__(*args, **said)
             except ValidationError as error:
-                from scenarios.mistakes import mistakes
+                from scenarios.files.mistakes import mistakes
 
                 raise mistakes(error, said, None, cls) from None
 
@@ -56,7 +56,7 @@ class Model(BaseModel, metaclass=_Told):
         return public_name(type(self))
 
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
-        from scenarios.saying import differing
+        from scenarios.files.dump import differing
 
         return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
 

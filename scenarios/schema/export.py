@@ -44,7 +44,7 @@ def meaning(model: type[BaseModel], field: str) -> str | None:
 
 
 def _complete(part: Schema, model: type[BaseModel]) -> None:
-    from scenarios.reference import unit
+    from scenarios.files.reference import unit
 
     part["title"], tag = public_name(model), tag_field(model)
     if tag is not None and tag not in part.setdefault("required", []):

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netsim import laws, links, outages
+from netsim.network import laws, links
+from netsim.network import laws as outages
 from scenarios.schema.base import Edge, Index, Model, NonNegative, Positive, Share, built
 
 

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netsim import meddling, wiretaps
+from netsim import adversary as wiretaps
 from netsim.errors import ScenarioError
+from netsim.network import active_adversaries as meddling
 from scenarios.schema.adversaries import WiretapSpec
 from scenarios.schema.base import Count, Edge, Model, NonNegative
 from scenarios.schema.links import Delay
@@ -32,7 +33,7 @@ class ScaleBy(Model):
     factor: Finite
 
     def build(self) -> meddling.Alteration:
-        return meddling.Scale(self.factor)
+        return meddling.ScaleBy(self.factor)
 
 
 class ConstantValue(Model):
@@ -124,9 +125,9 @@ class MeddlerSpec(Model):
     end: NonNegative | None = None
     directed: bool = False
 
-    def build(self) -> meddling.Meddler:
+    def build(self) -> meddling.ActiveAdversary:
         """You get a `ScenarioError` with the field's path from here."""
-        return meddling.Meddler(
+        return meddling.ActiveAdversary(
             self.name,
             self._links(),
             tuple(_action(index, action) for index, action in enumerate(self.actions)),

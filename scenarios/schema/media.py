@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netsim.radio import Radio
+from netsim.network.radio import Radio
 from scenarios.schema.base import Model
 
 

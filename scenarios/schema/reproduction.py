@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from scenarios.reproduction.labels import VARIANT_NAME
+from scenarios.files.library import VARIANT_NAME
 from scenarios.schema.base import Model, Positive, Words
 from scenarios.schema.checks import Accuracy, CheckSpec, Falling
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from netsim.norms import Norm
+from netsim.claims import Norm
 from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
 from scenarios.schema.adversaries import AdversarySpec
 from scenarios.schema.algorithms import AlgorithmSpec
@@ -175,8 +175,8 @@ class Scenario(Model):
 
         You get a `ScenarioError` that tells every mistake.
         """
-        from scenarios.loader import parse
-        from scenarios.saying import dump
+        from scenarios.files.dump import dump
+        from scenarios.files.load import parse
 
         return parse(dump(self), "", options).scenario
 

@@ -1,14 +1,11 @@
-"""A sweep's folder: its manifest, a file for each point that is done, and the table of them.
-
-Several processes may work in it at once, on one machine or on a shared file system. Every file is written whole under
-a name of its own and then renamed, and whoever writes the table looks again at what it wrote it from: after the last
-of them the table has all.
-"""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Folder of a sweep: manifest, a file for each finished point, and the table over them."""
 
 import json
 import os
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,13 +13,78 @@ from typing import Any
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pyarrow
+
 from netsim.errors import ScenarioError
-from scenarios import describe
-from scenarios.jsonfile import write_json
-from scenarios.loader import Located
-from scenarios.sweep import table
-from scenarios.sweep.points import Point
-from scenarios.sweep.spec import Sweep
+from scenarios.files.load import Located
+from scenarios.results import entries as describe
+from scenarios.results import summary
+from scenarios.results.files import write_json
+from scenarios.results.numbers import flow
+from scenarios.results.summary import ATTACK_COLUMNS, Row
+from scenarios.sweep.points import Point, Sweep
+
+POINT: summary.Columns = {
+    "point": (pyarrow.int64(), "number of the point, from 0"),
+    "seed": (pyarrow.int64(), "the scenario's seed"),
+}
+COLUMNS: summary.Columns = {
+    **POINT,
+    "status": (pyarrow.string(), "complete, failed, or interrupted"),
+    "error": (pyarrow.string(), "what went wrong, null where nothing did"),
+    **summary.COLUMNS,
+}
+"""Columns with their types and meanings; before them is one for each field that the sweep varies."""
+OF_ATTACKS = "attacks"
+"""The key of a row under which the rows of its attacks are kept until they are written."""
+
+
+def rows(point: Point, results: Mapping[str, Any], status: str, error: str | None) -> list[Row]:
+    """A row for each algorithm; one without an algorithm where the run did not get to any."""
+    base = dict(point.fields) | {"point": point.index, "seed": point.seed, "status": status, "error": error}
+    found = [base | row for row in summary.algorithm_rows(results)] or [base]
+    found[0][OF_ATTACKS] = summary.attack_rows(results)
+    return found
+
+
+def read(point: Point, found: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """A point's rows as they were before they were JSON, which has texts for infinities and NaN."""
+    return [_restored(row, COLUMNS) | dict(point.fields) | _attacks(row) for row in found]
+
+
+def _attacks(row: Mapping[str, Any]) -> Row:
+    return {OF_ATTACKS: [_restored(one, ATTACK_COLUMNS) for one in row[OF_ATTACKS]]} if OF_ATTACKS in row else {}
+
+
+def _restored(row: Mapping[str, Any], columns: summary.Columns) -> Row:
+    floats = {name for name, (kind, _) in columns.items() if kind == pyarrow.float64()}
+    return {key: float(value) if key in floats and isinstance(value, str) else value for key, value in row.items()}
+
+
+def write(found: Iterable[Row], varied: Sequence[str], path: Path) -> None:
+    """The table as Parquet, in order of points, and attacks.parquet beside it where there were attacks on records."""
+    ordered = sorted(found, key=lambda row: row["point"])
+    summary.write(ordered, COLUMNS, path, _varied(ordered, varied))
+    attacks = [
+        {name: row[name] for name in (*varied, *POINT)} | one for row in ordered for one in row.get(OF_ATTACKS, ())
+    ]
+    if attacks:
+        columns = {**POINT, **ATTACK_COLUMNS}
+        summary.write(attacks, columns, path.with_name(summary.ATTACKS), _varied(attacks, varied))
+
+
+def _varied(found: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    return {name: pyarrow.array(_values(found, name)) for name in names}
+
+
+def _values(found: Sequence[Row], name: str) -> list[Any]:
+    """A field's values: as they are where all are numbers, texts or truths, else as a file would say them."""
+    values = [row[name] for row in found]
+    kinds: set[type] = {type(value) for value in values}
+    if kinds <= {int, float} or (len(kinds) == 1 and kinds <= {bool, str}):
+        return [float(v) for v in values] if float in kinds else values
+    return [flow(value) for value in values]
+
 
 MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
 
@@ -92,11 +154,11 @@ class Points:
     def __init__(self, folder: Path, found: Sequence[Point], varied: Sequence[str]) -> None:
         self.folder, self.points, self.varied = folder, found, varied
 
-    def rows(self, point: Point) -> list[table.Row] | None:
+    def rows(self, point: Point) -> list[Row] | None:
         """Those of a point, complete or failed; None of one that nobody did yet."""
         return self._rows(point, self._text(point))
 
-    def add(self, point: Point, rows: list[table.Row]) -> None:
+    def add(self, point: Point, rows: list[Row]) -> None:
         with whole(self._place(point)) as draft:
             write_json(draft, {"rows": rows})
 
@@ -110,7 +172,7 @@ class Points:
         while True:
             found = {k: rows for k, text in texts.items() if (rows := self._rows(self.points[k], text)) is not None}
             if found:
-                table.write([row for rows in found.values() for row in rows], self.varied, self.folder / TABLE)
+                write([row for rows in found.values() for row in rows], self.varied, self.folder / TABLE)
             now = self._texts()
             if now == texts:
                 return len(found)
@@ -141,8 +203,8 @@ class Points:
         except (OSError, ValueError):
             return None
 
-    def _rows(self, point: Point, text: str | None) -> list[table.Row] | None:
+    def _rows(self, point: Point, text: str | None) -> list[Row] | None:
         try:
-            return None if text is None else table.read(point, json.loads(text)["rows"])
+            return None if text is None else read(point, json.loads(text)["rows"])
         except (ValueError, KeyError, TypeError):
             return None

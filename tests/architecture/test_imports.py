@@ -42,7 +42,7 @@ def test_netsim_alone_loads_none_of_them():
     ("module", "allowed"),
     [
         ("netsim.simulation", {"numpy", "scipy", "networkx", "simpy"}),
-        ("attacks.gradients", {"numpy", "scipy", "networkx"}),
+        ("attacks.inference", {"numpy", "scipy", "networkx"}),
     ],
 )
 def test_what_a_simulation_needs_and_no_more(module, allowed):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from netsim.algorithms import Clip, PrivateGradientDescent, Recal
-from netsim.live import LiveNode
-from netsim.network import Network
+from netsim.network.network import Network
 from netsim.problems import LeastSquares, LogisticLoss, Modelled, Problem, load, mlp, softmax
+from netsim.readers.live import LiveNode
 from netsim.schedules import Constant
 from netsim.truth import Truth
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, tapped_ring

@@ -2,19 +2,20 @@
 
 import numpy as np
 
-from attacks.audit.audit import Audit, Pair, audit
-from attacks.gradients import infer
+from attacks.audit.audit import AuditResult, audit
+from attacks.audit.pair import Pair
+from attacks.inference import infer
 from netsim.claims import Adjacency, Claim
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
 """Of the digits split among eight agents, ‖a‖₂ ≤ 4."""
 
 
-def judged(simulation, pair, claim, trials=400, attack=infer, seed=0) -> Audit:
+def judged(simulation, pair, claim, trials=400, attack=infer, seed=0) -> AuditResult:
     """Audited in two chunks at 95 % confidence."""
     return audit(
         worlds(simulation, pair.agent, pair.hypotheses[1], trials // 2),

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from attacks.gradients import Evidence, GradientEstimate, estimates_of
+from attacks.estimates import Evidence, GradientEstimate
+from attacks.inference import estimates_of
 from attacks.probe import ProbedNetwork
 from netsim import schedules, topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, RandomShare
 from netsim.algorithms import (
     Algorithm,
 )
 from netsim.mechanisms import Gaussian, UniformLaplace
 from netsim.node import Node
 from netsim.simulation import Simulation
-from netsim.wiretaps import RandomShare
 from tests.worlds import synthetic_problem
 
 GRAPH = topology.erdos_renyi(8, 0.4, seed=2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from netsim.models import NOTHING
 
 

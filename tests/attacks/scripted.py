@@ -9,8 +9,7 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.problems import Problem
-from netsim.run import Run
-from netsim.simulation import Simulation
+from netsim.simulation import Run, Simulation
 
 
 class Scripted:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from attacks.audit.audit import Pair
+from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
+from attacks.audit.loss.comparison import WorldComparison, compare_worlds
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss.explain import Explained, explain
-from attacks.audit.loss.noise import NOTHING
-from attacks.audit.statistics.accounting import gaussian_delta, gaussian_epsilon
+from attacks.audit.loss.noise_check import NOTHING
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent
@@ -23,7 +23,7 @@ from netsim.problems import LogisticLoss
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, digits_problem, dp_recal, synthetic_problem
 
@@ -187,7 +187,7 @@ class TestSelfChecks:
         plain = replace(simulation, algorithm=PrivateGradientDescent(5, Constant(0.3)))
         sample = worlds(plain, 1, pair.hypotheses[1], 3)(0, 0)
         with pytest.raises(PrivacyError, match="under the hypothesis that was simulated, sends another"):
-            explain(sample, 1, pair.hypotheses[1], pair.hypotheses[0])
+            compare_worlds(sample, 1, pair.hypotheses[1], pair.hypotheses[0])
 
 
 class TestDescent:
@@ -261,7 +261,7 @@ def test_the_ends_cover_when_differences_depend_on_the_noise(count):
     rng = np.random.default_rng(2)
     cost = rng.choice([1.0, 4.0], size=(1, count))
     losses = rng.normal(cost[0] / 2, np.sqrt(cost[0]))
-    part = Explained(
+    part = WorldComparison(
         steps=losses[None],
         cost=cost,
         laws=(Gaussian,),

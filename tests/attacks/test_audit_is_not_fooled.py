@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.audit import audit as run_audit
-from attacks.audit.loss.explain import explain
-from attacks.audit.statistics.accounting import gaussian_epsilon
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
-from netsim.laws import ConstantDelay, ExponentialDelay
-from netsim.links import LinkLaw
 from netsim.mechanisms import Gaussian
+from netsim.network.laws import ConstantDelay, ExponentialDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import L1, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, digits_problem, dp_recal
 
@@ -741,7 +741,7 @@ def test_code_that_fails_in_the_other_world_is_named():
     simulation, pair = quadratic_world(Fragile())
     sample = worlds(simulation, 1, pair.hypotheses[1], 3)(0, 0)
     with pytest.raises(PrivacyError, match="code fails under the other hypothesis: ArithmeticError"):
-        explain(sample, 1, pair.hypotheses[0], pair.hypotheses[1])
+        compare_worlds(sample, 1, pair.hypotheses[0], pair.hypotheses[1])
 
 
 @pytest.mark.parametrize(("trials", "chunk"), [(0, 5), (-5, 5), (5, 0)])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.closed_forms import (
+from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
+from attacks.reconstruction.one_record import (
     MIRRORED,
     NO_LENGTH,
     TWO_LENGTHS,
@@ -12,7 +13,6 @@ from attacks.reconstruction.closed_forms import (
     LogisticRecord,
     SoftmaxRecord,
 )
-from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
 from netsim.errors import AttackError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from tests.attacks.records import case_of

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.replay import replay
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
 from netsim.claims import Adjacency
@@ -18,7 +18,7 @@ from netsim.errors import AttackError, TranscriptError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems import LeastSquares
 from netsim.schedules import Constant
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.attacks.test_audit_end_to_end import Averaging, record_pair
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
@@ -199,7 +199,7 @@ def test_the_loss_is_that_of_a_table_of_probabilities(mechanism, codec):
     """Oracle: every point of the grid with its probability in either world, by the distribution function."""
     simulation, pair = quadratic_world(Once(mechanism))
     sample = sample_of(replace(simulation, codec=codec), pair)
-    found = explain(sample, 1, *pair.hypotheses)
+    found = compare_worlds(sample, 1, *pair.hypotheses)
     assert found.rounded
     means = [h.gradient(np.zeros((1, 4)))[0] for h in pair.hypotheses]
     told = sample.view.at_node(1)[0].values["x"]
@@ -218,7 +218,7 @@ def test_rounding_never_adds_to_the_loss(mechanism, codec):
     losses = []
     for one in (codec, Float64()):
         sample = sample_of(replace(simulation, codec=one), pair, chunk=4000)
-        losses.append(explain(sample, 1, *pair.hypotheses).steps[0])
+        losses.append(compare_worlds(sample, 1, *pair.hypotheses).steps[0])
     rounded, exact = losses
     error = np.std(rounded - exact) / math.sqrt(rounded.size)
     assert np.mean(rounded) <= np.mean(exact) + 4.5 * error + 1e-12
@@ -264,10 +264,10 @@ def test_an_agent_that_goes_on_with_more_than_it_told_is_not_taken_at_its_word()
     """The wire does not say what it went on with, so the release is granted, and the loss an upper bound."""
     simulation, pair = quadratic_world(Remembers())
     for codec, rounded in ((Float16(), False), (Float64(), False)):
-        found = explain(sample_of(replace(simulation, codec=codec), pair), 1, *pair.hypotheses)
+        found = compare_worlds(sample_of(replace(simulation, codec=codec), pair), 1, *pair.hypotheses)
         assert found.rounded is rounded
         assert math.isinf(found.granted_from) is codec.lossless
-    told_only = explain(
+    told_only = compare_worlds(
         sample_of(replace(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair), 1, *pair.hypotheses
     )
     assert told_only.rounded

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.audit.audit import Pair
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.algorithms import Dpp2
 from netsim.algorithms.algorithm import Setting
 from netsim.claims import Adjacency
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.schedules import Geometric
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
-from scenarios.experiment import Experiment
-from scenarios.loader import load_scenario
-from scenarios.reproduction.budget import budget, claim_after
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import load_scenario
+from scenarios.results.loss_breakdown import budget, claim_after
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import judged
 
 DIMENSION, ALPHA, CHANGE = 10, 0.1, 0.3
@@ -60,7 +60,7 @@ def by_hand(objective, rounds, ratio):
 @cache
 def explained(rounds, ratio):
     simulation, pair = world(rounds, ratio)
-    return explain(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses), simulation, pair
+    return compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses), simulation, pair
 
 
 def spent_by_round(rounds, ratio):
@@ -142,7 +142,7 @@ def test_what_is_lost_with_figure_3s_parameters_is_above_20_soon_after():
     simulation = replace(shipped, algorithm=replace(shipped.algorithm, rounds=22))
     own = simulation.problem.objectives[1]
     moved = Tilted(own, 0.1 * direction("even", DIMENSION))
-    found = explain(worlds(simulation, 1, moved, 20)(0, 0), 1, own, moved)
+    found = compare_worlds(worlds(simulation, 1, moved, 20)(0, 0), 1, own, moved)
     prices = np.cumsum(found.cost, axis=0)[1::2]
     claims = np.array([claimed(k, 0.9, FIGURE_3) for k in range(1, 23)])
     assert (prices[0] > claims[0]).all()  # the first release, which the sum leaves out

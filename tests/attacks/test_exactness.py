@@ -2,20 +2,18 @@
 
 import pytest
 
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.score import score_gradients
-from netsim.activity import Downtime
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.meddling import Alter, FlipSign, Meddler
-from netsim.outages import Scheduled
+from netsim.network.active_adversaries import ActiveAdversary, Alter, FlipSign
+from netsim.network.laws import ConstantDelay, Scheduled, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
+from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from netsim.wiretaps import Around
 
 WALK = Recal(step=0.2, activations=30)
 DESCENT = PrivateGradientDescent(6, Constant(0.1))
@@ -65,7 +63,7 @@ def test_a_walk_is_still_read_where_it_can_be():
 @pytest.mark.parametrize("nodes", [(1,), (0, 1), (0, 1, 2, 3, 4)])
 @pytest.mark.parametrize("links", [None, ()])
 def test_at_the_receivers_door_what_a_meddler_made_of_it_counts(nodes, links):
-    mallory = Meddler("mallory", ((0, 1),), (Alter(FlipSign()),))
+    mallory = ActiveAdversary("mallory", ((0, 1),), (Alter(FlipSign()),))
     problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
     adversary = Adversary(links=links, nodes=nodes)
     run = Simulation(problem, ring(5), DESCENT, RELIABLE, adversaries=(adversary,), meddlers=(mallory,)).run()

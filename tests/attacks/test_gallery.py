@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
-from attacks.audit.statistics.accounting import gaussian_epsilon
+from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
-from netsim.claims import Adjacency
-from netsim.gallery import (
+from netsim.algorithms.planted_faults import (
     FAULTS,
     Averaged,
     CompositionForgotten,
@@ -25,8 +24,9 @@ from netsim.gallery import (
     SentBefore,
     WrongClip,
 )
+from netsim.claims import Adjacency
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.simulation import Simulation
 from tests.attacks.auditing import judged
 

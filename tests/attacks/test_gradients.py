@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import infer, inversion_of, through_differences, through_duals, through_iterates
-from attacks.gradients.baton import unbroken_visits
+from attacks.estimates import unbroken_visits
+from attacks.inference import infer, inversion_of, through_differences, through_duals, through_iterates
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Clip, PrivateGradientDescent, Recal
 from netsim.errors import AttackError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import L1, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.transcript import Record, Transcript
+from netsim.transcript.record import Record, Transcript
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 

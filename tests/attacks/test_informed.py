@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import Evidence, evidence
+from attacks.inference import Evidence, evidence
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.closed_forms import LogisticRecord, SoftmaxRecord
 from attacks.reconstruction.informed import FinitePrior, Informed, alone
+from attacks.reconstruction.one_record import LogisticRecord, SoftmaxRecord
 from attacks.reconstruction.populations import Population
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.score import score_gradients
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import LogisticLoss, load, logistic
-from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
+from netsim.simulation import Run, Simulation
 from netsim.topology import path, ring
 from tests.architecture.test_truth_free_views import reachable
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import probed
+from attacks.inference import probed
 from attacks.probe import probe_network
 from netsim.adversary import Adversary
 from netsim.errors import AttackError

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.probe import EXACT, Constant, probe_network
 from netsim import topology
 from netsim.adversary import Adversary

@@ -10,16 +10,15 @@ from attacks.probe import mapping as sizes
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DpAdmm, PrivateGradientDescent, Recal, Walkman
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.codecs import Float32
 from netsim.errors import AttackError, ScenarioError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
 from netsim.mechanisms import UniformModulo
+from netsim.network.laws import UniformDelay
+from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.patience import Patience
 from netsim.problems import L1
-from netsim.transcript import Transcript
+from netsim.transcript.record import Transcript
 from tests.attacks.joint_worlds import GRAPH, Proximal, Shifted, ran, step
 from tests.attacks.scripted import worst
 from tests.worlds import synthetic_problem
@@ -119,7 +118,7 @@ class TestRefusals:
             probe_network(ran(algorithm).views[0])
 
     def test_exchanges_with_a_deadline(self):
-        run = ran(PrivateGradientDescent(4, step(0.05)), patience=Patience(0.5))
+        run = ran(PrivateGradientDescent(4, step(0.05)), patience=ExchangePolicy(0.5))
         with pytest.raises(AttackError, match="exchanges may end without some messages"):
             probe_network(run.views[0])
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import Evidence, evidence_through_network, probed, through_network
+from attacks.estimates import Evidence
+from attacks.inference import evidence_through_network, probed, through_network
 from attacks.probe import Constant, RandomWalk, probe_network
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around, RandomShare
 from netsim.algorithms import Algorithm, DiaDSP, Dpp2, Extra, GradientTracking, Nids, PrivateGradientDescent
 from netsim.mechanisms import Gaussian
+from netsim.network.radio import Radio
 from netsim.node import Node
-from netsim.radio import Radio
 from netsim.schedules import Geometric
-from netsim.transcript import Transcript
-from netsim.wiretaps import Around, RandomShare
+from netsim.transcript.record import Transcript
 from tests.attacks.joint_worlds import EDGE, NEIGHBORS, SOME, Noisy, Proximal, Shifted, Summed, evidence_in, ran, step
 from tests.attacks.scripted import drawn, given, run_script, within_bounds, worst
 from tests.worlds import ROUGH

@@ -21,7 +21,7 @@ from netsim.algorithms import (
     SecretSharing,
 )
 from netsim.claims import Adjacency
-from netsim.domains import Ball
+from netsim.models.model import Ball
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation, setting_of
 from tests.worlds import coins, synthetic_problem

@@ -5,23 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from attacks.gradients import through_differences, through_duals
+from attacks.inference import through_differences, through_duals
 from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Clip, PrivateGradientDescent, Recal
-from netsim.links import LinkLaw
-from netsim.meddling import AddGaussian, Alter, Delay, Drop, Meddler, Replay, Scale
+from netsim.network.active_adversaries import ActiveAdversary, AddGaussian, Alter, Delay, Drop, Replay, ScaleBy
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from tests.attacks.auditing import RECORD, judged
 from tests.worlds import DELTA, ROUGH, coins, digits_problem, synthetic_problem, tapped_ring
 
 NOISELESS = PrivateGradientDescent(12, Constant(0.3), Constant(0.0))
-ALTERED = Meddler("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), directed=True)
+ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), directed=True)
 
 
 def overheard(meddler, *, links=LinkLaw(), adversary=Adversary()):  # noqa: B008
@@ -54,15 +54,15 @@ def test_who_sits_at_the_receivers_door_sees_what_it_used():
 @pytest.mark.parametrize("authenticated", [False, True])
 def test_what_only_comes_late_or_twice_or_again_misleads_nobody(authenticated):
     """On a reliable link all that is on the air is delivered in the end; with tags also where somebody alters."""
-    actions = (Drop(0.3), Delay(0.2, 0.3), Replay(0.1, 0.3)) + (Alter(Scale(2.0), 0.5),) * authenticated
-    run = overheard(Meddler("m", "all", actions), links=replace(ROUGH, authenticated=authenticated))
+    actions = (Drop(0.3), Delay(0.2, 0.3), Replay(0.1, 0.3)) + (Alter(ScaleBy(2.0), 0.5),) * authenticated
+    run = overheard(ActiveAdversary("m", "all", actions), links=replace(ROUGH, authenticated=authenticated))
     assert max(errors.max() for errors in errors_by_agent(run)) < 1e-10
 
 
 def test_a_walk_is_misjudged_too():
     problem = synthetic_problem()
     honest = tapped_ring(problem, Recal(step=0.5, activations=200))
-    met = replace(honest, meddlers=(Meddler("m", "all", (Alter(AddGaussian(0.5), 0.2),)),))
+    met = replace(honest, meddlers=(ActiveAdversary("m", "all", (Alter(AddGaussian(0.5), 0.2),)),))
     scores = [score_gradients(through_duals(run.views[0]), run.truth) for run in (honest.run(), met.run())]
     assert scores[0].worst < 1e-8
     assert scores[1].worst > 0.05
@@ -71,12 +71,14 @@ def test_a_walk_is_misjudged_too():
 @pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
 @pytest.mark.parametrize(
     "actions",
-    [(Alter(AddGaussian(1.0), 0.5),), (Replay(0.0, 0.5), Alter(Scale(3.0), 0.5)), (Delay(0.1), Replay(0.05, 0.5))],
+    [(Alter(AddGaussian(1.0), 0.5),), (Replay(0.0, 0.5), Alter(ScaleBy(3.0), 0.5)), (Delay(0.1), Replay(0.05, 0.5))],
 )
 def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
     problem = synthetic_problem()
     algorithm = PrivateGradientDescent(15, Constant(0.3), Constant(0.1), Clip(0.2))
-    simulation = tapped_ring(problem, algorithm, links=law, replicas=3, meddlers=(Meddler("m", "all", actions),))
+    simulation = tapped_ring(
+        problem, algorithm, links=law, replicas=3, meddlers=(ActiveAdversary("m", "all", actions),)
+    )
     run = simulation.run()
     assert run.meddling[0].altered + run.meddling[0].replayed > 20
     found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
@@ -91,7 +93,7 @@ def test_an_audit_stays_exact_for_what_the_agent_received():
     pair = Pair(1, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
     algorithm = PrivateGradientDescent(10, Constant(0.2), Constant(2.0), Clip(0.5, "l1"))
     honest = Simulation(problem, topology.ring(5), algorithm)
-    met = replace(honest, meddlers=(Meddler("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))
+    met = replace(honest, meddlers=(ActiveAdversary("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))
     claim = algorithm.claim(RECORD, honest.setting(10), DELTA)
     found = [judged(simulation, pair, claim, 400) for simulation in (honest, met)]
     assert [one.judgement.verdict for one in found] == [Verdict.CONSISTENT] * 2

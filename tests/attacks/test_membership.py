@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from attacks.audit.statistics.accounting import zcdp_rho
-from attacks.audit.statistics.intervals import clopper_pearson
-from attacks.audit.statistics.inversion import product_delta
-from attacks.audit.statistics.products import Product
-from attacks.gradients import Evidence, infer, through_differences
+from attacks.audit.accounting.formulas import zcdp_rho
+from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_delta
+from attacks.inference import Evidence, infer, through_differences
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.decision import ProductRatio, SampledRatio, tail
+from attacks.reconstruction.likelihood_ratio import ProductRatio, SampledRatio, tail
 from attacks.reconstruction.membership import Membership
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent

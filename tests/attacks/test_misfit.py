@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import GradientEstimate
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
+from attacks.inference import GradientEstimate
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.misfit import misfit
+from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
 

@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
-from attacks.audit.loss.explain import explain
-from attacks.audit.pairs.search import estimated
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair_search import estimated
 from netsim import topology
 from netsim.algorithms import DAdmm, Dmsp, PrivateGradientDescent, RAdmm, RandomPenaltyAdmm
-from netsim.claims import Adjacency
-from netsim.domains import Ball
-from netsim.norms import ORDERS
+from netsim.claims import ORDERS, Adjacency
+from netsim.models.model import Ball
 from netsim.problems import Bent, LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 DIMENSION, CHANGE, AGENT = 5, 0.3, 1
 WORST = {"l1": "coordinate", "l2": "even", "linf": "even"}
@@ -35,7 +34,7 @@ def costs(algorithm, norm, name, curvature=None):
     slope = CHANGE * direction(name, DIMENSION, 1, norm)
     other = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, 1.0)
     sample = worlds(simulation, AGENT, other, 6)(0, 0)
-    return claim, estimated(explain(sample, AGENT, own, other), claim.delta)[0]
+    return claim, estimated(compare_worlds(sample, AGENT, own, other), claim.delta)[0]
 
 
 @pytest.mark.parametrize("norm", ORDERS)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from attacks.audit.audit import Pair
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.replay import replay
 from netsim.adversary import Adversary
@@ -21,7 +21,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged
 from tests.worlds import coins, synthetic_problem
 
@@ -226,7 +226,7 @@ def test_no_loss_exceeds_the_claim_in_a_thousand_draws(algorithm):
     epsilon = simulation.claim(adjacency(pair), algorithm.rounds, 0.0).epsilon
     simulate = worlds(simulation, 1, pair.hypotheses[1], 500)
     for world in (0, 1):
-        explained = explain(simulate(world, 0), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
+        explained = compare_worlds(simulate(world, 0), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
         losses = explained.steps.sum(axis=0)
         assert np.isinf(explained.leaked).all()
         assert epsilon / 10 < losses.max() <= epsilon
@@ -240,5 +240,5 @@ def test_gaussian_losses_exceed_the_claim_no_more_often_than_delta():
     simulation = Simulation(PROBLEM, ring(3), algorithm)
     epsilon = simulation.claim(adjacency(pair), 2, 0.05).epsilon
     simulate = worlds(simulation, 1, pair.hypotheses[1], 1000)
-    losses = explain(simulate(0, 0), 1, *pair.hypotheses).steps.sum(axis=0)
+    losses = compare_worlds(simulate(0, 0), 1, *pair.hypotheses).steps.sum(axis=0)
     assert np.mean(losses > epsilon) < 0.05

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.hypotheses import Hypotheses
-from attacks.reconstruction.misfit import misfit
-from attacks.reconstruction.modes import Weighted, objective
+from attacks.reconstruction.map_estimate import Weighted, objective
 from attacks.reconstruction.posterior import PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.posterior_batch import PosteriorBatch
 from attacks.reconstruction.product import Product
+from attacks.reconstruction.record_hypotheses import Hypotheses
+from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
 from tests.attacks.records import case_of

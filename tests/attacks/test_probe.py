@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import infer, probed, through_differences, through_probe
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.inference import infer, probed, through_probe
 from attacks.probe.linear import solve
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import Algorithm, DiaDSP, Dmsp, PrivateGradientDescent, Walkman
 from netsim.arrays import Array
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.codecs import Float32
-from netsim.domains import Ball
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, UniformLaplace, UniformModulo
+from netsim.models.model import Ball
 from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from netsim.wiretaps import Around
 from tests.worlds import ROUGH, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))

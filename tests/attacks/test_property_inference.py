@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import Evidence, through_differences
+from attacks.inference import Evidence, through_differences
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.populations import BatchLaw, Population
 from attacks.reconstruction.property_inference import PropertyInference

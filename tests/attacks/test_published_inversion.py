@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import inversion_of, published_inversion_of, through_duals, through_noisy_duals
+from attacks.inference import inversion_of, published_inversion_of, through_duals, through_noisy_duals
 from netsim.algorithms import Recal
 from netsim.errors import AttackError
 from tests.worlds import digits_problem, dp_recal, tapped_ring

@@ -6,17 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import through_differences, through_duals, through_iterates
+from attacks.inference import through_differences, through_duals, through_iterates
 from attacks.score import score_gradients
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around, Within
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.radio import Radio
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
+from netsim.network.radio import Radio
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import grid, random_geometric, ring
-from netsim.wiretaps import Around, Within
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem
 

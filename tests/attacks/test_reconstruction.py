@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import GradientEstimate, infer
+from attacks.inference import GradientEstimate, infer
 from attacks.reconstruction import Case, Evidence, Known, Prior
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import score_image

@@ -9,8 +9,8 @@ import pytest
 from attacks.replay import replay
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
 from netsim.errors import ProtocolError, TranscriptError
-from netsim.links import LinkLaw
 from netsim.mechanisms import Gaussian, Laplace
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from tests.worlds import READINGS, ROUGH, coins, digits_problem, dp_recal, synthetic_problem, tapped_ring
 

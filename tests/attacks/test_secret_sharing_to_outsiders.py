@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.games.game import play
-from attacks.audit.statistics.accounting import gaussian_epsilon
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.adversary import Adversary

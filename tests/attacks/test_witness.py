@@ -11,24 +11,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.audit.audit import Pair
-from attacks.audit.loss.explain import explain
-from attacks.audit.witnesses import plain
-from attacks.audit.witnesses.itemized import above, counting, itemize, uncovered_from
-from attacks.audit.witnesses.witness import Witness, as_plain, best, candidate, differences, find, shown
+from attacks.audit import witness_values as plain
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair
+from attacks.audit.witness import (
+    Witness,
+    above,
+    as_plain,
+    best,
+    candidate,
+    counting,
+    differences,
+    find,
+    itemize,
+    shown,
+    unprotected_from,
+)
 from attacks.replay import Hypothesis
 from netsim import topology
 from netsim.algorithms import PrivateGradientDescent, RAdmm, SecretSharing
-from netsim.claims import Adjacency
-from netsim.clipping import Clip
+from netsim.algorithms.planted_faults import (
+    FAULTS,
+    HalfNoise,
+    OneScalar,
+    ReusedSeed,
+    SecondMessage,
+    SentBefore,
+    WrongClip,
+)
+from netsim.claims import Adjacency, Clip
 from netsim.codecs import Float16, RandomK
 from netsim.errors import PrivacyError, TranscriptError
-from netsim.gallery import FAULTS, HalfNoise, OneScalar, ReusedSeed, SecondMessage, SentBefore, WrongClip
 from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem
@@ -89,7 +107,7 @@ def world(kind):
     simulation, pair = KINDS[kind]() if isinstance(kind, str) else planted(*kind)
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], CHUNK)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
-    return simulation, simulate, pair, [explain(simulate(w, 0), pair.agent, *ways[w]) for w in (0, 1)]
+    return simulation, simulate, pair, [compare_worlds(simulate(w, 0), pair.agent, *ways[w]) for w in (0, 1)]
 
 
 def witness_of(kind):
@@ -115,7 +133,7 @@ def test_written_and_read_a_transcript_is_priced_to_the_same_bits(kind, side):
         account = itemize(read.sample(public), pair.agent, pair.hypotheses[side], pair.hypotheses[1 - side])
         assert [item.loss for item in account.items] == chunk.steps[:, r].tolist()
         assert sum(item.counts for item in account.items) == counting(chunk)
-        first = uncovered_from(chunk)[r]
+        first = unprotected_from(chunk)[r]
         assert (account.uncovered.message if account.uncovered else math.inf) == first
         assert account.identical
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from attacks.gradients import probed
-from attacks.gradients.own import own_of
+from attacks.inference import probed
+from attacks.closed_form.registry import closed_form_of
+from netsim.adversary import Query
 from netsim.algorithms import Algorithm
 from netsim.errors import AttackError, ScenarioError
-from netsim.inside import Query
 from netsim.problems import L1
-from netsim.run import Run
-from netsim.simulation import Simulation
-from netsim.transcript import EVERYBODY
+from netsim.simulation import Run, Simulation
+from netsim.transcript.record import EVERYBODY
 from tests.netsim.algorithms.every import ADJACENCY, DOOR, EXAMPLES, Example, problem
 
 HEAD = ("algorithm", "`kind`", "exact", "sends", "claim", "r", "attack")
@@ -87,7 +86,7 @@ def asked(simulation: Simulation) -> list[Query]:
 def attack(run: Run) -> str:
     """Its own inversion or the probe, and what the probe found without noise."""
     algorithm: Algorithm = run.simulation.algorithm
-    own = own_of(algorithm)
+    own = closed_form_of(algorithm)
     first = "probe" if own is None else f"`{own.infer.__name__}`, probe"
     try:
         found = probed(run.views[0], DOOR).identifiable

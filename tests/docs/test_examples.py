@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from netsim.spool.layout import SCHEMA
-from netsim.transcript import COLUMNS
+from netsim.transcript.record import COLUMNS
+from netsim.transcript.stored import SCHEMA
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/reproduced").glob("*.md"))]
@@ -87,7 +87,7 @@ def works(command: str, folder: Path) -> None:
     told = STATUS.search(command)
     words = shlex.split(STATUS.sub("", command))
     assert words[0] in (".venv/bin/netsim", ".venv/bin/python")
-    main = "import sys; from scenarios.cli import main; sys.argv[0] = 'netsim'; main()"
+    main = "import sys; from scenarios.cli.app import main; sys.argv[0] = 'netsim'; main()"
     program = ["-c", main] if words[0] == ".venv/bin/netsim" else []
     done = subprocess.run(
         [sys.executable, *program, *words[1:]], cwd=folder, capture_output=True, text=True, check=False,

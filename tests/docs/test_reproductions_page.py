@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.loader import library, load_scenario
-from scenarios.reproduction.outcome import AGREES, CANNOT, DIFFERS, SHAPE
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario
+from scenarios.papers.outcome import AGREES, CANNOT, DIFFERS, SHAPE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reproductions.md").read_text()
 INDEX = PAGE[PAGE.index("\n## What was found") : PAGE.index("\n## Variants")]

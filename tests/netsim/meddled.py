@@ -3,13 +3,12 @@
 import numpy as np
 
 from netsim.algorithms import PrivateGradientDescent
-from netsim.links import LinkLaw
-from netsim.messages import Message
+from netsim.network.links import LinkLaw
 from netsim.problems import least_squares, load
-from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
+from netsim.simulation import Run, Simulation
 from netsim.topology import ring
+from netsim.transcript.message import Message
 
 ROUNDS = 12
 

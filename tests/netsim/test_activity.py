@@ -6,26 +6,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.replay import replay
-from netsim.activity import Downtime, PoissonClock
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
 from netsim.claims import Adjacency
 from netsim.errors import DeadlockError, ProtocolError, ScenarioError, StalledError, TranscriptError
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import AccessLaw, LinkLaw
+from netsim.network.laws import ConstantDelay, RandomOutages, Scheduled, UniformDelay, either
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.outages import RandomOutages, Scheduled, either
-from netsim.patience import Patience
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams, coins_of
+from netsim.readers.live import Downtime, PoissonClock
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 
 RELIABLE = LinkLaw(UniformDelay(0.01, 0.03), loss=0.1, reliable=True)
-AT_ONCE = Patience(0.0)
+AT_ONCE = ExchangePolicy(0.0)
 
 
 def simulation(algorithm: Algorithm, topology, links=RELIABLE, **options) -> Simulation:
@@ -98,7 +96,7 @@ def test_nobody_waits_for_a_straggler_where_exchanges_have_a_deadline():
         LinkLaw(),
         compute=ConstantDelay(0.1),
         compute_laws={3: ConstantDelay(1.0)},
-        patience=Patience(0.05),
+        patience=ExchangePolicy(0.05),
     ).run()
     ends = [max(query.time for query in queries) for queries in run.truth.queries]
     assert ends[3] == pytest.approx(20 * 1.0)
@@ -124,7 +122,12 @@ def test_agents_that_keep_their_state_change_when_things_happen_and_not_what(alg
 def test_an_agent_that_stands_still_does_nothing_while_it_is_down():
     down = Downtime(Scheduled(((0.0, 0.4), (1.0, 3.0))))
     run = simulation(
-        descent(60), ring(5), LinkLaw(), compute=ConstantDelay(0.1), downtimes={2: down}, patience=Patience(0.05)
+        descent(60),
+        ring(5),
+        LinkLaw(),
+        compute=ConstantDelay(0.1),
+        downtimes={2: down},
+        patience=ExchangePolicy(0.05),
     ).run()
     times = [query.time for query in run.truth.queries[2]]
     assert not [t for t in times if 0 <= t < 0.4 or 1.0 <= t < 3.0]
@@ -136,7 +139,7 @@ def test_an_agent_that_is_offline_goes_on_alone():
     away = Downtime(Scheduled(((1.0, 3.0),)), "offline")
     run = simulation(
         descent(60), ring(5), LinkLaw(ConstantDelay(0.01)), compute=ConstantDelay(0.1), downtimes={2: away},
-        patience=Patience(0.05), adversaries=(Adversary(nodes=(2,)),),
+        patience=ExchangePolicy(0.05), adversaries=(Adversary(nodes=(2,)),),
     ).run()  # fmt: skip
     assert len([q for q in run.truth.queries[2] if 1.0 <= q.time < 3.0]) > 10
     door = run.views[0].at_node(2)
@@ -148,7 +151,7 @@ def test_an_agent_that_is_offline_goes_on_alone():
 
 def test_an_agent_that_lost_its_state_begins_anew():
     lost = Downtime(Scheduled(((2.0, 2.5),)), "restart_without_state")
-    options = {"compute": ConstantDelay(0.1), "patience": Patience(0.05)}
+    options = {"compute": ConstantDelay(0.1), "patience": ExchangePolicy(0.05)}
     run = simulation(descent(60), complete(4), LinkLaw(), downtimes={2: lost}, **options).run()
     queries = run.truth.queries[2]
     begun = [k for k, query in enumerate(queries) if not query.point.any()]
@@ -191,7 +194,12 @@ def test_numbers_of_messages_go_on_where_the_code_begins_anew():
 def test_the_run_is_over_once_only_those_who_began_anew_are_left():
     lost = Downtime(Scheduled(((1.0, 1.1),)), "restart_without_state")
     run = simulation(
-        descent(40), ring(4), LinkLaw(), downtimes={2: lost}, compute=ConstantDelay(0.1), patience=Patience(0.05)
+        descent(40),
+        ring(4),
+        LinkLaw(),
+        downtimes={2: lost},
+        compute=ConstantDelay(0.1),
+        patience=ExchangePolicy(0.05),
     ).run()
     assert run.time < 40 * 0.15 + 0.2
     assert not run.interrupted
@@ -207,7 +215,7 @@ def test_a_token_that_is_lost_with_its_holder_is_named():
 
 
 def test_agents_that_begin_anew_for_ever_are_named(monkeypatch):
-    monkeypatch.setattr("netsim.execution.FRUITLESS", 1_000)
+    monkeypatch.setattr("netsim.simulation.FRUITLESS", 1_000)
     often = Downtime(RandomOutages(0.01, 0.01), "restart_without_state")
     with pytest.raises(StalledError, match=r"began anew 1,000 times.*none closed a round"):
         simulation(
@@ -250,7 +258,7 @@ def test_a_run_with_downtimes_conserves_packets_and_is_the_same_every_time():
     def run():
         return simulation(
             descent(40), ring(5), LinkLaw(UniformDelay(0.01, 0.03), loss=0.2), downtimes={1: often, 3: often},
-            compute=UniformDelay(0.01, 0.1), activation=PoissonClock(5.0), patience=Patience(0.1),
+            compute=UniformDelay(0.01, 0.1), activation=PoissonClock(5.0), patience=ExchangePolicy(0.1),
             adversaries=(Adversary(nodes=(1,)),),
         ).run()  # fmt: skip
 
@@ -307,7 +315,7 @@ def test_the_run_is_over_when_the_last_who_is_left_begins_anew_or_is_gone():
     assert run.time < 4.7
     for effect in ("restart_with_state", "restart_without_state", "offline"):
         gone = Downtime(Scheduled(((0.02, np.inf),)), effect)
-        run = simulation(descent(5), ring(5), patience=Patience(0.05), downtimes={1: gone}).run()
+        run = simulation(descent(5), ring(5), patience=ExchangePolicy(0.05), downtimes={1: gone}).run()
         assert run.activations[0] == 5
 
 
@@ -341,7 +349,7 @@ class Alternating(Algorithm):
             node.estimate(node.zeros())
 
 
-@pytest.mark.parametrize("patience", [Patience(), Patience(0.02)])
+@pytest.mark.parametrize("patience", [ExchangePolicy(), ExchangePolicy(0.02)])
 def test_exchanges_that_no_longer_fit_together_are_named(patience):
     anew = {1: Downtime(Scheduled(((0.05, 0.08),)), "restart_without_state")}
     options = {"compute": ConstantDelay(0.01), "downtimes": anew, "patience": patience, "measure": False}

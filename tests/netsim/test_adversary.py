@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from netsim.adversary import Adversary, Tap
+from netsim.adversary import Adversary, Around, Cut, RandomShare, Tap
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import ScenarioError
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem, least_squares, load
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import from_edges, path, ring
-from netsim.transcript import EVERYBODY
+from netsim.transcript.record import EVERYBODY
 from netsim.truth import Truth
-from netsim.wiretaps import Around, Cut, RandomShare
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6

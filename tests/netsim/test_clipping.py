@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.errors import ScenarioError
 
 NORMS = {"l1": 1, "l2": 2, "linf": np.inf}

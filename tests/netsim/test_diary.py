@@ -5,19 +5,18 @@ from collections import Counter
 import pytest
 
 from netsim import topology
-from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.diary import Diary
 from netsim.errors import DeadlockError
-from netsim.laws import Bernoulli, UniformDelay
-from netsim.links import AccessLaw, LinkLaw
-from netsim.meddling import Drop, Meddler, Replay
-from netsim.outages import Scheduled
+from netsim.network.active_adversaries import ActiveAdversary, Drop, Replay
+from netsim.network.laws import Bernoulli, Scheduled, UniformDelay
+from netsim.network.links import AccessLaw, LinkLaw
+from netsim.network.radio import Radio
 from netsim.problems import load, logistic
-from netsim.radio import Radio
+from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
+from netsim.transcript.packet_log import PacketLog
 
 PROBLEM = logistic(load("digits").split(6), ridge=1.0)
 ROUGH = LinkLaw(delay=UniformDelay(0.01, 0.03), loss=Bernoulli(0.2), bandwidth=1e5, reliable=True)
@@ -31,7 +30,7 @@ CASES = {
     "buffer": {"links": LinkLaw(bandwidth=1e4, buffer=1500.0, reliable=True)},
     "meddled": {
         "links": ROUGH,
-        "meddlers": (Meddler("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),),
+        "meddlers": (ActiveAdversary("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),),
     },
     "down": {"links": ROUGH, "downtimes": {2: Downtime(Scheduled(((0.05, 0.4),)))}},
     "walk": {"links": ROUGH, "algorithm": Recal(step=0.2, activations=40)},
@@ -50,7 +49,7 @@ def rows(run):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_is_the_same_with_a_diary(case):
-    told, plain = simulation(case).run(diary=Diary()), simulation(case).run()
+    told, plain = simulation(case).run(diary=PacketLog()), simulation(case).run()
     rows = [
         [r[:-1] + tuple((k, v.tobytes()) for k, v in r.values.items()) for r in run.views[0].transcript]
         for run in (told, plain)
@@ -62,7 +61,7 @@ def test_a_run_is_the_same_with_a_diary(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_passages_agree_with_the_wires_and_with_a_tap_on_everything(case):
-    diary = Diary()
+    diary = PacketLog()
     run = simulation(case, adversaries=(Adversary(),)).run(diary=diary)
     every, traffic = [*diary.head, *diary.tail], run.traffic
     assert len(every) == diary.total
@@ -87,7 +86,7 @@ def test_passages_agree_with_the_wires_and_with_a_tap_on_everything(case):
 
 
 def test_messages_arrive_when_a_door_receives_them():
-    diary = Diary()
+    diary = PacketLog()
     run = simulation("access").run(diary=diary)
     got = {(r.sender, r.kind, r.number): r.time for r in run.views[0].transcript if r.event == "received"}
     ends: dict[tuple[int, str, int], float] = {}
@@ -101,7 +100,7 @@ def test_messages_arrive_when_a_door_receives_them():
 
 
 def test_activations_are_those_of_the_senders():
-    diary = Diary()
+    diary = PacketLog()
     run = simulation("walk").run(diary=diary)
     first = {key: passage for key, passage in diary.begun.items() if passage.kind == "direct"}
     for agent, closed in enumerate(run.activations):
@@ -111,9 +110,9 @@ def test_activations_are_those_of_the_senders():
 
 
 def test_a_diary_is_bounded():
-    diary = Diary(first=30, last=10)
+    diary = PacketLog(first=30, last=10)
     simulation("lossy").run(diary=diary)
-    full = Diary()
+    full = PacketLog()
     simulation("lossy").run(diary=full)
     assert diary.total == full.total > 40
     assert (len(diary.head), len(diary.tail)) == (30, 10)
@@ -123,14 +122,14 @@ def test_a_diary_is_bounded():
 
 
 def test_a_diary_keeps_what_is_around_a_message():
-    full = Diary()
+    full = PacketLog()
     simulation("lossy").run(diary=full)
     every = full.head
     at = next(k for k in range(60, len(every)) if every[k].kind == "exchange" and every[k].attempt == 0)
     wanted = every[at]
     sought = (wanted.sender, wanted.kind, wanted.number)
     first = next(k for k, p in enumerate(every) if (p.sender, p.kind, p.number) == sought and p.attempt == 0)
-    diary = Diary(0, 0, sought, around=20)
+    diary = PacketLog(0, 0, sought, around=20)
     simulation("lossy", adversaries=(), measure=False).run(diary=diary)
     assert diary.begins == first - 19
     assert [vars_of(p) for p in diary.middle] == [vars_of(p) for p in every[first - 19 : first + 21]]
@@ -143,7 +142,7 @@ def vars_of(passage):
 
 def test_what_there_is_of_a_run_that_fails_is_handed_out_before_the_error():
     lost = LinkLaw(delay=UniformDelay(0.01, 0.03), loss=Bernoulli(0.2))
-    diary, left = Diary(), []
+    diary, left = PacketLog(), []
     failing = simulation("plain", links=lost)
     with pytest.raises(DeadlockError):
         failing.run(diary=diary, rescue=left.append)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netsim.extras import install
+from netsim.errors import install
 
 ROOT = Path(__file__).parents[2]
 

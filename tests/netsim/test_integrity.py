@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netsim.adversary import Adversary
-from netsim.integrity import WINDOW, Guard, ReplayWindow
-from netsim.links import LinkLaw
-from netsim.messages import TAG_BYTES, Tagged
+from netsim.network.channels import WINDOW, Guard, ReplayWindow
+from netsim.network.links import LinkLaw
+from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.netsim.meddled import descent, estimates, message
 
 

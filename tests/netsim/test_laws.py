@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from netsim.errors import ScenarioError
-from netsim.laws import (
+from netsim.network.laws import (
     Bernoulli,
     ConstantDelay,
     ExponentialDelay,

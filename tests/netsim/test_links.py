@@ -10,11 +10,11 @@ from scipy import stats
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.laws import ConstantDelay, LognormalDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import ACK_BYTES, HEADER_BYTES, Message, Segment
-from netsim.reliable import MAX_BACKOFF, ReliableChannel
-from netsim.wires import PlainWire, RoughWire, fan_out
+from netsim.network.channels import MAX_BACKOFF, ReliableChannel
+from netsim.network.laws import ConstantDelay, LognormalDelay, UniformDelay
+from netsim.network.links import LinkLaw
+from netsim.network.wires import LossyWire, PlainWire, fan_out
+from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, Message, Segment
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
@@ -32,7 +32,7 @@ class Line:
 
     def __init__(self, law: LinkLaw, seed: int = 0) -> None:
         self.environment = VirtualEnvironment()
-        self.wire = RoughWire(self.environment, 0, 1, law, random.Random(seed))
+        self.wire = LossyWire(self.environment, 0, 1, law, random.Random(seed))
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
         self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet))
@@ -53,8 +53,8 @@ class Reliable:
     def __init__(self, law: LinkLaw, seed: int = 0, backward: LinkLaw | None = None) -> None:
         self.environment = VirtualEnvironment()
         rng = random.Random(seed)
-        self.forward = RoughWire(self.environment, 0, 1, law, random.Random(rng.random()))
-        self.backward = RoughWire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
+        self.forward = LossyWire(self.environment, 0, 1, law, random.Random(rng.random()))
+        self.backward = LossyWire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
         self.delivered, self.attempts, self.acks = [], [], []
         self.channel = ReliableChannel(self.environment, self.forward, self.backward, law, self.delivered.append)
         self.forward.deliver = self.channel.on_data
@@ -207,7 +207,7 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
         wires = [
             PlainWire(environment, 0, j, delay)
             if loss == 0
-            else RoughWire(environment, 0, j, LinkLaw(ConstantDelay(delay), loss=loss), random.Random(j))
+            else LossyWire(environment, 0, j, LinkLaw(ConstantDelay(delay), loss=loss), random.Random(j))
             for j, delay in [(1, 0.5), (2, 0.0), (3, 0.5)]
         ]
         for wire in wires:

@@ -6,31 +6,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import PrivateGradientDescent
 from netsim.codecs import Float32, Quantizer
 from netsim.errors import ScenarioError, SimulationError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
-from netsim.meddling import (
+from netsim.network.active_adversaries import (
+    ActiveAdversary,
     AddGaussian,
     Alter,
-    Deeds,
     Delay,
     Drop,
     FlipSign,
-    Meddler,
+    InterceptionReport,
     Replay,
-    Scale,
+    ScaleBy,
     SetTo,
     outside_model,
 )
-from netsim.pcapng import export
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from netsim.wiretaps import Around
+from netsim.transcript.pcapng import export
 from tests.netsim.meddled import descending
 
 RING = ring(5)
@@ -52,14 +51,14 @@ RING = ring(5)
         (lambda: Alter(FlipSign(), fields=()), "fields"),
         (lambda: AddGaussian(-1.0), "stddev"),
         (lambda: AddGaussian(math.inf), "stddev"),
-        (lambda: Scale(math.nan), "factor"),
+        (lambda: ScaleBy(math.nan), "factor"),
         (lambda: SetTo(math.inf), "value"),
-        (lambda: Meddler("m", "all", ()), "actions"),
-        (lambda: Meddler("m", "all", (FlipSign(),)), "actions[0]"),
-        (lambda: Meddler("m", "all", (Drop(),), start=-1.0), "start"),
-        (lambda: Meddler("m", "all", (Drop(),), start=2.0, end=2.0), "end"),
-        (lambda: Meddler("m", "all", (Drop(),), end=math.nan), "end"),
-        (lambda: Meddler("m", "all", (Drop(),), directed=True), "directed"),
+        (lambda: ActiveAdversary("m", "all", ()), "actions"),
+        (lambda: ActiveAdversary("m", "all", (FlipSign(),)), "actions[0]"),
+        (lambda: ActiveAdversary("m", "all", (Drop(),), start=-1.0), "start"),
+        (lambda: ActiveAdversary("m", "all", (Drop(),), start=2.0, end=2.0), "end"),
+        (lambda: ActiveAdversary("m", "all", (Drop(),), end=math.nan), "end"),
+        (lambda: ActiveAdversary("m", "all", (Drop(),), directed=True), "directed"),
     ],
 )
 def test_what_cannot_be_is_refused(make, field):
@@ -71,10 +70,18 @@ def test_what_cannot_be_is_refused(make, field):
 @pytest.mark.parametrize(
     ("meddlers", "links", "field"),
     [
-        ((Meddler("m", ((0, 2),), (Drop(),)),), LinkLaw(), "meddlers[0].links[0]"),
-        ((Meddler("m", Around((9,)), (Drop(),)),), LinkLaw(), "meddlers[0].links.around[0]"),
-        ((Meddler("m", "all", (Drop(),)), Meddler("m", "all", (Drop(),))), LinkLaw(), "meddlers[1].name"),
-        ((Meddler("m", "all", (Drop(0.1), Alter(FlipSign()))),), LinkLaw(encrypted=True), "meddlers[0].actions[1]"),
+        ((ActiveAdversary("m", ((0, 2),), (Drop(),)),), LinkLaw(), "meddlers[0].links[0]"),
+        ((ActiveAdversary("m", Around((9,)), (Drop(),)),), LinkLaw(), "meddlers[0].links.around[0]"),
+        (
+            (ActiveAdversary("m", "all", (Drop(),)), ActiveAdversary("m", "all", (Drop(),))),
+            LinkLaw(),
+            "meddlers[1].name",
+        ),
+        (
+            (ActiveAdversary("m", "all", (Drop(0.1), Alter(FlipSign()))),),
+            LinkLaw(encrypted=True),
+            "meddlers[0].actions[1]",
+        ),
     ],
 )
 def test_a_simulation_refuses_what_does_not_fit_it(meddlers, links, field):
@@ -87,25 +94,27 @@ def test_who_reads_nothing_alters_nothing():
     """One encrypted link among its own is enough to refuse; off that link it may alter."""
     laws = {(0, 1): LinkLaw(encrypted=True)}
     with pytest.raises(ScenarioError, match="0 → 1 is encrypted"):
-        descending(link_laws=laws, meddlers=(Meddler("m", "all", (Alter(FlipSign()),)),))
-    descending(link_laws=laws, meddlers=(Meddler("m", ((1, 0),), (Alter(FlipSign()),), directed=True),))
+        descending(link_laws=laws, meddlers=(ActiveAdversary("m", "all", (Alter(FlipSign()),)),))
+    descending(link_laws=laws, meddlers=(ActiveAdversary("m", ((1, 0),), (Alter(FlipSign()),), directed=True),))
 
 
 def test_where_it_sits():
-    assert Meddler("m", "all", (Drop(),)).tampered(RING) == {e for i, j in RING.edges for e in ((i, j), (j, i))}
-    assert Meddler("m", ((1, 0),), (Drop(),)).tampered(RING) == {(0, 1), (1, 0)}
-    assert Meddler("m", ((1, 0),), (Drop(),), directed=True).tampered(RING) == {(1, 0)}
-    assert Meddler("m", Around((2,)), (Drop(),)).tampered(RING) == {(1, 2), (2, 1), (2, 3), (3, 2)}
+    assert ActiveAdversary("m", "all", (Drop(),)).tampered(RING) == {
+        e for i, j in RING.edges for e in ((i, j), (j, i))
+    }
+    assert ActiveAdversary("m", ((1, 0),), (Drop(),)).tampered(RING) == {(0, 1), (1, 0)}
+    assert ActiveAdversary("m", ((1, 0),), (Drop(),), directed=True).tampered(RING) == {(1, 0)}
+    assert ActiveAdversary("m", Around((2,)), (Drop(),)).tampered(RING) == {(1, 2), (2, 1), (2, 3), (3, 2)}
 
 
 @pytest.mark.parametrize(
     ("meddler", "bare", "tagged"),
     [
-        (Meddler("m", "all", (Drop(0.1),)), False, False),
-        (Meddler("m", "all", (Drop(),)), True, True),
-        (Meddler("m", "all", (Alter(FlipSign()),)), False, True),
-        (Meddler("m", "all", (Drop(),), end=9.0), False, False),
-        (Meddler("m", "all", (Delay(9.0), Replay())), False, False),
+        (ActiveAdversary("m", "all", (Drop(0.1),)), False, False),
+        (ActiveAdversary("m", "all", (Drop(),)), True, True),
+        (ActiveAdversary("m", "all", (Alter(FlipSign()),)), False, True),
+        (ActiveAdversary("m", "all", (Drop(),), end=9.0), False, False),
+        (ActiveAdversary("m", "all", (Delay(9.0), Replay())), False, False),
     ],
 )
 def test_only_who_drops_or_alters_without_end_may_cut_a_link_for_good(meddler, bare, tagged):
@@ -122,7 +131,7 @@ class TestAlterations:
         ("how", "expected"),
         [
             (FlipSign(), [[-1, 2], [0, -4]]),
-            (Scale(3.0), [[3, -6], [0, 12]]),
+            (ScaleBy(3.0), [[3, -6], [0, 12]]),
             (SetTo(7.0), [[7, 7], [7, 7]]),
             (AddGaussian(0.0), [[1, -2], [0, 4]]),
             (lambda values: {"x": values["x"] + 1}, [[2, -1], [1, 5]]),
@@ -162,20 +171,20 @@ def test_a_delay_may_be_a_number_or_a_law():
 
 def test_the_line_says_who_did_what_and_where():
     assert outside_model(()) is None
-    one = Deeds("mallory", ((0, 1), (1, 0)), dropped=3, delayed=0, replayed=2, altered=1200, rejected=4)
+    one = InterceptionReport("mallory", ((0, 1), (1, 0)), dropped=3, delayed=0, replayed=2, altered=1200, rejected=4)
     assert outside_model((one,)) == (
         "outside the paper's threat model: an active adversary meddled with link 0–1 (mallory: dropped 3, delayed 0, "
         "replayed 2, altered 1,200; receivers rejected 4)"
     )
-    many = Deeds("eve", tuple(e for i in range(9) for e in ((i, i + 1), (i + 1, i))), 0, 0, 0, 0, 0)
+    many = InterceptionReport("eve", tuple(e for i in range(9) for e in ((i, i + 1), (i + 1, i))), 0, 0, 0, 0, 0)
     assert "links 0–1, 1–2, 2–3, 3–4, 4–5, 5–6 and 3 more (" in outside_model((one, many))
 
 
 def test_the_line_says_which_way_and_when():
-    late = Deeds("eve", ((0, 2),), 1, 0, 0, 0, 0, start=0.1, end=0.8)
+    late = InterceptionReport("eve", ((0, 2),), 1, 0, 0, 0, 0, start=0.1, end=0.8)
     assert "link 0 → 2 only (eve from 0.1 s to 0.8 s: dropped 1," in outside_model((late,))
     assert "(eve from 0.1 s on: dropped" in outside_model((replace(late, end=math.inf),))
-    back = Deeds("bob", ((2, 0), (1, 0)), 0, 0, 0, 0, 0, end=2.5)
+    back = InterceptionReport("bob", ((2, 0), (1, 0)), 0, 0, 0, 0, 0, end=2.5)
     assert "link 0–2 (eve: " in outside_model((replace(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
     assert "links 1 → 0 only, 2 → 0 only (bob to 2.5 s: dropped 0" in outside_model((back,))
 
@@ -184,7 +193,7 @@ def test_the_line_says_which_way_and_when():
 
 
 def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
-    noisy = Meddler("mallory", "all", (Alter(AddGaussian(0.3)),))
+    noisy = ActiveAdversary("mallory", "all", (Alter(AddGaussian(0.3)),))
     problem = logistic(load("digits").split(4), ridge=1.0)
     run = Simulation(
         problem,
@@ -205,7 +214,7 @@ def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
 
 
 def test_nobody_alters_what_a_codec_draws():
-    noisy = Meddler("mallory", "all", (Drop(0.1), Alter(AddGaussian(0.3))))
+    noisy = ActiveAdversary("mallory", "all", (Drop(0.1), Alter(AddGaussian(0.3))))
     with pytest.raises(ScenarioError, match=r"meddlers\[0\].actions\[1\].*no draws"):
         Simulation(
             logistic(load("digits").split(4), ridge=1.0),

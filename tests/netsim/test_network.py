@@ -13,18 +13,17 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Stopping
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, ProtocolError
-from netsim.inbox import Inbox
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import Message
-from netsim.network import Network
+from netsim.network.channels import ReliableChannel
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
+from netsim.network.network import Inbox, Network
+from netsim.network.wires import LossyWire, PlainWire, Tally, Wire
 from netsim.node import Node
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
-from netsim.reliable import ReliableChannel
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring, star
-from netsim.wires import PlainWire, RoughWire, Tally, Wire
+from netsim.transcript.message import Message
 
 PERFECT = LinkLaw()
 
@@ -142,7 +141,7 @@ def test_every_edge_is_two_wires_with_their_own_streams_and_laws():
     plain = network.wires[1, 0]
     assert isinstance(plain, PlainWire)
     assert plain.seconds == 9.0
-    assert isinstance(network.wires[0, 1], RoughWire)
+    assert isinstance(network.wires[0, 1], LossyWire)
     assert all((wire.source, wire.target) == edge for edge, wire in network.wires.items())
 
 

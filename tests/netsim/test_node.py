@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from netsim.messages import Message
-from netsim.node import Heard
+from netsim.node import Exchange
+from netsim.transcript.message import Message
 
 REPLICAS = 9
 
 
-def heard(values, replicas: slice) -> Heard:
+def heard(values, replicas: slice) -> Exchange:
     """An exchange of `values`, (1 + degree, replicas, dimension), of which some replicas travel."""
     told, *messages = (
         Message(j, "exchange", 0, {"x": np.ascontiguousarray(value[replicas])}) for j, value in enumerate(values)
@@ -19,7 +19,7 @@ def heard(values, replicas: slice) -> Heard:
     rng = np.random.default_rng(len(values))
     weights = rng.dirichlet(np.ones(len(values)))
     node = SimpleNamespace(neighbors=tuple(range(1, len(values))), weights=weights)
-    return Heard(node, told, {message.sender: message for message in messages})
+    return Exchange(node, told, {message.sender: message for message in messages})
 
 
 @pytest.mark.parametrize("what", [lambda h: h.mix("x"), lambda h: h.sum("x")], ids=["mix", "sum"])

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.algorithms.algorithm import Setting
-from netsim.claims import Adjacency
-from netsim.norms import ORDERS, factor, length
-from netsim.problems.tilted import direction
+from netsim.claims import ORDERS, Adjacency, factor, length
+from netsim.problems.objective import direction
 
 
 @pytest.mark.parametrize("known", ORDERS)

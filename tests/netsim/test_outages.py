@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from netsim.errors import ScenarioError, SimulationError
-from netsim.outages import RandomOutages, Scheduled, Switch, TraceOutages
+from netsim.network.laws import RandomOutages, Scheduled, Switch, TraceOutages
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""

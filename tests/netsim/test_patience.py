@@ -6,21 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.replay import replay
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.errors import DeadlockError, ScenarioError
-from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import Message
+from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
+from netsim.network.links import ExchangePolicy, LinkLaw, Shelf
 from netsim.node import Node
-from netsim.patience import Patience, Shelf
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
+from netsim.transcript.message import Message
 
 NEIGHBORS = (1, 2)
 
@@ -48,14 +47,14 @@ def taken(shelf: Shelf, told: Message) -> list[int]:
 
 
 def test_the_message_of_the_exchange_comes_first():
-    shelf = Shelf(NEIGHBORS, Patience(1.0))
+    shelf = Shelf(NEIGHBORS, ExchangePolicy(1.0))
     for arrived in (message(1, 0), message(2, 1), message(2, 0)):
         shelf.put(arrived)
     assert taken(shelf, message(0, 0)) == [0, 0]
 
 
 def test_the_newest_message_stands_in_however_late_or_early_it_came():
-    shelf = Shelf(NEIGHBORS, Patience(1.0))
+    shelf = Shelf(NEIGHBORS, ExchangePolicy(1.0))
     assert taken(shelf, message(0, 0)) == [-1, -1]
     shelf.put(message(1, 0))  # late
     assert taken(shelf, message(0, 1)) == [0, -1]
@@ -67,7 +66,7 @@ def test_the_newest_message_stands_in_however_late_or_early_it_came():
 
 
 def test_a_message_with_other_fields_does_not_stand_in():
-    shelf = Shelf(NEIGHBORS, Patience(1.0))
+    shelf = Shelf(NEIGHBORS, ExchangePolicy(1.0))
     shelf.put(message(1, 0, x=1.0))
     shelf.put(message(1, 1, y=1.0))
     shelf.collect(message(0, 0, x=0.0))
@@ -76,14 +75,14 @@ def test_a_message_with_other_fields_does_not_stand_in():
 
 
 def test_own_values_stand_in_where_that_is_asked():
-    shelf = Shelf(NEIGHBORS, Patience(1.0, "own_value"))
+    shelf = Shelf(NEIGHBORS, ExchangePolicy(1.0, "own_value"))
     shelf.put(message(1, 0))
     assert taken(shelf, message(0, 0)) == [0, -1]
     assert taken(shelf, message(0, 1)) == [-1, -1]
 
 
 def test_a_neighbor_that_is_ahead_is_not_waited_for():
-    shelf = Shelf(NEIGHBORS, Patience(1.0))
+    shelf = Shelf(NEIGHBORS, ExchangePolicy(1.0))
     shelf.put(message(1, 0))
     assert shelf.missing(0) == (2,)
     shelf.put(message(2, 4))
@@ -172,7 +171,7 @@ def test_slow_neighbors_are_left_behind_as_a_plain_simulation_says(instead, dead
         topology,
         link_laws={edge: LinkLaw(ConstantDelay(delay)) for edge, delay in delays.items()},
         compute_laws={i: ConstantDelay(seconds) for i, seconds in enumerate(work)},
-        patience=Patience(deadline, instead),
+        patience=ExchangePolicy(deadline, instead),
     ).run()
     expected = oracle(topology, rounds, delays, work, deadline, instead)
     mixed = oracle(topology, rounds, delays, work, 1e6, instead)
@@ -189,15 +188,15 @@ def test_on_a_perfect_network_nobody_is_missing():
         run = simulation(descent(20, 0.1), complete(4), LinkLaw(UniformDelay(0.01, 0.02)), seed=3, **options).run()
         return [query.point for queries in run.truth.queries for query in queries]
 
-    for patient, endless in zip(points(patience=Patience(0.5)), points(), strict=True):
+    for patient, endless in zip(points(patience=ExchangePolicy(0.5)), points(), strict=True):
         assert np.array_equal(patient, endless)
 
 
 def test_a_message_that_arrives_at_the_deadline_is_in_time():
     slow = {(0, 1): LinkLaw(ConstantDelay(0.25))}
     waited = simulation(Gossip(10), ring(4), link_laws=slow).run()
-    patient = simulation(Gossip(10), ring(4), link_laws=slow, patience=Patience(0.25, "own_value")).run()
-    hasty = simulation(Gossip(10), ring(4), link_laws=slow, patience=Patience(0.2499, "own_value")).run()
+    patient = simulation(Gossip(10), ring(4), link_laws=slow, patience=ExchangePolicy(0.25, "own_value")).run()
+    hasty = simulation(Gossip(10), ring(4), link_laws=slow, patience=ExchangePolicy(0.2499, "own_value")).run()
     last = [run.truth.queries[1][-1].point for run in (waited, patient, hasty)]
     assert np.array_equal(last[0], last[1])
     assert not np.array_equal(last[0], last[2])
@@ -205,7 +204,7 @@ def test_a_message_that_arrives_at_the_deadline_is_in_time():
 
 def test_lost_messages_end_no_run_where_exchanges_have_a_deadline():
     lossy = LinkLaw(UniformDelay(0.01, 0.03), loss=0.3)
-    run = simulation(descent(200), ring(6), lossy, patience=Patience(0.1)).run()
+    run = simulation(descent(200), ring(6), lossy, patience=ExchangePolicy(0.1)).run()
     assert run.activations == (200,) * 6
     assert run.traffic["packets_lost"] > 0.2 * run.traffic["packets_sent"]
     assert run.metrics.relative_errors()[-6:].max() < 0.5  # constant steps end near the optimum, not at it
@@ -219,7 +218,7 @@ def test_agents_that_wait_for_all_say_so_when_a_message_is_lost():
 @pytest.mark.parametrize("deadline", [-1.0, np.inf, np.nan])
 def test_a_deadline_is_a_time(deadline):
     with pytest.raises(ScenarioError, match="deadline"):
-        Patience(deadline)
+        ExchangePolicy(deadline)
 
 
 # ── replay and inversion ────────────────────────────────────────────────────────────────────────────────
@@ -230,7 +229,12 @@ def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
     lossy = LinkLaw(ExponentialDelay(0.02), loss=0.25, duplication=0.2, reordering=True)
     adversary = Adversary(nodes=(1, 2))
     simulated = simulation(
-        descent(40, 0.05), complete(4), lossy, patience=Patience(0.03, instead), adversaries=(adversary,), replicas=3
+        descent(40, 0.05),
+        complete(4),
+        lossy,
+        patience=ExchangePolicy(0.03, instead),
+        adversaries=(adversary,),
+        replicas=3,
     )
     run = simulated.run()
     closed = [row for row in run.views[0].at_node(2) if row.event == "closed"]
@@ -249,7 +253,7 @@ def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
 
 def test_what_an_agent_took_is_known_at_its_door_only():
     lossy = LinkLaw(UniformDelay(0.01, 0.05), loss=0.2)
-    options = {"patience": Patience(0.06), "topology": ring(5)}
+    options = {"patience": ExchangePolicy(0.06), "topology": ring(5)}
     doors = simulation(descent(30), links=lossy, adversaries=(Adversary(links=(), nodes=(2,)),), **options).run()
     links = simulation(descent(30), links=lossy, adversaries=(Adversary(),), **options).run()
     estimates = infer(doors.views[0])

@@ -10,13 +10,13 @@ import pytest
 
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.errors import TranscriptError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import Ciphertext, Message, Segment
-from netsim.pcapng import PORTS, address, export
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
-from netsim.spool import SpooledTranscript
-from netsim.transcript import EVERYBODY, Record, Transcript
+from netsim.transcript.message import Ciphertext, Message, Segment
+from netsim.transcript.pcapng import PORTS, address, export
+from netsim.transcript.record import EVERYBODY, Record, Transcript
+from netsim.transcript.stored import StreamedTranscript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
 # ── a reader that knows nothing of the writer ───────────────────────────────────────────────────────────
@@ -163,7 +163,7 @@ def test_every_packet_on_the_air_is_there(run, tmp_path):
 def test_a_spool_is_exported_without_being_loaded(run, tmp_path):
     transcript = run.views[0].transcript
     transcript.write(tmp_path / "a.parquet")
-    lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    lazy = StreamedTranscript.open(tmp_path / "a.parquet")
     assert export(lazy, tmp_path / "a.pcapng") == export(transcript, tmp_path / "b.pcapng") > 0
     assert (tmp_path / "a.pcapng").read_bytes() == (tmp_path / "b.pcapng").read_bytes()
 

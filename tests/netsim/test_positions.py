@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from netsim.adversary import Within
 from netsim.errors import ScenarioError
 from netsim.topology import Topology, from_edges, from_file, from_graph, grid, path, random_geometric, ring, torus
-from netsim.wiretaps import Within
 
 
 def test_agents_of_a_geometric_graph_are_where_the_generator_put_them():

@@ -10,27 +10,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from netsim.activity import Downtime
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around, Cut, RandomShare, Within
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, ScenarioError
-from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
-from netsim.links import AccessLaw, LinkLaw
-from netsim.meddling import Drop, Meddler
-from netsim.messages import ACK_BYTES, TAG_BYTES, Message
-from netsim.outages import RandomOutages, Scheduled
-from netsim.patience import Patience
-from netsim.pcapng import address, export
+from netsim.network.active_adversaries import ActiveAdversary, Drop
+from netsim.network.laws import ConstantDelay, ExponentialDelay, RandomOutages, Scheduled, UniformDelay
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
+from netsim.network.radio import Radio, RadioNetwork
 from netsim.problems import least_squares, load
-from netsim.radio import Radio, RadioNetwork
 from netsim.randomness import Streams
+from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.spool import SpooledTranscript
 from netsim.topology import complete, grid, random_geometric, ring, star
-from netsim.transcript import EVERYBODY
-from netsim.wiretaps import Around, Cut, RandomShare, Within
+from netsim.transcript.message import ACK_BYTES, TAG_BYTES, Message
+from netsim.transcript.pcapng import address, export
+from netsim.transcript.record import EVERYBODY
+from netsim.transcript.stored import StreamedTranscript
 
 FALSE_ALARM = 1e-8
 ROUNDS = 7
@@ -422,7 +419,7 @@ def test_who_is_down_transmits_nothing_that_anybody_hears():
 def test_agents_that_go_down_and_do_not_wait_forever_do_so_on_radio_too():
     run = simulation(
         SHEET, LinkLaw(ConstantDelay(0.01), loss=0.2), Adversary(links=Within((0.0, 0.0), 1.0), nodes=(5,)),
-        downtimes={5: Downtime(Scheduled(((0.1, 0.3),)))}, patience=Patience(0.1),
+        downtimes={5: Downtime(Scheduled(((0.1, 0.3),)))}, patience=ExchangePolicy(0.1),
     ).run()  # fmt: skip
     assert run.activations == (ROUNDS,) * 12
     assert conserved(run.traffic)
@@ -535,7 +532,7 @@ def test_doors_see_what_they_see_on_links():
 def test_broadcasts_can_be_spooled_and_exported(tmp_path):
     sim = simulation(SHEET, ROUGH, Adversary(), spool=tmp_path / "taps")
     rows = list(sim.run().views[0].transcript)
-    spooled = SpooledTranscript.open(tmp_path / "taps" / "eavesdropper.spool")
+    spooled = StreamedTranscript.open(tmp_path / "taps" / "eavesdropper.spool")
     assert [r[:10] for r in spooled] == [r[:10] for r in rows]
     assert len(spooled.select(receiver=EVERYBODY)) == 12 * ROUNDS
     assert export(spooled, tmp_path / "air.pcapng") == len(rows)
@@ -560,7 +557,7 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
         (lambda: simulation(link_laws={(0, 1): LinkLaw(encrypted=True)}), "link_laws.encrypted"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(reliable=True)}), "link_laws.reliable"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(authenticated=True)}), "link_laws.authenticated"),
-        (lambda: simulation(meddlers=(Meddler("m", "all", (Drop(),)),)), "meddlers"),
+        (lambda: simulation(meddlers=(ActiveAdversary("m", "all", (Drop(),)),)), "meddlers"),
         (lambda: simulation(SHEET, None, Adversary(links=((0, 1),))), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links="some")), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links=Cut((0,)))), "adversaries[0].links.cut"),

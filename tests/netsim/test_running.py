@@ -7,13 +7,13 @@ from itertools import pairwise
 import pytest
 
 from netsim.algorithms import Algorithm, Recal
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.node import Node
 from netsim.running import WatchedLoop
 from netsim.simulation import Simulation
-from netsim.spool import SpooledTranscript
 from netsim.topology import ring
+from netsim.transcript.stored import StreamedTranscript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
 
@@ -131,7 +131,7 @@ def test_what_was_flushed_is_on_disk_and_the_rows_are_the_same(tmp_path):
         if running.estimates == 40:
             running.flush()
             assert running.spooled()["in_memory"] == 0
-            left.append(len(SpooledTranscript.open(tmp_path / "ears.spool")))
+            left.append(len(StreamedTranscript.open(tmp_path / "ears.spool")))
             assert left[0] == running.spooled()["rows"] > 40
 
     assert rows(walk(spool=tmp_path).run(look)) == rows(walk().run())

@@ -16,16 +16,15 @@ import pytest
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import DeadlockError, ScenarioError, SimulationError
-from netsim.laws import ConstantDelay, LognormalDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, LognormalDelay
+from netsim.network.links import LinkLaw
 from netsim.node import Node
 from netsim.problems import L1, Problem, least_squares, load, logistic
-from netsim.run import Run
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Simulation
-from netsim.spool import SpooledTranscript
+from netsim.simulation import Run, Simulation
 from netsim.topology import complete, erdos_renyi, from_edges, ring
-from netsim.transcript import Transcript
+from netsim.transcript.record import Transcript
+from netsim.transcript.stored import StreamedTranscript
 
 ROUNDS = 12
 PERFECT = LinkLaw()
@@ -148,8 +147,8 @@ TRANSCRIPT_HASH = """
 import hashlib
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
-from netsim.laws import LognormalDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import LognormalDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
@@ -466,7 +465,7 @@ class TestSpool:
         simulation = self.simulation(spool=tmp_path)
         with pytest.raises(DeadlockError):
             replace(simulation, links=LinkLaw(loss=0.5), seed=2).run()
-        rows = SpooledTranscript.open(tmp_path / "keen.spool").transcript()
+        rows = StreamedTranscript.open(tmp_path / "keen.spool").transcript()
         assert 0 < len(rows) < 100
         assert rows.at_node(2)
 

@@ -20,16 +20,17 @@ from hypothesis import strategies as st
 from netsim.adversary import Adversary, Tap
 from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.errors import TranscriptError
-from netsim.laws import ConstantDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import Ciphertext, Message, Segment
+from netsim.network.laws import ConstantDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.spool import Spool, SpooledTranscript
-from netsim.spool import reader as reading
-from netsim.spool import rows as spooled_rows
 from netsim.topology import complete
-from netsim.transcript import COLUMNS, EVERYBODY, Transcript
+from netsim.transcript import stored as reading
+from netsim.transcript import stored as spooled_rows
+from netsim.transcript.message import Ciphertext, Message, Segment
+from netsim.transcript.record import COLUMNS, EVERYBODY, Transcript
+from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.stream import TranscriptStream
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
 ROOT = Path(__file__).parents[2]
@@ -57,18 +58,18 @@ def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> 
     return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
 
 
-def spooled(path: Path, heard=(), doors=(), replicas=2, **options) -> SpooledTranscript:
+def spooled(path: Path, heard=(), doors=(), replicas=2, **options) -> StreamedTranscript:
     """Rows given by hand; doors follow the links."""
-    with Spool(path, replicas, **options) as spool:
+    with TranscriptStream(path, replicas, **options) as spool:
         for row in heard:
             spool.hear(row)
         for time, event, receiver, told in doors:
             (spool.sent if event == "sent" else spool.received)(time, told, receiver)
-    return SpooledTranscript.open(path)
+    return StreamedTranscript.open(path)
 
 
 @contextmanager
-def listening(monkeypatch, spool: Spool):
+def listening(monkeypatch, spool: TranscriptStream):
     """While it lasts, taps that miss nothing tell the spool too."""
     ear, sent, received = Tap.ear, Tap.sent, Tap.received
 
@@ -101,7 +102,7 @@ def both(request, monkeypatch, tmp_path):
     """A run's transcript as it was kept in memory, and the spool of the same run."""
     algorithm, links, replicas = RUNS[request.param]
     simulation = tapped_ring(synthetic_problem(), algorithm, links=links, replicas=replicas, seed=5)
-    spool = Spool(tmp_path / "run.spool", replicas, batch=7)
+    spool = TranscriptStream(tmp_path / "run.spool", replicas, batch=7)
     with listening(monkeypatch, spool):
         transcript = simulation.run().views[0].transcript
     return transcript, spool.close()
@@ -141,7 +142,7 @@ def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
 def test_a_parquet_file_is_read_lazily_too(both, tmp_path):
     transcript, _ = both
     transcript.write(tmp_path / "a.parquet")
-    lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    lazy = StreamedTranscript.open(tmp_path / "a.parquet")
     assert len(lazy) == len(transcript)
     assert flat(lazy) == flat(transcript)
     lazy.to_parquet(tmp_path / "again.parquet")
@@ -153,7 +154,7 @@ def test_what_is_selected(both, tmp_path, form):
     transcript, lazy = both
     if form == "parquet":
         lazy.to_parquet(tmp_path / "a.parquet")
-        lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+        lazy = StreamedTranscript.open(tmp_path / "a.parquet")
     times = [r.time for r in transcript]
     since, until = times[len(times) // 3], times[2 * len(times) // 3]
     cases = [
@@ -198,7 +199,7 @@ NAMES = st.dictionaries(st.sampled_from(["x", "u_noisy", "ζ"]), st.floats(width
 def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compression, tmp_path):
     told: list[Message] = []
     heard, doors = [], []
-    with Spool(tmp_path / "any.spool", 2, batch=batch, compression=compression) as spool:
+    with TranscriptStream(tmp_path / "any.spool", 2, batch=batch, compression=compression) as spool:
         for what, time, sender, values, again in rows:
             fresh = Message(sender, "direct", len(told), {n: np.full((2, 3), v) for n, v in values.items()})
             told.append(told[-1] if again == 2 and told else fresh)
@@ -211,7 +212,7 @@ def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compressio
             else:
                 heard.append((float(time), sender, sender + 1, packet))
                 spool.hear(heard[-1])
-    back = SpooledTranscript.open(tmp_path / "any.spool")
+    back = StreamedTranscript.open(tmp_path / "any.spool")
     expected = flat(Transcript.heard(heard, doors, 2))
     assert flat(back) == expected
     assert len(back) == len(rows)
@@ -257,23 +258,23 @@ def test_the_documented_columns_are_those_of_the_file(tmp_path):
 # ── bounded ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def held(spool: Spool) -> int:
+def held(spool: TranscriptStream) -> int:
     return len(spool._heard) + len(spool._doors)
 
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 2, batch=10)
+    spool = TranscriptStream(tmp_path / "a.spool", 2, batch=10)
     most = 0
     for k in range(1000):
         spool.hear((float(k), 0, 1, message(0, k, x=k)))
         spool.received(float(k), message(0, k, x=k), 1)
         most = max(most, held(spool))
     assert most < 20
-    assert len(SpooledTranscript.open(spool.path)) == 2000 - held(spool)
+    assert len(StreamedTranscript.open(spool.path)) == 2000 - held(spool)
 
 
 def test_heavy_messages_make_short_batches(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 100, memory=2**20)
+    spool = TranscriptStream(tmp_path / "a.spool", 100, memory=2**20)
     most = 0
     for k in range(100):
         spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((100, 500))})))  # 400 kB each
@@ -290,7 +291,7 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
     back.to_parquet(tmp_path / "a.parquet")
     with pq.ParquetFile(tmp_path / "a.parquet") as file:
         assert max(file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)) <= 13
-    lazy = SpooledTranscript.open(tmp_path / "a.parquet")
+    lazy = StreamedTranscript.open(tmp_path / "a.parquet")
     assert max(len(batch) for batch in lazy.batches()) <= 13
     assert flat(lazy) == flat(back)
 
@@ -316,8 +317,8 @@ def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
 def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
     heard = [(float(k), 0, 1, message(0, k, x=k)) for k in range(100)]
     back = spooled(tmp_path / "a.spool", heard, batch=10)
-    read, load = [], reading._SpoolFile._load
-    monkeypatch.setattr(reading._SpoolFile, "_load", lambda self, *a: read.append(a[1]) or load(self, *a))
+    read, load = [], reading._StreamFile._load
+    monkeypatch.setattr(reading._StreamFile, "_load", lambda self, *a: read.append(a[1]) or load(self, *a))
     assert len(back) == 100
     assert read == []
     assert [r.number for r in back.select(41, 43)] == [41, 42]
@@ -330,7 +331,7 @@ CHILD = """
 import sys
 from pathlib import Path
 import numpy as np
-from netsim.messages import Message
+from netsim.transcript.message import Message
 from netsim.spool import Spool
 spool = Spool(Path(sys.argv[1]), 2, batch=50)
 k = 0
@@ -354,7 +355,7 @@ def test_a_process_killed_in_the_middle_leaves_what_it_wrote(tmp_path):
     last = [int(line) for line in child.stdout.read().split("\n")[:-1]]
     assert child.wait() == -signal.SIGKILL
     child.stdout.close()
-    back = SpooledTranscript.open(path)
+    back = StreamedTranscript.open(path)
     assert "not closed" in back.note
     assert back.fields == ("x", "y")
     rows = list(back)
@@ -378,9 +379,9 @@ def test_cut_anywhere_it_gives_the_whole_batches_before_the_cut(tmp_path):
         cut.write_bytes(data[:length])
         if length < start:
             with pytest.raises(TranscriptError, match=r"cut\.spool: neither"):
-                SpooledTranscript.open(cut)
+                StreamedTranscript.open(cut)
             continue
-        back = SpooledTranscript.open(cut)
+        back = StreamedTranscript.open(cut)
         complete = sum(stop <= length for stop in stops)
         assert len(back) == rows[complete]
         assert flat(back) == expected[: rows[complete]]
@@ -391,9 +392,9 @@ def test_cut_anywhere_it_gives_the_whole_batches_before_the_cut(tmp_path):
 
 
 def test_a_spool_that_still_grows_is_read_as_it_was(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     spool.hear((0.0, 0, 1, message(0, 0, x=0)))
-    early = SpooledTranscript.open(spool.path)
+    early = StreamedTranscript.open(spool.path)
     spool.hear((1.0, 0, 1, message(0, 1, x=1)))
     assert [r.time for r in early] == [0.0]
     assert early.note == "not closed: its run was killed or goes on, and what was heard last may be missing"
@@ -405,7 +406,7 @@ def test_a_spool_of_nothing(tmp_path):
     assert (len(back), list(back), back.fields, back.note, back.replicas) == (0, [], (), "", 3)
     back.to_parquet(tmp_path / "a.parquet")
     assert len(Transcript.read(tmp_path / "a.parquet")) == 0
-    assert list(SpooledTranscript.open(tmp_path / "a.parquet")) == []
+    assert list(StreamedTranscript.open(tmp_path / "a.parquet")) == []
 
 
 def test_only_acknowledgements(tmp_path):
@@ -417,7 +418,7 @@ def test_only_acknowledgements(tmp_path):
 
 
 def test_interrupted_while_it_writes_it_writes_nothing_twice(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     write = spool._stream.write_batch
 
     class Interrupted:
@@ -436,11 +437,11 @@ def test_interrupted_while_it_writes_it_writes_nothing_twice(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_an_error_with_the_file_and_the_rows():
     with pytest.raises(TranscriptError, match=r"/dev/full: cannot be written"):
-        Spool(Path("/dev/full"), 1)
+        TranscriptStream(Path("/dev/full"), 1)
 
 
 def test_a_write_that_fails_says_what_is_on_disk(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     spool.hear((0.0, 0, 1, message(0, 0, x=0)))
 
     class Full:
@@ -456,7 +457,7 @@ def test_a_write_that_fails_says_what_is_on_disk(tmp_path):
 
 
 def test_what_is_heard_after_the_end_is_an_error(tmp_path):
-    spool = Spool(tmp_path / "a.spool", 2, batch=1)
+    spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     assert list(spool.close()) == list(spool.close()) == []
     with pytest.raises(TranscriptError, match="closed after 0 rows"):
         spool.hear((0.0, 0, 1, message(0, 0, x=0)))
@@ -465,27 +466,27 @@ def test_what_is_heard_after_the_end_is_an_error(tmp_path):
 @pytest.mark.parametrize("numbers", [{"replicas": 0}, {"batch": 0}, {"memory": 0}])
 def test_numbers_below_one_are_an_error(tmp_path, numbers):
     with pytest.raises(TranscriptError, match="at least 1"):
-        Spool(tmp_path / "a.spool", **({"replicas": 1} | numbers))
+        TranscriptStream(tmp_path / "a.spool", **({"replicas": 1} | numbers))
 
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(TranscriptError, match=r"a\.spool: cannot be written"):
-        Spool(tmp_path / "none" / "a.spool", 1)
+        TranscriptStream(tmp_path / "none" / "a.spool", 1)
     with pytest.raises(TranscriptError, match=r"a\.spool: cannot be read"):
-        SpooledTranscript.open(tmp_path / "none" / "a.spool")
+        StreamedTranscript.open(tmp_path / "none" / "a.spool")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"hello, world, this is no transcript", b"\x00" * 100])
 def test_a_file_that_is_neither(tmp_path, content):
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(TranscriptError, match="neither a spool nor a transcript"):
-        SpooledTranscript.open(tmp_path / "a")
+        StreamedTranscript.open(tmp_path / "a")
 
 
 def test_a_parquet_file_that_is_no_transcript(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     with pytest.raises(TranscriptError, match="neither"):
-        SpooledTranscript.open(tmp_path / "a.parquet")
+        StreamedTranscript.open(tmp_path / "a.parquet")
 
 
 def test_time_never_falls_while_reading(both):
@@ -501,7 +502,7 @@ def forms(both, tmp_path):
     """One transcript in memory, as a spool, as Parquet, and as an attack gets it from disk."""
     transcript, spool = both
     spool.to_parquet(tmp_path / "a.parquet")
-    return transcript, spool, SpooledTranscript.open(tmp_path / "a.parquet"), Transcript.stored(spool)
+    return transcript, spool, StreamedTranscript.open(tmp_path / "a.parquet"), Transcript.stored(spool)
 
 
 CHOICES = [
@@ -560,7 +561,7 @@ def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_pat
     transcript = Transcript.stored(spool)
     monkeypatch.setattr(Transcript, "records", property(lambda self: pytest.fail("loaded")))
     transcript.select(kind="direct", sender=1).replica(0).write(tmp_path / "some.parquet")
-    assert len(SpooledTranscript.open(tmp_path / "some.parquet")) == len(spool.select(kind="direct", sender=1))
+    assert len(StreamedTranscript.open(tmp_path / "some.parquet")) == len(spool.select(kind="direct", sender=1))
 
 
 # ── broadcasts ──────────────────────────────────────────────────────────────────────────────────────────
@@ -581,7 +582,7 @@ def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
 
 
 def test_fans_count_as_the_rows_that_they_are(tmp_path):
-    spool, told = Spool(tmp_path / "a.spool", 2, batch=100), [message(0, k, x=k) for k in range(200)]
+    spool, told = TranscriptStream(tmp_path / "a.spool", 2, batch=100), [message(0, k, x=k) for k in range(200)]
     most = 0
     for k, one in enumerate(told):
         spool.fan((float(k), 0, tuple(range(1, 41)), one))

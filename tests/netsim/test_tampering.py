@@ -12,15 +12,25 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, SimulationError
-from netsim.laws import ConstantDelay, ExponentialDelay, UniformDelay
-from netsim.links import AccessLaw, LinkLaw
-from netsim.meddling import AddGaussian, Alter, Deeds, Delay, Drop, FlipSign, Meddler, Replay, Scale
-from netsim.messages import TAG_BYTES, Tagged
-from netsim.outages import Switch
+from netsim.network.active_adversaries import (
+    ActiveAdversary,
+    AddGaussian,
+    Alter,
+    Delay,
+    Drop,
+    FlipSign,
+    Interception,
+    InterceptionCounts,
+    InterceptionReport,
+    Replay,
+    ScaleBy,
+)
+from netsim.network.laws import ConstantDelay, ExponentialDelay, Switch, UniformDelay
+from netsim.network.links import AccessLaw, LinkLaw
+from netsim.network.wires import LossyWire, Pipe
 from netsim.randomness import Streams
-from netsim.tampering import Meddling, Tally
 from netsim.topology import path
-from netsim.wires import Pipe, RoughWire
+from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.architecture.test_truth_free_views import reachable
 from tests.netsim.meddled import descending, descent, estimates, message, rows
 from tests.worlds import EVERY_LAW
@@ -36,8 +46,8 @@ EVERYTHING = (
 EARS = (Adversary(),)
 
 
-def mallory(*actions, links="all", **options) -> tuple[Meddler, ...]:
-    return (Meddler("mallory", links, actions, **options),)
+def mallory(*actions, links="all", **options) -> tuple[ActiveAdversary, ...]:
+    return (ActiveAdversary("mallory", links, actions, **options),)
 
 
 class Line:
@@ -46,8 +56,8 @@ class Line:
     def __init__(self, law: LinkLaw, meddlers=(), seed=0, **ends) -> None:
         self.environment, rng = VirtualEnvironment(), random.Random(seed)
         switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
-        self.wire = RoughWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
-        self.meddling = Meddling(meddlers, path(2), Streams(seed), 0)
+        self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
+        self.meddling = Interception(meddlers, path(2), Streams(seed), 0)
         self.meddling.sit(self.environment, self.wire)
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
@@ -67,7 +77,7 @@ class Line:
         return [(time, number) for time, number, _ in self.arrived]
 
     @property
-    def deeds(self) -> Deeds:
+    def deeds(self) -> InterceptionReport:
         return self.meddling.deeds()[0]
 
 
@@ -76,7 +86,7 @@ class Line:
 
 @pytest.mark.parametrize("law", [EVERY_LAW, replace(EVERY_LAW, authenticated=True)], ids=["bare", "authenticated"])
 def test_packets_and_bytes_are_conserved_at_every_moment_with_everything_on(law):
-    two = (*mallory(*EVERYTHING), Meddler("other", "all", (Drop(0.1), Replay(1.5, 0.2))))
+    two = (*mallory(*EVERYTHING), ActiveAdversary("other", "all", (Drop(0.1), Replay(1.5, 0.2))))
     line = Line(law, two, downlink=Pipe(2e4)).send_at(np.linspace(0, 20, 3000))
     wire, moments, size = line.wire, 0, message(0).size + (TAG_BYTES if law.authenticated else 0)
     for moment in np.linspace(0.1, 40, 80):
@@ -129,14 +139,14 @@ def test_when_it_acts_and_in_which_order():
 
 
 def test_taps_hear_what_was_sent_and_the_receiver_gets_what_was_made_of_it():
-    line = Line(LinkLaw(), mallory(Alter(Scale(3.0)))).send_at([0.0]).run()
+    line = Line(LinkLaw(), mallory(Alter(ScaleBy(3.0)))).send_at([0.0]).run()
     (_, _, _, heard), (_, _, got) = line.heard[0], line.arrived[0]
     assert (heard.values["x"][0, 0], got.values["x"][0, 0]) == (1.0, 3.0)
     assert (got.kind, got.number, got.sender, got.size) == (heard.kind, heard.number, heard.sender, heard.size)
 
 
 def test_what_comes_out_with_the_same_bits_was_not_altered():
-    line = Line(LinkLaw(), mallory(Alter(Scale(1.0)), Alter(FlipSign(), fields=("absent",)))).send_at([0.0]).run()
+    line = Line(LinkLaw(), mallory(Alter(ScaleBy(1.0)), Alter(FlipSign(), fields=("absent",)))).send_at([0.0]).run()
     assert line.deeds.altered == 0
     assert line.arrived[0][2] is line.heard[0][3]
 
@@ -155,7 +165,7 @@ def test_two_meddlers_have_numbers_of_their_own():
     """The first one's draws are the same, whatever the second one does behind it."""
     first = mallory(Drop(0.3), Delay(UniformDelay(0, 1), 0.5))
     alone = Line(LinkLaw(), first).send_at(range(500)).run()
-    both = Line(LinkLaw(), (*first, Meddler("other", "all", (Drop(0.5),)))).send_at(range(500)).run()
+    both = Line(LinkLaw(), (*first, ActiveAdversary("other", "all", (Drop(0.5),)))).send_at(range(500)).run()
     assert alone.deeds == both.deeds
     assert set(both.when) < set(alone.when)
 
@@ -169,7 +179,7 @@ def test_two_meddlers_have_numbers_of_their_own():
     [
         mallory(Drop(0.0), Delay(1.0, 0.0), Replay(1.0, 0.0), Alter(FlipSign(), 0.0)),
         mallory(*EVERYTHING, start=1e9),
-        mallory(Alter(Scale(1.0))),
+        mallory(Alter(ScaleBy(1.0))),
     ],
     ids=["never", "later", "changes nothing"],
 )
@@ -200,7 +210,7 @@ def test_a_meddled_run_repeats_itself_and_conserves_packets():
 
 
 def test_unauthenticated_alterations_go_into_the_iterates_unnoticed():
-    link = mallory(Alter(Scale(5.0)), links=((0, 1),), directed=True)
+    link = mallory(Alter(ScaleBy(5.0)), links=((0, 1),), directed=True)
     for law in (LinkLaw(), RELIABLE):
         honest, met = descent(law), descent(law, meddlers=link)
         assert estimates(honest) != estimates(met)
@@ -254,7 +264,7 @@ def test_repeated_messages_are_harmless():
 
 def test_of_two_messages_of_one_exchange_the_first_holds():
     """The unaltered copy comes right behind the altered packet: too late."""
-    copied, altered = mallory(Replay(), Alter(Scale(5.0))), mallory(Alter(Scale(5.0)))
+    copied, altered = mallory(Replay(), Alter(ScaleBy(5.0))), mallory(Alter(ScaleBy(5.0)))
     assert estimates(descent(meddlers=copied)) == estimates(descent(meddlers=altered))
 
 
@@ -305,8 +315,12 @@ def test_no_view_holds_what_was_done():
     law = replace(RELIABLE, authenticated=True)
     met = descent(law, (Adversary("mallory", nodes=(1,)),), meddlers=mallory(*EVERYTHING))
     len(met.views[0].transcript.records)
-    assert not [item for item in reachable(met.views[0]) if isinstance(item, Meddler | Tally | Deeds)]
-    assert [item for item in reachable(met) if isinstance(item, Deeds)]
+    assert not [
+        item
+        for item in reachable(met.views[0])
+        if isinstance(item, ActiveAdversary | InterceptionCounts | InterceptionReport)
+    ]
+    assert [item for item in reachable(met) if isinstance(item, InterceptionReport)]
 
 
 # ── messages that are no exchange ───────────────────────────────────────────────────────────────────────

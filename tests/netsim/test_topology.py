@@ -18,7 +18,6 @@ from netsim.topology import (
     balanced_tree,
     barabasi_albert,
     complete,
-    distances,
     erdos_renyi,
     from_edges,
     from_file,
@@ -31,11 +30,12 @@ from netsim.topology import (
     random_regular,
     random_tree,
     ring,
-    spectra,
     star,
     torus,
     watts_strogatz,
 )
+from netsim.topology import weights as distances
+from netsim.topology import weights as spectra
 
 
 @st.composite

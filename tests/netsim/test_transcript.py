@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import TranscriptError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
-from netsim.messages import ACK_BYTES, Message, Segment
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from netsim.transcript import COLUMNS, EVERYBODY, Record, Transcript
+from netsim.transcript.message import ACK_BYTES, Message, Segment
+from netsim.transcript.record import COLUMNS, EVERYBODY, Record, Transcript
 
 
 def flat(transcript: Transcript) -> list[tuple]:

@@ -12,17 +12,25 @@ from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.laws import Bernoulli, ConstantDelay, ExponentialDelay, GilbertElliott, UniformDelay
-from netsim.links import AccessLaw, LinkLaw
-from netsim.messages import TAG_BYTES, Message
-from netsim.outages import RandomOutages, Scheduled, Switch
+from netsim.network.channels import ReliableChannel
+from netsim.network.laws import (
+    Bernoulli,
+    ConstantDelay,
+    ExponentialDelay,
+    GilbertElliott,
+    RandomOutages,
+    Scheduled,
+    Switch,
+    UniformDelay,
+)
+from netsim.network.links import AccessLaw, LinkLaw
+from netsim.network.wires import LossyWire, Pipe, Wire
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
-from netsim.reliable import ReliableChannel
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from netsim.wires import Pipe, RoughWire, Wire
+from netsim.transcript.message import TAG_BYTES, Message
 from tests.worlds import EVERY_LAW
 
 FALSE_ALARM = 1e-8
@@ -42,7 +50,7 @@ class Line:
         self.environment = ends.pop("environment", None) or VirtualEnvironment()
         rng = random.Random(seed)
         switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
-        self.wire = RoughWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
+        self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
         self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number))
@@ -257,8 +265,8 @@ class TestReliability:
     def test_exactly_once_and_in_order_under_loss_copies_and_reordering(self, seed):
         law = LinkLaw(ExponentialDelay(0.2), loss=0.5, duplication=0.3, reordering=True, reliable=True)
         environment, rng = VirtualEnvironment(), random.Random(seed)
-        forward = RoughWire(environment, 0, 1, law, random.Random(rng.random()))
-        backward = RoughWire(environment, 1, 0, law, random.Random(rng.random()))
+        forward = LossyWire(environment, 0, 1, law, random.Random(rng.random()))
+        backward = LossyWire(environment, 1, 0, law, random.Random(rng.random()))
         delivered = []
         channel = ReliableChannel(environment, forward, backward, law, lambda m: delivered.append(m.number))
         forward.deliver, backward.deliver = channel.on_data, channel.on_ack

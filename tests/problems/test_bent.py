@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netsim.claims import SYMBOLS, length
 from netsim.errors import ScenarioError
-from netsim.norms import SYMBOLS, length
 from netsim.problems import L1, Bent, LeastSquares, NonconvexLogistic, Tilted, weak_convexity
 from tests.worlds import synthetic_problem
 

@@ -99,7 +99,7 @@ def test_no_replica_feels_another(make: Make, replicas: int, records: int, dimen
 def test_blocks_of_replicas_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     loss, v = logistic(), np.random.default_rng(5).normal(size=(11, 5))
     whole = loss.proximal(v, 0.5)
-    monkeypatch.setattr("netsim.problems.proximal.BLOCK", 3 * 5 * 9)
+    monkeypatch.setattr("netsim.problems.minimizers.BLOCK", 3 * 5 * 9)
     assert np.array_equal(whole, loss.proximal(v, 0.5))
     assert loss.proximal(v[:0], 0.5).shape == (0, 5)
 

@@ -5,7 +5,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import L1, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from tests.worlds import synthetic_problem
 
 RNG = np.random.default_rng(5)

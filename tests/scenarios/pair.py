@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 
 TEXT = """\
 name: small

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import pytest
 
 from netsim.algorithms import PrivateGradientDescent
-from netsim.claims import Adjacency
-from netsim.clipping import Clip
+from netsim.claims import Adjacency, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant
-from scenarios import anatomy
-from scenarios.loader import parse
-from scenarios.report.anatomy import anatomies
-from scenarios.report.page import page
-from scenarios.runner import run_scenario
+from scenarios.files.load import parse
+from scenarios.render.page.loss_breakdown import loss_breakdowns
+from scenarios.render.page.report import page
+from scenarios.results import loss_breakdown as anatomy
+from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.anatomy.test_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
@@ -100,7 +99,7 @@ class TestOverTime:
     def test_a_sound_claim_is_not_exceeded(self):
         told, _ = over_time(PrivateGradientDescent(8, Constant(0.2), Constant(0.5), Clip(0.5)))
         assert told["exceeds_from"] is told["exceeds"] is told["claimed_vacuous_from"] is None
-        assert anatomy.sentence(told) is None
+        assert anatomy.loss_sentence(told) is None
         claimed = dict(zip(told["claimed"]["count"], told["claimed"]["epsilon"], strict=True))
         for curve, values in (("exact", "lower"), ("audited", "epsilon")):
             for k, epsilon in zip(told[curve]["count"], told[curve][values], strict=True):
@@ -149,11 +148,11 @@ class TestResults:
         assert entry(results, "dying")["over_time"]["unit"] == "rounds"
 
     def test_a_sentence_says_where_the_budget_ends(self, results):
-        said = anatomy.sentence(entry(results, "dying")["over_time"])
+        said = anatomy.loss_sentence(entry(results, "dying")["over_time"])
         assert "first exceeds the claim at round 1 (" in said
         assert ", claimed of a run that ends there)" in said
         assert "The claim is vacuous (ε > 20) from round" in said
-        assert anatomy.sentence(None) is None
+        assert anatomy.loss_sentence(None) is None
 
 
 class TestPage:
@@ -177,14 +176,14 @@ class TestPage:
 
     def test_without_curves_the_tables_remain(self, results):
         a = entry(results, "dying")
-        (shown,) = anatomies([a | {"over_time": None}])
+        (shown,) = loss_breakdowns([a | {"over_time": None}])
         assert shown["over_time"] is None
         assert shown["notes"] == []
         assert shown["parts"][0]["label"] == "All that was released"
         assert shown["left_out"] == 80 - 12
 
     def test_an_infinite_level_is_drawn_in_the_vacuous_region(self, results):
-        (shown,) = anatomies([entry(results, "bare")])
+        (shown,) = loss_breakdowns([entry(results, "bare")])
         assert "vacuous" in shown["over_time"]
         assert "∞" in shown["over_time"]
 
@@ -193,7 +192,7 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
     def refuse(*_):
         raise PrivacyError("no verdict")
 
-    monkeypatch.setattr("scenarios.judging.audited", refuse)
+    monkeypatch.setattr("scenarios.stages.audit.audited", refuse)
     found = run_scenario(parse(SMALL.replace("rounds: 40", "rounds: 4")), tmp_path)
     assert all(a["over_time"] is None for a in found["algorithms"])
 
@@ -201,10 +200,10 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
 def test_what_is_sent_after_the_last_round_is_in_none():
     time = {"unit": "rounds", "rounds": 6, "vacuous_above": 20.0, "exceeds_from": 7, "exact_vacuous_from": 7}
     time |= {"exceeds": {"exact": math.inf, "claimed": 5.0}, "claimed_vacuous_from": None, "undefined_from": None}
-    said = anatomy.sentence(time)
+    said = anatomy.loss_sentence(time)
     assert said == (
         "The exact ε first exceeds the claim after the last round (6) (∞ > 5, claimed of a run that ends there) "
         "and is above 20 after the last round (6)."
     )
-    assert "at round 6 (" in anatomy.sentence(time | {"exceeds_from": 6})
-    assert "from round 6 on" in anatomy.sentence(time | {"exact_vacuous_from": 6})
+    assert "at round 6 (" in anatomy.loss_sentence(time | {"exceeds_from": 6})
+    assert "from round 6 on" in anatomy.loss_sentence(time | {"exact_vacuous_from": 6})

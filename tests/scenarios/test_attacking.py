@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from scenarios.cli import app
-from scenarios.estimates import GRADIENT_COLUMNS, RECORD_COLUMNS
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.results.reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.stages.runner import run_scenario
 
 runner = CliRunner()
 SMALL = """

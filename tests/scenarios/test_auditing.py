@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attacks.audit.loss.aimed import AIMED
+from attacks.audit.loss.exact import WORST_CASE
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, Tilted
-from scenarios import auditing, sentences
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.telling import Silent
+from scenarios.build.experiment import Experiment
+from scenarios.build.progress import Silent
+from scenarios.files.load import parse
+from scenarios.render import sentences
+from scenarios.stages import worlds as auditing
+from scenarios.stages.runner import run_scenario
 
 SMALL = """
 name: small
@@ -76,7 +77,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
         simulate = real(*args)
 
         def one(world, chunk):
-            if chunk != AIMED:
+            if chunk != WORST_CASE:
                 simulated.append((world, chunk))
             return simulate(world, chunk)
 
@@ -215,7 +216,7 @@ class TestTheClassifier:
         """The share of the error rate that the games have is the one that was planned with."""
         made = Experiment.of(parse(LEARNED).scenario)
         claim = Claim(1.0, 0.0, "by hand", Adjacency(1.0, "by hand"), "ℓ1")
-        plan = auditing.Asked(made.scenario, made.subjects[0], made.pair, claim).plan
+        plan = auditing.AuditOptions(made.scenario, made.subjects[0], made.pair, claim).plan
         assert plan.confidence == pytest.approx(1 - 0.05 / 4)
 
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):

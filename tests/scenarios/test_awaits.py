@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scenarios import awaits, owncode
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.schema import own_code as awaits
+from scenarios.schema import own_code as owncode
+from scenarios.stages.runner import run_scenario
 
 PUSH_SUM = """\
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def test_python_says_nothing_after_it(here):
     """In a process of its own, which finds coroutines that nobody awaited when it ends."""
     line, without, said = FORGOTTEN[1]
     (here / "mine.py").write_text(PUSH_SUM.replace(line, without))
-    words = [sys.executable, "-m", "scenarios.cli", "run", "own.yaml", "--out", "out"]
+    words = [sys.executable, "-m", "scenarios.cli.app", "run", "own.yaml", "--out", "out"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 70
     assert done.stderr.count(said) == 2  # with the traceback, and by itself
@@ -118,7 +119,7 @@ class Mine(Algorithm):
     made = owncode.load(f"{file}:Mine").algorithm()
     with pytest.raises((TypeError, ValueError, AttributeError)) as error:
         made.run(None).send(None)
-    assert awaits.hint(error.value) == said.format("helped.py")
+    assert awaits.await_hint(error.value) == said.format("helped.py")
 
 
 @pytest.mark.filterwarnings(
@@ -130,7 +131,7 @@ def test_an_error_in_no_file_of_the_user_has_none():
 
     with pytest.raises(TypeError) as error:
         nothing() + 1
-    assert awaits.hint(error.value) == ""
+    assert awaits.await_hint(error.value) == ""
 
 
 def test_probing_with_zeros_prints_no_warnings(here):

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from scenarios.bars import Bars
-from scenarios.loader import parse
+from scenarios.cli.progress import Bars
+from scenarios.files.load import parse
 from tests.scenarios.mistaken import GOOD
 
 

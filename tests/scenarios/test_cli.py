@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scenarios import verdicts
-from scenarios.cli import app
-from scenarios.loader import library
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.render import verdicts
 from scenarios.schema import json_schema
 from scenarios.schema.files import with_schema_line
 from tests.scenarios.small import SMALL
@@ -97,7 +97,7 @@ def test_a_defect_is_told_in_full_and_is_no_finding(file, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("of its own")
 
-    monkeypatch.setattr("scenarios.runner.run_scenario", broken)
+    monkeypatch.setattr("scenarios.stages.runner.run_scenario", broken)
     done = runner.invoke(app, ["run", str(file)])
     assert done.exit_code == 70
     assert "Traceback" in done.stderr
@@ -139,7 +139,7 @@ def test_a_number_of_processes_that_is_none_is_refused(file, jobs):
 
 
 def netsim(*words, cwd, **options):
-    command = [sys.executable, "-c", "from scenarios.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from scenarios.cli.app import main; main()", *words]
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
@@ -217,7 +217,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     file.write_text(SMALL.replace("activations: 600", "activations: 10000000"))
-    command = [sys.executable, "-c", "from scenarios.cli import main; main()", "run", str(file), "--out", "out"]
+    command = [sys.executable, "-c", "from scenarios.cli.app import main; main()", "run", str(file), "--out", "out"]
     process = subprocess.Popen(command, cwd=file.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (file.parent / "out" / "results.json").exists() and time.monotonic() < deadline:

@@ -4,14 +4,16 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from scenarios import commands
-from scenarios.cli import app
+from scenarios.cli import commands_page as commands
+from scenarios.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
 def test_the_page_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == commands.page(), "run: python -m scenarios.commands > docs/commands.md"
+    assert PAGE.read_text(encoding="utf-8") == commands.page(), (
+        "run: python -m scenarios.cli.commands_page > docs/commands.md"
+    )
 
 
 def test_every_command_has_its_section_and_every_parameter_its_row():

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from netsim.problems.tilted import direction
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.loader import library, parse
-from scenarios.runner import run_scenario
-from scenarios.witness_file import WitnessFile
-from scenarios.witnessing import confirm, file_of
+from netsim.problems.objective import direction
+from scenarios.build.experiment import Experiment
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.witness import WitnessFile, confirm, file_of
 
 ROUNDS, DIMENSION = 30, 10
 SLUGS = {"DiaDSP": "diadsp", "CPGT": "cpgt"}

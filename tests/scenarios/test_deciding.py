@@ -11,14 +11,13 @@ from scipy import special
 
 from netsim.errors import ScenarioError
 from netsim.problems import load
-from scenarios.deciding.worlds import Staging
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.report.deciding import borders
-from scenarios.report.series import Series
-from scenarios.report.svg import INK
-from scenarios.runner import checked, run_scenario
-from scenarios.schema import Hypothesis, Membership, Property
+from scenarios.build.experiment import Experiment
+from scenarios.build.inference import Staging
+from scenarios.files.load import parse
+from scenarios.render.page.attacks import borders
+from scenarios.render.page.drawing import INK, Series
+from scenarios.schema import HypothesisSpec, MembershipSpec, PropertySpec
+from scenarios.stages.runner import checked, run_scenario
 
 ROOT = Path(__file__).parents[2]
 SURE = 0.9999
@@ -258,14 +257,14 @@ def test_what_the_rest_of_the_scenario_rules_out(text, field, problem):
 
 def test_python_says_the_same_words():
     scenario = of(DIGITS, BOTH).scenario
-    assert scenario.attacks.membership == Membership(adjacency="replace", trials=40)
-    made = Property(
+    assert scenario.attacks.membership == MembershipSpec(adjacency="replace", trials=40)
+    made = PropertySpec(
         trials=20,
         draws=100,
-        hypotheses=[Hypothesis(name="zeros", shares=[0.9, 0.1]), Hypothesis(name="ones", shares=[0.1, 0.9])],
+        hypotheses=[HypothesisSpec(name="zeros", shares=[0.9, 0.1]), HypothesisSpec(name="ones", shares=[0.1, 0.9])],
     )
     assert scenario.attacks.property == made
-    assert eval(repr(made), {"Property": Property, "Hypothesis": Hypothesis}) == made
+    assert eval(repr(made), {"Property": PropertySpec, "Hypothesis": HypothesisSpec}) == made
 
 
 # ── told everywhere ─────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +309,7 @@ def test_the_page_the_tables_and_the_terminal_have_them(finished, capsys):
     levels = results["algorithms"][0]["membership"]["levels"]
     assert rows["success_rate"][0] == levels[1]["found"]["rate"]
     assert rows["guess_rate"].tolist()[:2] == [0.05, 0.5]
-    from scenarios.verdicts import print_verdicts
+    from scenarios.render.verdicts import print_verdicts
 
     print_verdicts(results)
     said = " ".join(capsys.readouterr().out.split())

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 runner = CliRunner()
 SMALL = """\

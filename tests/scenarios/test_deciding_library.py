@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scipy import special
 
-from attacks.audit.statistics.accounting import zcdp_rho
+from attacks.audit.accounting.formulas import zcdp_rho
 from scenarios import load, run
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"

@@ -7,18 +7,19 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from scenarios.cli import app
-from scenarios.inheritance import EXTENDS
-from scenarios.loader import library, load_scenario
-from scenarios.saying import dump
+from scenarios.cli.app import app
+from scenarios.files.document import plain, read_yaml
+from scenarios.files.dump import dump
+from scenarios.files.extend import EXTENDS
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.base import public_name, tag_field
-from scenarios.schema.export import MEANINGS, meaning, models_of
+from scenarios.schema.export import meaning, models_of
 from scenarios.schema.files import MARK, schema_file, schema_line, with_schema_line
-from scenarios.sweep.spec import Sweep
-from scenarios.sweep.spec import json_schema as sweep_schema
-from scenarios.tree import plain
-from scenarios.yamlfile import read_yaml
+from scenarios.schema.meanings import MEANINGS
+from scenarios.sweep.points import Sweep
+from scenarios.sweep.points import json_schema as sweep_schema
 from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
 
 MODELS = [model for root in (Scenario, Sweep) for model in models_of(root)]

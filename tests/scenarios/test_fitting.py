@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from scenarios import verdicts
-from scenarios.fitting import leaves
-from scenarios.sweep import command
+from scenarios.cli import sweep as command
+from scenarios.render import verdicts
+from scenarios.render.terminal import leaves
 
 FIELDS = ["algorithms[0].scale.epsilon", "links.reordering.probability", "links.outages.probability"]
 

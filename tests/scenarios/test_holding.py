@@ -7,9 +7,9 @@ from attacks.reconstruction import Case, Known
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.models import Linear
 from netsim.problems import Dataset, build, least_squares
-from scenarios.holding import Holding, _rest, prior_of
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.build.problem import Ownership, _rest, prior_of
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 from tests.attacks.noisy import noisy_evidence, white_noise
 
 
@@ -42,7 +42,7 @@ def test_two_classes_are_counted_as_the_model_counts_them(kind, labels):
     prior = prior_of(_rest(data, [[0], [1]]), problem)
     assert prior.labels == labels
     assert prior.target is None
-    holding = Holding((data.take([0, 1]), data.take([2, 3])), problem, prior)
+    holding = Ownership((data.take([0, 1]), data.take([2, 3])), problem, prior)
     assert tuple(holding.labels(0)) == labels
     assert tuple(build(kind, holding.parts).objectives[0].labels) == labels
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.loader import load_scenario, parse
+from scenarios.cli.app import app
+from scenarios.files.load import load_scenario, parse
 from scenarios.schema import json_schema
 
 BASE = """\

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import DeadlockError, TranscriptError
-from netsim.spool import SpooledTranscript
-from netsim.transcript import Transcript
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from netsim.transcript.record import Transcript
+from netsim.transcript.stored import StreamedTranscript
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_all_replicas_and_the_spool_too_if_asked(tmp_path):
     assert names == {"transcript-walk.parquet", "transcript-walk"}
     whole = Transcript.read(folder / "transcript-walk.parquet")
     assert whole.replicas == 3
-    assert flat(SpooledTranscript.open(folder / "transcript-walk" / "eavesdropper.spool")) == flat(whole)
+    assert flat(StreamedTranscript.open(folder / "transcript-walk" / "eavesdropper.spool")) == flat(whole)
     first, _ = ran(tmp_path / "first")
     assert flat(Transcript.read(first / "transcript-walk.parquet")) == flat(whole.replica(0))
 
@@ -78,8 +78,8 @@ def test_a_run_that_deadlocks_keeps_what_was_heard_and_says_the_last_of_it(tmp_p
 def test_little_that_was_heard_is_on_disk_soon_too(tmp_path, monkeypatch):
     """After every look here, so that batches come where real time puts them; the file does not depend on it."""
     usual, _ = ran(tmp_path / "usual")
-    monkeypatch.setattr("scenarios.runner.FLUSH", 0.0)
-    monkeypatch.setattr("scenarios.runner.EVERY", 0.0)
+    monkeypatch.setattr("scenarios.stages.runner.FLUSH", 0.0)
+    monkeypatch.setattr("scenarios.stages.runner.EVERY", 0.0)
     often, _ = ran(tmp_path / "often")
     first, second = (folder / "transcript-walk.parquet" for folder in (usual, often))
     assert first.read_bytes() == second.read_bytes()
@@ -87,7 +87,9 @@ def test_little_that_was_heard_is_on_disk_soon_too(tmp_path, monkeypatch):
 
 def test_a_former_runs_files_are_not_taken_for_this_ones(tmp_path, monkeypatch):
     folder, _ = ran(tmp_path, "{spool: kept}")
-    monkeypatch.setattr("scenarios.runner._Session._watched", lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
+    monkeypatch.setattr(
+        "scenarios.stages.runner._Session._watched", lambda *_: (_ for _ in ()).throw(ZeroDivisionError)
+    )
     with pytest.raises(ZeroDivisionError):
         ran(tmp_path)
     assert list(folder.glob("transcript*")) == []
@@ -98,12 +100,12 @@ def test_no_spool_is_removed_before_its_file_is_whole(tmp_path, monkeypatch):
         raise TranscriptError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr(SpooledTranscript, "to_parquet", full)
+        patch.setattr(StreamedTranscript, "to_parquet", full)
         with pytest.raises(TranscriptError, match="no space"):
             ran(tmp_path)
     folder = tmp_path / "out"
     assert {path.name for path in folder.glob("transcript*")} == {"transcript-walk"}
-    left = SpooledTranscript.open(folder / "transcript-walk" / "eavesdropper.spool")
+    left = StreamedTranscript.open(folder / "transcript-walk" / "eavesdropper.spool")
     whole, _ = ran(tmp_path / "whole")
     assert flat(left.replica(0)) == flat(Transcript.read(whole / "transcript-walk.parquet"))
 
@@ -114,7 +116,7 @@ def test_no_spool_is_removed_before_its_file_is_whole(tmp_path, monkeypatch):
 def started(folder: Path, activations: int):
     file = folder / "long.yaml"
     file.write_text(LONG.replace("ACT", str(activations)))
-    command = [sys.executable, "-c", "from scenarios.cli import main; main()", "run", str(file), "--out", "out"]
+    command = [sys.executable, "-c", "from scenarios.cli.app import main; main()", "run", str(file), "--out", "out"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
@@ -135,11 +137,11 @@ def test_a_killed_command_leaves_a_prefix_of_the_complete_run(tmp_path):
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "transcript-walk.parquet").exists()
-    left = SpooledTranscript.open(spool)
+    left = StreamedTranscript.open(spool)
     assert "not closed" in left.note
     assert len(left) > 2_000
     folder, _ = ran(tmp_path / "whole", text=LONG.replace("ACT", str(len(left))))
-    complete = SpooledTranscript.open(folder / "transcript-walk.parquet")
+    complete = StreamedTranscript.open(folder / "transcript-walk.parquet")
     assert flat(left) == flat(complete)[: len(left)]
 
 
@@ -151,6 +153,6 @@ def test_ctrl_c_leaves_the_file_and_no_spool(tmp_path):
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, output + errors
     assert {path.name for path in (tmp_path / "out").glob("transcript*")} == {"transcript-walk.parquet"}
-    kept = SpooledTranscript.open(tmp_path / "out" / "transcript-walk.parquet")
+    kept = StreamedTranscript.open(tmp_path / "out" / "transcript-walk.parquet")
     folder, _ = ran(tmp_path / "whole", text=LONG.replace("ACT", str(len(kept))))
-    assert flat(kept) == flat(SpooledTranscript.open(folder / "transcript-walk.parquet"))[: len(kept)]
+    assert flat(kept) == flat(StreamedTranscript.open(folder / "transcript-walk.parquet"))[: len(kept)]

@@ -7,14 +7,15 @@ from attacks.score import GradientScore
 from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
 from netsim.topology import path, star
-from scenarios.leakage import leakage, nearest
-from scenarios.reproduction import leaks, names
-from scenarios.reproduction.outcome import Ran
-from scenarios.reproduction.plots import figures
-from scenarios.reproduction.series import NotMeasuredError
-from scenarios.runner import run_scenario
+from scenarios.papers import outcome as names
+from scenarios.papers.figures import figures
+from scenarios.papers.outcome import Ran
+from scenarios.results import curves as leaks
+from scenarios.results.curves import NotMeasuredError
+from scenarios.results.measures import leakage, nearest
 from scenarios.schema import Scenario
 from scenarios.schema.reproduction import FigureSpec
+from scenarios.stages.runner import run_scenario
 
 SMALL = {
     "name": "small",
@@ -72,13 +73,15 @@ def results(tmp_path_factory):
 
 def test_a_run_has_its_leakage(results):
     noisy, walk = results["algorithms"]
-    assert leaks.at_end(noisy, "identifiable") == noisy["gradients"]["estimated"] / noisy["gradients"]["asked"]
-    by_hops = leaks.curve(noisy, "identifiable", "hops")
+    assert (
+        leaks.leakage_at_end(noisy, "identifiable") == noisy["gradients"]["estimated"] / noisy["gradients"]["asked"]
+    )
+    by_hops = leaks.leakage_curve(noisy, "identifiable", "hops")
     assert by_hops.x[0] == 0
     assert by_hops.y[0] > 0
     assert by_hops.y[-1] == 0, "nobody hears the far end"
-    assert max(leaks.curve(walk, "gradient_error", "query").high) < 1e-8, "what is inferred of RECAL is exact"
-    skills = leaks.curve(walk, "image_skill", "degree")
+    assert max(leaks.leakage_curve(walk, "gradient_error", "query").high) < 1e-8, "what is inferred of RECAL is exact"
+    skills = leaks.leakage_curve(walk, "image_skill", "degree")
     pictured = {one["agent"]: one["skill"] for one in walk["images"]["agents"]}
     assert min(skills.low) == min(pictured.values())
     assert max(skills.high) == max(pictured.values())
@@ -94,9 +97,9 @@ def test_a_figure_draws_it(results):
 
 def test_what_was_not_measured_says_so(results):
     with pytest.raises(NotMeasuredError, match="no inferred gradients"):
-        leaks.curve({"name": "one", "gradients": {"refused": "nothing was heard"}}, "gradient_error", "query")
+        leaks.leakage_curve({"name": "one", "gradients": {"refused": "nothing was heard"}}, "gradient_error", "query")
     with pytest.raises(NotMeasuredError, match="no rebuilt images"):
-        leaks.at_end({"name": "one"}, "image_skill")
+        leaks.leakage_at_end({"name": "one"}, "image_skill")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +120,6 @@ def test_figures_that_cannot_be_drawn_are_refused_before_time_0(change, where):
 
 def test_shares_of_equal_agents_are_averaged():
     rows = [{"agent": i, "hops": 0, "identifiable": share} for i, share in enumerate((1.0, 1.0, 0.0, 0.0, 0.0))]
-    found = leaks.curve({"name": "one", "leakage": {"by_agent": rows}}, "identifiable", "hops")
+    found = leaks.leakage_curve({"name": "one", "leakage": {"by_agent": rows}}, "identifiable", "hops")
     assert found.y == (0.4,)
     assert (found.low, found.high) == ((0.0,), (1.0,))

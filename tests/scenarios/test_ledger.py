@@ -14,14 +14,15 @@ from typer.testing import CliRunner
 import netsim.algorithms
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
-from scenarios import describe
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.ledger import ENTRIES, chosen, keeping, kept, rows, run_entry, write_page
-from scenarios.ledger.catalogue import FOLDER
-from scenarios.ledger.rows import BROKEN, exact, first_sentence
-from scenarios.loader import library
-from scenarios.report.words import word
+from scenarios.build.experiment import Experiment
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.ledger import ENTRIES, chosen, run_entry, stored_entry, write_page
+from scenarios.ledger import entries as keeping
+from scenarios.ledger import entries as rows
+from scenarios.ledger.entries import BROKEN, FOLDER, exact, first_sentence
+from scenarios.render.sentences import word
+from scenarios.results import entries as describe
 from tests.netsim.algorithms.every import kinds
 
 ROOT = Path(__file__).parents[2]
@@ -112,24 +113,24 @@ def folder(tmp_path_factory):
 
 
 def found(folder):
-    return [row for entry in chosen(FAST) for row in rows(entry, kept(entry, folder), folder)]
+    return [row for entry in chosen(FAST) for row in rows(entry, stored_entry(entry, folder), folder)]
 
 
 class TestWhatIsKept:
     def test_results_are_of_one_text_one_code_and_the_same_versions(self, folder, monkeypatch):
         (entry,) = chosen(["thesis-gamma"])
-        assert kept(entry, folder) is not None
+        assert stored_entry(entry, folder) is not None
         for change in (
             (keeping, "program", lambda: "another"),
             (keeping.describe, "versions", lambda: {"python": "4"}),
         ):
             with monkeypatch.context() as changed:
                 changed.setattr(*change)
-                assert kept(entry, folder) is None
+                assert stored_entry(entry, folder) is None
         with monkeypatch.context() as changed:
             changed.setitem(entry.__dict__, "text", entry.text + "# a remark\n")
-            assert kept(entry, folder) is None
-        assert kept(entry, folder) is not None
+            assert stored_entry(entry, folder) is None
+        assert stored_entry(entry, folder) is not None
 
     def test_what_was_cut_off_is_not_there(self, folder, tmp_path):
         (entry,) = chosen(["thesis-gamma"])
@@ -137,11 +138,11 @@ class TestWhatIsKept:
         place.mkdir()
         for name in (keeping.NOTE, "results.json"):
             (place / name).write_text((folder / entry.name / name).read_text())
-        assert kept(entry, tmp_path) is not None
+        assert stored_entry(entry, tmp_path) is not None
         (place / "results.json").write_text('{"status": "interrupted"}')
-        assert kept(entry, tmp_path) is None
+        assert stored_entry(entry, tmp_path) is None
         (place / "results.json").write_text('{"status": "comp')
-        assert kept(entry, tmp_path) is None
+        assert stored_entry(entry, tmp_path) is None
 
     def test_every_algorithm_has_its_seconds(self, folder):
         assert all(row.seconds > 0 for row in found(folder))
@@ -221,7 +222,7 @@ class TestPage:
     def test_witnesses_of_broken_claims_are_beside_it(self, folder, tmp_path):
         """Those that the results name; a file of a former run is none of them."""
         (entry,) = chosen(["thesis-algorithm-1"])
-        place, kept_now = folder / entry.name, kept(entry, folder)
+        place, kept_now = folder / entry.name, stored_entry(entry, folder)
         broken, former = place / "witness-algorithm-1-random-penalties-alone.json", place / "witness-former.json"
         for one in kept_now.results["algorithms"]:
             one["audit"]["witness"] = broken.name if word(one) in BROKEN else None

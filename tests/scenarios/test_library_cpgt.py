@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from scenarios.loader import library, load_scenario, parse
-from scenarios.study import planned, run_study
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
+from scenarios.stages.study import planned, run_study
 
 NAMES = sorted(name for name in library() if name.startswith("cpgt-"))
 

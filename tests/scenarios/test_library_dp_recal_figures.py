@@ -2,9 +2,10 @@
 
 import pytest
 
-from scenarios.experiment import Experiment
-from scenarios.loader import library, load_scenario, parse
-from scenarios.study import planned, run_study
+from scenarios.build.experiment import Experiment
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
+from scenarios.stages.study import planned, run_study
 
 NAMES = [
     "dp-recal-fig-2", "dp-recal-fig-3", "dp-recal-fig-5", "dp-recal-fig-6", "dp-recal-table-4", "dp-recal-table-5",

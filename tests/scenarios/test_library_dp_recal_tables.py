@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from scenarios.loader import library, parse
+from scenarios.files.library import library
+from scenarios.files.load import parse
 from scenarios.schema.checks import CostTo, Growth
-from scenarios.study import planned, run_study
+from scenarios.stages.study import planned, run_study
 
 TABLES = [f"dp-recal-table-{k}" for k in (1, 2, 3)]
 EXACT = {"recal", "walkman", "rw_admm", "extra", "nids", "gradient_tracking", "ic_admm", "d_admm"}

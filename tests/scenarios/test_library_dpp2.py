@@ -3,9 +3,10 @@
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import library, load_scenario, parse
-from scenarios.study import planned, run_study
+from scenarios.build.experiment import Experiment
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
+from scenarios.stages.study import planned, run_study
 
 NAMES = sorted(name for name in library() if name.startswith("dpp2-"))
 FIFTY = "topology: {kind: random_geometric, agents: 50, radius: 0.3, seed: 69}"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from scenarios.loader import library, load_scenario, parse
-from scenarios.report import defences
-from scenarios.runner import run_scenario
-from scenarios.study import planned, run_study
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
+from scenarios.results import reconstructions as defences
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import planned, run_study
 
 NAMES = ["dp-recal-fig-4", "dp-recal-fig-7", "dp-recal-fig-8", "dp-recal-fig-9", "dp-recal-v1-fig-5"]
 

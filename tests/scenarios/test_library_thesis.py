@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from attacks.audit.statistics.intervals import normal_mean
+from attacks.audit.accounting.intervals import normal_mean
 from netsim.errors import ScenarioError
 from netsim.mechanisms import average_ratio
-from scenarios.loader import library, load_scenario, parse
-from scenarios.reproduction.measures import measured
-from scenarios.reproduction.series import NotMeasuredError
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
+from scenarios.papers.measures import measured
+from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
-from scenarios.study import planned, run_study
+from scenarios.stages.study import planned, run_study
 
 OWN = sorted(name for name in library() if name.startswith("thesis-"))
 RATIO = AtEnd(says="-", measure="loss_ratio", of="one release", above=0.0)

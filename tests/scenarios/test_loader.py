@@ -3,8 +3,9 @@
 import pytest
 
 from netsim.errors import AbsentDataError, ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import library, load_scenario, parse
+from scenarios.build.experiment import Experiment
+from scenarios.files.library import library
+from scenarios.files.load import load_scenario, parse
 from scenarios.schema import Scenario, json_schema
 
 GOOD = """\

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from scenarios.jsonfile import as_json
-from scenarios.machine import ending, verdicts_as_plain
+from scenarios.cli.json_output import ending, verdicts_as_plain
+from scenarios.results.files import as_json
 
 AUDIT = {
     "verdict": "refuted",

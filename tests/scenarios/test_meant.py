@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.loader import parse
+from scenarios.cli.app import app
+from scenarios.files.load import parse
 from tests.scenarios.mistaken import GOOD
 
 DESCENT = "{kind: private_gradient_descent, rounds: 5, clip: {bound: 1.0}}"

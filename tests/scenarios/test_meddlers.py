@@ -6,16 +6,27 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+from netsim.adversary import Around
 from netsim.errors import ScenarioError
-from netsim.laws import UniformDelay
-from netsim.meddling import AddGaussian, Alter, Delay, Drop, FlipSign, Meddler, Replay, Scale, SetTo
-from netsim.wiretaps import Around
-from scenarios import findings
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.loader import library, parse
-from scenarios.report.page import page
-from scenarios.runner import run_scenario
+from netsim.network.active_adversaries import (
+    ActiveAdversary,
+    AddGaussian,
+    Alter,
+    Delay,
+    Drop,
+    FlipSign,
+    Replay,
+    ScaleBy,
+    SetTo,
+)
+from netsim.network.laws import UniformDelay
+from scenarios.build.experiment import Experiment
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.render.page.report import page
+from scenarios.results import findings
+from scenarios.stages.runner import run_scenario
 
 FORM = """\
 name: meddled
@@ -56,7 +67,7 @@ def test_everything_a_file_says_reaches_the_simulation():
     simulation = built(ALL).subjects[0].simulation
     assert simulation.links.authenticated
     assert simulation.meddlers == (
-        Meddler(
+        ActiveAdversary(
             "mallory",
             Around((1,)),
             (
@@ -65,7 +76,7 @@ def test_everything_a_file_says_reaches_the_simulation():
                 Delay(UniformDelay(0.0, 1.0), 0.5),
                 Replay(0.2, copies=3),
                 Alter(AddGaussian(1.0), fields=("x",)),
-                Alter(Scale(-2.0)),
+                Alter(ScaleBy(-2.0)),
                 Alter(SetTo(4.0)),
                 Alter(FlipSign(), 0.25),
             ),
@@ -74,7 +85,7 @@ def test_everything_a_file_says_reaches_the_simulation():
         ),
     )
     plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
-    assert plain.meddlers == (Meddler("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
+    assert plain.meddlers == (ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
 
 
 @pytest.mark.parametrize(

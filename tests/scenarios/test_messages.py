@@ -6,9 +6,9 @@ import pytest
 
 from netsim.codecs import FixedPoint, Float16, Float32, Float64, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 FORM = """\
 name: coded

@@ -4,13 +4,12 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.loader import load_scenario, parse
-from scenarios.reproduction.variants import expanded
-from scenarios.sweep.points import points
-from scenarios.sweep.spec import load_sweep
-from scenarios.yamlfile import plain_scalar, read_yaml
+from scenarios.build.experiment import Experiment
+from scenarios.build.variants import expanded
+from scenarios.cli.app import app
+from scenarios.files.document import plain_scalar, read_yaml
+from scenarios.files.load import load_scenario, parse
+from scenarios.sweep.points import load_sweep, points
 from tests.scenarios.mistaken import FILES, GOOD, SWEEPS
 
 

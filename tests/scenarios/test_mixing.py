@@ -20,9 +20,9 @@ from netsim.algorithms import (
 from netsim.codecs import Quantizer, TopK
 from netsim.errors import ScenarioError
 from netsim.schedules import Constant, Geometric
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 FORM = """\
 name: mixing

@@ -5,9 +5,9 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.models import MLP, Softmax
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 SOFTMAX = """\
 name: classes

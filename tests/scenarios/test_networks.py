@@ -2,14 +2,12 @@
 
 import pytest
 
-from netsim.activity import Downtime, PoissonClock
 from netsim.errors import ScenarioError
-from netsim.laws import ConstantDelay, ExponentialDelay, GilbertElliott, TraceDelay
-from netsim.links import AccessLaw
-from netsim.outages import RandomOutages, Scheduled
-from netsim.patience import Patience
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
+from netsim.network.laws import ConstantDelay, ExponentialDelay, GilbertElliott, RandomOutages, Scheduled, TraceDelay
+from netsim.network.links import AccessLaw, ExchangePolicy
+from netsim.readers.live import Downtime, PoissonClock
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
 
 FORM = """\
 name: rough
@@ -87,7 +85,7 @@ def test_everything_a_file_says_reaches_the_simulation():
 
 def test_when_agents_act_reaches_the_simulation():
     simulation = experiment(ACTIVITY).subjects[0].simulation
-    assert simulation.patience == Patience(0.2, "own_value")
+    assert simulation.patience == ExchangePolicy(0.2, "own_value")
     assert simulation.activation == PoissonClock(4.0)
     assert simulation.compute_law(0) == ExponentialDelay(0.01)
     assert simulation.compute_law(3) == ConstantDelay(0.5)

@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.reproduction.variants import alone
+from scenarios.build.variants import alone
+from scenarios.cli.app import app
+from scenarios.files.load import parse
 
 TEXT = """\
 name: two

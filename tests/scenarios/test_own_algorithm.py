@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios import owncode
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.runner import checked, run_scenario
+from scenarios.cli.app import app
+from scenarios.files.load import parse
 from scenarios.schema import Scenario
+from scenarios.schema import own_code as owncode
+from scenarios.stages.runner import checked, run_scenario
 from tests.scenarios.own_algorithm import MINE
 
 runner = CliRunner()

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from scenarios.cli import app
+from scenarios.cli.app import app
 
 MINE = """\
 from dataclasses import dataclass

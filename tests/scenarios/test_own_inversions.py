@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 SCENARIO = """
 name: own-inversions
@@ -60,6 +60,6 @@ def entries(tmp_path_factory):
 def test_the_own_inversion_ran_and_found_nearly_everything(entries, index):
     attack, most = OWN[index]
     found = entries[index]["gradients"]
-    assert found["attack"] == f"attacks.gradients.{attack}"
+    assert found["attack"] == f"attacks.inference.{attack}"
     assert found["estimated"] >= 0.9 * found["asked"]
     assert found["median"] < most

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios import owncode
-from scenarios.auditing import Asked
-from scenarios.kept import Kept
-from scenarios.loader import parse
-from scenarios.runner import checked, run_scenario
-from scenarios.searching import pair_for
-from scenarios.telling import Silent
+from scenarios.build.progress import Silent
+from scenarios.files.load import parse
+from scenarios.results.folder import RunFolder
+from scenarios.schema import own_code as owncode
+from scenarios.stages.audit import pair_for
+from scenarios.stages.runner import checked, run_scenario
+from scenarios.stages.worlds import AuditOptions
 
 CODE = """
 from dataclasses import dataclass
@@ -107,10 +107,10 @@ def test_files_that_are_not_the_users_own_are_not_of_the_code(folder):
 def test_an_audit_in_the_folder_of_other_code_is_refused(folder):
     (folder / "mine.py").write_text(written("a number"))
     run_scenario(parse(YAML), folder / "out", page=False)
-    Kept.open(folder / "out").check_code("Mine")
+    RunFolder.open(folder / "out").check_code("Mine")
     (folder / "helper_scale.py").write_text("SCALE = 0.05\n")
     with pytest.raises(ScenarioError, match="is another one"):
-        Kept.open(folder / "out").check_code("Mine")
+        RunFolder.open(folder / "out").check_code("Mine")
 
 
 def test_evidence_is_of_the_code_that_was_run_though_its_file_was_changed_since(folder):
@@ -120,5 +120,5 @@ def test_evidence_is_of_the_code_that_was_run_though_its_file_was_changed_since(
     subject = experiment.subjects[0]
     claim = subject.simulation.claim(experiment.adjacency, 2, 0.0)
     pair, _ = pair_for(experiment, subject, 0.0, Silent())
-    assert json.loads(Asked(experiment.scenario, subject, pair, claim).fingerprint)["own"] == before
+    assert json.loads(AuditOptions(experiment.scenario, subject, pair, claim).fingerprint)["own"] == before
     assert owncode.load("mine.py").sha256 != before

@@ -7,13 +7,13 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, build, load
-from scenarios import problem as problems
-from scenarios.describe import header
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.problem import farthest
-from scenarios.report.tables import problem_facts
-from scenarios.runner import run_scenario
+from scenarios.build import problem as problems
+from scenarios.build.experiment import Experiment
+from scenarios.build.problem import farthest
+from scenarios.files.load import parse
+from scenarios.render.page.tables import problem_facts
+from scenarios.results.entries import header
+from scenarios.stages.runner import run_scenario
 from tests.problems.data import written
 
 HEAD = """\

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.progress import COLUMNS, NONE, rows, thinned
-from scenarios.report import render
-from scenarios.runner import run_scenario
+from scenarios.build.experiment import Experiment
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.render.page.report import render
+from scenarios.results.measures import COLUMNS, NONE, rows, thinned
+from scenarios.stages.runner import run_scenario
 
 TEXT = """\
 name: progress

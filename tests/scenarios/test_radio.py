@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
+from netsim.adversary import Within
 from netsim.errors import ScenarioError
-from netsim.radio import Radio
-from netsim.wiretaps import Within
-from scenarios.auditing import worlds
-from scenarios.experiment import Experiment
-from scenarios.loader import load_scenario, parse
-from scenarios.runner import run_scenario
+from netsim.network.radio import Radio
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import load_scenario, parse
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.worlds import worlds
 
 FORM = """\
 name: air
@@ -133,7 +133,7 @@ def test_its_report_draws_the_field_and_the_disc(corner):
 
 
 def test_a_network_without_places_keeps_its_picture():
-    from scenarios.describe import header
+    from scenarios.results.entries import header
 
     net = header(experiment("medium: radio", "kind: ring, agents: 4"), "")["network"]
     assert net["disc"] is None

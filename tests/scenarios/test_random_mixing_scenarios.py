@@ -3,8 +3,8 @@
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
 
 KINDS = {
     "dpp2": "rounds: 300",

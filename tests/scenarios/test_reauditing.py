@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from scenarios import auditing
-from scenarios.auditing import number_of
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.kept import Kept, as_numbers
-from scenarios.loader import parse
-from scenarios.reauditing import Reaudit
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
-from scenarios.telling import Silent
-from scenarios.witness_file import WitnessFile
-from scenarios.witnessing import confirm
+from scenarios.build.experiment import Experiment
+from scenarios.build.progress import Silent
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.results.folder import RunFolder, as_numbers
+from scenarios.stages import worlds as auditing
+from scenarios.stages.reaudit import Reaudit
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
+from scenarios.stages.witness import WitnessFile, confirm
+from scenarios.stages.worlds import number_of
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.test_auditing import SMALL, StopAfter
 
@@ -41,7 +40,7 @@ def entry_of(folder):
 
 def again(folder, settings, progress=None, **options):
     told = []
-    done = Reaudit(Kept.open(folder), settings, progress or Silent(), told.append, **options).run()
+    done = Reaudit(RunFolder.open(folder), settings, progress or Silent(), told.append, **options).run()
     return done, told
 
 

@@ -7,16 +7,17 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
-from scenarios.report import defences, reconstructions
-from scenarios.report.page import page
-from scenarios.runner import run_scenario
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
+from scenarios.render.page import attacks as reconstructions
+from scenarios.render.page.report import page
+from scenarios.results import reconstructions as defences
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
-from scenarios.study import planned, run_study
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import planned, run_study
 
 SMALL = """\
 name: small

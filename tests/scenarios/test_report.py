@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.findings import deadline_note
-from scenarios.report import render
-from scenarios.report.formats import count, fixed, number, show
-from scenarios.report.pictures import picture
-from scenarios.report.scale import Scale
-from scenarios.report.tables import evidence, hidden, hidden_in_full
+from scenarios.render.page.drawing import Scale, picture
+from scenarios.render.page.report import render
+from scenarios.render.page.tables import evidence, hidden, hidden_in_full
+from scenarios.results.findings import deadline_note
+from scenarios.results.numbers import count, fixed, number, show
 
 AGENTS = 8
 NASTY = '<script>alert("x")</script> & a name so long that no figure can hold it without cutting it somewhere'
@@ -58,7 +57,7 @@ def _gradients(error: float, rng: np.random.Generator) -> dict[str, Any]:
     curve = (error * np.exp(0.4 * rng.standard_normal(392))).tolist()
     curve[3] = 0.0
     return {
-        "attack": "attacks.gradients.dp_recal.infer",
+        "attack": "attacks.closed_form.recal.infer",
         "estimated": 392,
         "asked": 400,
         "hidden": [1] * AGENTS,
@@ -502,7 +501,7 @@ def test_a_lower_end_is_not_shown_as_a_value(read, interval, shown):
     "interval", [(0.0567, 0.0567, "inf"), (0, 0.06, "inf"), (0.05, 0.06, 0.07), (0.001, 0.06, 40.0), (3.0, 9.0, 60.0)]
 )
 def test_no_stroke_goes_through_the_number_of_the_exact_lane(monkeypatch, interval, width, claimed):
-    from scenarios.report import epsilons
+    from scenarios.render.page import epsilons
 
     figures = []
     monkeypatch.setattr(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from scenarios import robustness
+from scenarios.results import reconstructions as robustness
 
 
 @pytest.mark.parametrize("holding", [1, 2])

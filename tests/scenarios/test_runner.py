@@ -6,12 +6,14 @@ import pandas as pd
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.live import LiveNode
-from netsim.transcript import Transcript
-from scenarios import describe, findings, sentences
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
+from netsim.readers.live import LiveNode
+from netsim.transcript.record import Transcript
+from scenarios.files.load import parse
+from scenarios.render import sentences
+from scenarios.results import entries as describe
+from scenarios.results import findings
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 from tests.scenarios.small import SMALL
 
 

@@ -6,18 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.loss.explain import explain
-from attacks.audit.pairs.search import FIRST_CHUNK, estimated
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair_search import FIRST_CHUNK, estimated
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent
-from scenarios import sentences
-from scenarios.auditing import Asked, audited, worlds
-from scenarios.experiment import Experiment
-from scenarios.loader import library, parse
-from scenarios.report.page import page
-from scenarios.searching import pair_for
-from scenarios.telling import Silent
+from scenarios.build.experiment import Experiment
+from scenarios.build.progress import Silent
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.render import sentences
+from scenarios.render.page.report import page
+from scenarios.stages.audit import pair_for
+from scenarios.stages.worlds import AuditOptions, audited, worlds
 from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
@@ -52,7 +53,7 @@ def costs(made, subject, pair, delta, chunk, transcripts=4):
     """What pairs cost on the same transcripts."""
     agent = made.scenario.audit.agent
     sample = worlds(subject.simulation, agent, pair.hypotheses[1], transcripts)(0, chunk)
-    return estimated(explain(sample, agent, *pair.hypotheses), delta)[0]
+    return estimated(compare_worlds(sample, agent, *pair.hypotheses), delta)[0]
 
 
 def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
@@ -215,7 +216,7 @@ def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     made = searching(EQ_23, 40, 2, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
     subject = made.subjects[0]
     pair, told, claim = found_in(made, subject)
-    found = audited(Asked(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
+    found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
     assert found.judgement.verdict is Verdict.REFUTED
     assert found.epsilon_exact == pytest.approx(told["winner"]["epsilon"], rel=1e-6)
     assert found.pair.description.endswith("(the worst of 40 searched)")

@@ -7,14 +7,14 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios import several
-from scenarios.cli import app
-from scenarios.kept import Kept
-from scenarios.loader import parse
-from scenarios.reauditing import Reaudit
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
-from scenarios.telling import Silent
+from scenarios.build.progress import Silent
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.results.folder import RunFolder
+from scenarios.stages import reaudit as several
+from scenarios.stages.reaudit import Reaudit
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.test_auditing import SMALL
 
@@ -23,7 +23,7 @@ GAUSS = """
 from dataclasses import dataclass
 
 from netsim.algorithms import Algorithm
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.mechanisms import Gaussian
 from netsim.node import Node
 
@@ -195,7 +195,7 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
 
     def again(folder, progress=None):
         told = []
-        Reaudit(Kept.open(folder), asked, progress or Silent(), told.append).run()
+        Reaudit(RunFolder.open(folder), asked, progress or Silent(), told.append).run()
         return told
 
     with pytest.raises(KeyboardInterrupt):

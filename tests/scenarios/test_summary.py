@@ -11,12 +11,12 @@ import polars
 import pytest
 from pyarrow import parquet
 
-from scenarios import summary
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
+from scenarios.files.load import parse
+from scenarios.results import summary
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
+from scenarios.sweep.points import Sweep
 from scenarios.sweep.run import run_sweep
-from scenarios.sweep.spec import Sweep
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = """\

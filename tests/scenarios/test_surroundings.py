@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from scenarios.experiment import Experiment
-from scenarios.loader import library, parse
-from scenarios.report.legend import Marks
-from scenarios.surroundings import SETTINGS, network, settings
+from scenarios.build.experiment import Experiment
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.render.page.plan import Marks
+from scenarios.results.network import SETTINGS, network, settings
 
 FORM = """\
 name: set

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from netsim.mechanisms import average_ratio, small_shift_ratio
-from scenarios.loader import library, parse
-from scenarios.runner import run_scenario
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 SCALE = 0.1
 """Of the Laplace noise in `thesis-fig-2-1`; shifts and widths below are in this unit."""

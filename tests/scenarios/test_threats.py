@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios import load, run
-from scenarios.loader import library
+from scenarios.files.library import library
 from scenarios.schema.algorithms.planted import FAULTS
 
 GROUPS = {

@@ -10,17 +10,17 @@ from base64 import b64encode
 import pandas as pd
 import pytest
 
-from netsim.diary import Diary
 from netsim.errors import DeadlockError
-from scenarios.experiment import Experiment
-from scenarios.kept import Kept
-from scenarios.loader import load_scenario, parse
-from scenarios.reauditing import Reaudit
-from scenarios.report import render
-from scenarios.report import timeline as played
-from scenarios.runner import run_scenario
-from scenarios.telling import Silent
-from scenarios.timeline import EVENTS, Chronicle
+from netsim.transcript.packet_log import PacketLog
+from scenarios.build.experiment import Experiment
+from scenarios.build.progress import Silent
+from scenarios.files.load import load_scenario, parse
+from scenarios.render.page import playback as played
+from scenarios.render.page.report import render
+from scenarios.results.folder import RunFolder
+from scenarios.stages.reaudit import Reaudit
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.timeline import EVENTS, Chronicle
 from tests.scenarios.small import SMALL
 
 QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200", "trials: 60, chunk: 30")
@@ -52,7 +52,7 @@ def small(tmp_path_factory):
 def chronicle(text):
     """The chronicle of the first algorithm of a scenario."""
     (subject,) = Experiment.of(parse(text).scenario).subjects
-    diary = Diary()
+    diary = PacketLog()
     run = subject.simulation.run(diary=diary)
     return Chronicle(run, diary), run, diary
 
@@ -127,7 +127,7 @@ def test_a_network_of_many_links_is_told_by_sender():
     assert sum(links["bytes"]) == run.traffic["bytes_sent"]
 
 
-class Short(Diary):
+class Short(PacketLog):
     """Keeps the first twenty packets and the last ten, or eight on either side of what it is asked to look for."""
 
     def __init__(self, first=20, last=10, sought=None):
@@ -136,9 +136,9 @@ class Short(Diary):
 
 def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(small, tmp_path, monkeypatch):
     """A long run in small: only twenty packets are kept from its beginning, and the claim breaks at the 45th."""
-    monkeypatch.setattr("scenarios.runner.Diary", Short)
-    monkeypatch.setattr("scenarios.timeline.EVENTS", 40)
-    monkeypatch.setattr("scenarios.timeline.LEAST", 40)
+    monkeypatch.setattr("scenarios.stages.runner.Diary", Short)
+    monkeypatch.setattr("scenarios.stages.timeline.EVENTS", 40)
+    monkeypatch.setattr("scenarios.stages.timeline.LEAST", 40)
     leaky = re.sub(r"  - \{kind: (recal|dp_recal, name: told).*\n", "", QUICK)
     run_scenario(parse(leaky), tmp_path / "out")
     results = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -192,7 +192,7 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
     assert f"descent: the rest of the run, which {when}" in page
     assert played.encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
     said = list[str]()
-    assert not Reaudit(Kept.open(tmp_path / "out"), {}, Silent(), said.append).run()
+    assert not Reaudit(RunFolder.open(tmp_path / "out"), {}, Silent(), said.append).run()
     assert said == ["descent was never run to its end: netsim run, with this folder, does that."]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from netsim import topology
 from netsim.errors import ScenarioError
-from scenarios.experiment import Experiment
-from scenarios.loader import parse
+from scenarios.build.experiment import Experiment
+from scenarios.files.load import parse
 from scenarios.schema import Scenario
 
 FILE = """\

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from netsim.messages import Kind, Message, Segment
-from netsim.spool import Spool, SpooledTranscript
-from netsim.spool import reader as reading
-from netsim.transcript import COLUMNS, Transcript
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.terminal import console
-from scenarios.totals import Totals
-from scenarios.trace import KindName
-from scenarios.tracing import transcripts
+from netsim.transcript import stored as reading
+from netsim.transcript.message import Kind, Message, Segment
+from netsim.transcript.record import COLUMNS, Transcript
+from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.stream import TranscriptStream
+from scenarios.cli.app import app
+from scenarios.cli.trace import KindName
+from scenarios.files.load import parse
+from scenarios.render.terminal import console
+from scenarios.render.trace import Totals, transcripts
+from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -127,14 +127,14 @@ def test_a_summary_counts_every_link_and_kind(folder, rows):
 
 
 def test_spools_are_traced_as_files_are(tmp_path):
-    with Spool(tmp_path / "a.spool", 2) as spool:
+    with TranscriptStream(tmp_path / "a.spool", 2) as spool:
         for k in range(30):
             spool.hear(
                 (k / 8, k % 3, 7, Message(k % 3, "direct", k, {"x": np.full((2, 2), np.nan if k == 3 else k)}))
             )
             spool.hear((k / 8, 7, k % 3, Segment(k, 0, None)))
         spool.sent(9.0, Message(2, "exchange", 0, {}))
-    SpooledTranscript.open(tmp_path / "a.spool").to_parquet(tmp_path / "a.parquet")
+    StreamedTranscript.open(tmp_path / "a.spool").to_parquet(tmp_path / "a.parquet")
     for words in ([], ["--kind", "direct", "--values"], ["--summary"], ["--json"], ["--to", -1], ["--replica", 1]):
         assert trace(tmp_path / "a.spool", *words) == trace(tmp_path / "a.parquet", *words)
     (broken,) = objects(tmp_path / "a.spool", "--number", 3)
@@ -143,11 +143,11 @@ def test_spools_are_traced_as_files_are(tmp_path):
 
 
 def test_a_few_rows_of_very_many_are_not_all_read(tmp_path, monkeypatch):
-    with Spool(tmp_path / "a.spool", 1, batch=100) as spool:
+    with TranscriptStream(tmp_path / "a.spool", 1, batch=100) as spool:
         for k in range(20_000):
             spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((1, 1))})))
-    read, load = [], reading._SpoolFile._load
-    monkeypatch.setattr(reading._SpoolFile, "_load", lambda self, *a: read.append(a[1].rows) or load(self, *a))
+    read, load = [], reading._StreamFile._load
+    monkeypatch.setattr(reading._StreamFile, "_load", lambda self, *a: read.append(a[1].rows) or load(self, *a))
     assert "20 rows" in trace(tmp_path / "a.spool")
     assert sum(read) <= 300
     spool.close().to_parquet(tmp_path / "a.parquet")
@@ -202,7 +202,7 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
 def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
     for name in ("walk/eavesdropper", "talk/ear", "talk/eye"):
         (tmp_path / f"transcript-{name}.spool").parent.mkdir(exist_ok=True)
-        with Spool(tmp_path / f"transcript-{name}.spool", 1) as spool:
+        with TranscriptStream(tmp_path / f"transcript-{name}.spool", 1) as spool:
             spool.hear((1.0, 0, 1, Message(0, "direct", len(name), {})))
     assert set(transcripts(tmp_path)) == {"walk", "talk.ear", "talk.eye"}
     assert objects(tmp_path, "--algorithm", "talk.eye")[0]["number"] == len("talk/eye")
@@ -242,7 +242,7 @@ def test_export_is_what_tshark_reads(folder, rows, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_a_reader_who_has_seen_enough_is_no_error(folder, words):
-    command = [sys.executable, "-c", "from scenarios.cli import main; main()", "trace", str(folder), *words]
+    command = [sys.executable, "-c", "from scenarios.cli.app import main; main()", "trace", str(folder), *words]
     done = subprocess.Popen(
         [*command, "--algorithm", "plain", "--limit", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import run
-from scenarios.traffic_told import rows, sentences
+from scenarios.render.sentences import traffic_rows, traffic_sentences
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
         assert found["activity"]["wrong"] == 0
         assert found["computing"]["slowest"] == found["computing"]["slowest_truth"] == 3
         assert found["dimension"]["low"] == found["dimension"]["high"] == found["dimension"]["truth"] == 64
-        (sentence,) = sentences(found)
+        (sentence,) = traffic_sentences(found)
         assert "agent 3 computes slowest; dimension 64" in sentence
 
 
@@ -40,7 +40,7 @@ def test_a_lossy_tap_leaves_the_dimension(missed):
         assert found["activity"]["found"] == found["activity"]["wrong"] == 0
         assert found["computing"]["refused"]
         assert found["dimension"]["low"] == found["dimension"]["high"] == 64
-        first, second = sentences(found)
+        first, second = traffic_sentences(found)
         assert first == "Times and sizes alone tell: dimension 64."
         assert second.startswith("Who acted when is not identifiable: the tap did not hear all")
 
@@ -62,8 +62,8 @@ def test_the_page_has_a_table_for_each(heard, missed):
         page = (folder / "report.html").read_text()
         assert page.count('<h2 id="traffic-title">') == 1
         for found in told(results):
-            assert len(rows(found)) == 7
-            assert all(row[0] in page for row in rows(found))
+            assert len(traffic_rows(found)) == 7
+            assert all(row[0] in page for row in traffic_rows(found))
 
 
 def test_who_does_not_ask_is_told_nothing(tmp_path):
@@ -77,5 +77,5 @@ def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
     results = run("traffic-only", tmp_path, options=options)
     for found in told(results):
         assert set(found) == {"refused"}
-        (sentence,) = sentences(found)
+        (sentence,) = traffic_sentences(found)
         assert sentence.startswith("No traffic analysis: no packet was heard on a link")

@@ -6,14 +6,13 @@ import signal
 
 import pytest
 
-from scenarios import reauditing
-from scenarios.kept import Kept
-from scenarios.loader import parse
-from scenarios.reauditing import Reaudit
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
-from scenarios.telling import Silent
-from scenarios.undisturbed import undisturbed
+from scenarios.build.progress import Silent, undisturbed
+from scenarios.files.load import parse
+from scenarios.results.folder import RunFolder
+from scenarios.stages import reaudit as reauditing
+from scenarios.stages.reaudit import Reaudit
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 from tests.scenarios.test_auditing import StopAfter
 from tests.scenarios.test_several import audit, entry_of, own
 
@@ -92,9 +91,9 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 
     monkeypatch.setattr(reauditing, "_move", pressed)
     with pytest.raises(KeyboardInterrupt):
-        Reaudit(Kept.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
+        Reaudit(RunFolder.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
     monkeypatch.undo()
-    Reaudit(Kept.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
+    Reaudit(RunFolder.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
     assert entry_of(tmp_path / "run")["audit"] == entry_of(tmp_path / "whole")["audit"]
     for name in ("audit-noisy.json", "audit-noisy.draw0.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -7,22 +7,21 @@ import numpy as np
 import pytest
 
 from attacks.audit.blackbox.features import recorded_ids
-from attacks.gradients import infer
+from attacks.inference import infer
 from netsim import topology
-from netsim.activity import Downtime
 from netsim.algorithms import PrivateGradientDescent
-from netsim.links import LinkLaw
-from netsim.outages import RandomOutages
-from netsim.patience import Patience
+from netsim.network.laws import RandomOutages
+from netsim.network.links import ExchangePolicy, LinkLaw
+from netsim.network.radio import Radio
 from netsim.problems import LeastSquares, Problem
-from netsim.radio import Radio
+from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from scenarios.loader import parse
-from scenarios.report.page import page
-from scenarios.report.views import rows
-from scenarios.views import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
-from scenarios.views_described import describe, lines
+from scenarios.files.load import parse
+from scenarios.render.page.report import page
+from scenarios.render.page.views import rows
+from scenarios.results.views import lines, view_results
+from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL
 
@@ -65,7 +64,7 @@ class TestWhichThereAre:
     @pytest.mark.parametrize(
         "options",
         [
-            {"patience": Patience(deadline=1.0), "links": LinkLaw(loss=0.1)},
+            {"patience": ExchangePolicy(deadline=1.0), "links": LinkLaw(loss=0.1)},
             {"downtimes": {2: Downtime(RandomOutages(2.0, 0.5))}},
         ],
         ids=["a deadline", "downtimes"],
@@ -89,7 +88,7 @@ class TestWhichThereAre:
     "options",
     [
         {"links": LinkLaw(loss=0.2, reliable=True)},
-        {"links": LinkLaw(loss=0.2), "patience": Patience(deadline=1.0)},
+        {"links": LinkLaw(loss=0.2), "patience": ExchangePolicy(deadline=1.0)},
         {"links": LinkLaw(encrypted=True)},
         {"medium": Radio()},
     ],
@@ -129,7 +128,7 @@ def found():
 
 class TestWhatIsWritten:
     def test_it_is_plain_data(self, found):
-        described = describe(found)
+        described = view_results(found)
         assert json.loads(json.dumps(described)) == described
         assert described["refuted"] == [one.view.name for one in found.refuted] != []
         assert described["smallest"] == ["link 1-2"]
@@ -138,10 +137,10 @@ class TestWhatIsWritten:
         assert by_name["link 1-2"]["refuted"]
         assert by_name["link 1-2"]["epsilon_audited"] <= by_name["link 1-2"]["ceiling"]
         assert ["link 1-2", "door 1"] in described["order"]
-        assert describe(None) is None
+        assert view_results(None) is None
 
     def test_the_terminal_names_the_smallest(self, found):
-        said = lines(describe(found))
+        said = lines(view_results(found))
         count = len(found.refuted)
         assert said[0] == (
             f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
@@ -150,7 +149,7 @@ class TestWhatIsWritten:
         assert said[-1] == f"  and {count - 1} more, which contain one of these"
 
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
-        described = describe(found)
+        described = view_results(found)
         nothing = described | {"views": [one | {"refuted": False} for one in described["views"]]}
         (said,) = lines(nothing)
         assert said.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
@@ -166,7 +165,7 @@ class TestThePage:
     def results(self, found):
         places = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         net = {"name": "path", "edges": [[0, 1], [1, 2], [2, 3]], "positions": places}
-        return {"name": "it", "network": net, "algorithms": [{"name": "tells <one>", "views": describe(found)}]}
+        return {"name": "it", "network": net, "algorithms": [{"name": "tells <one>", "views": view_results(found)}]}
 
     def test_it_shows_from_where_the_claim_breaks(self, found):
         text = page(self.results(found))
@@ -192,13 +191,13 @@ class TestThePage:
         assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a", "views": None}]})
 
     def test_refuted_views_come_first(self, found):
-        listed = rows(describe(found))
+        listed = rows(view_results(found))
         refuted = [row["refuted"] for row in listed]
         assert refuted == sorted(refuted, reverse=True)
         assert [row["name"] for row in listed if row["smallest"]] == ["link 1-2"]
 
     def test_evidence_beyond_all_floats_is_shown(self, found):
-        described = describe(found)
+        described = view_results(found)
         views = [one | {"log_e": e} for one, e in zip(described["views"], (2000.0, 0.0, 11.0), strict=False)]
         shown = {row["name"]: row["evidence"] for row in rows(described | {"views": views})}
         assert shown["link 0-1"] == "3.9 × 10⁸⁶⁸"

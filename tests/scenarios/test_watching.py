@@ -6,11 +6,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from scenarios.bars import Bars
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.watching import EVERY, Moment, Watcher, panel
+from scenarios.cli.app import app
+from scenarios.cli.progress import EVERY, Bars, Moment, Watcher, panel
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 
 
@@ -97,7 +96,7 @@ def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
 
 
 def test_the_command_watches(tmp_path, monkeypatch):
-    monkeypatch.setattr("scenarios.watching.EVERY", 0.0)
+    monkeypatch.setattr("scenarios.cli.progress.EVERY", 0.0)
     file = tmp_path / "small.yaml"
     file.write_text(SMALL.split("attacks:")[0])
     done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out"), "--watch"])

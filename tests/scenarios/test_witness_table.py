@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from attacks.audit.witnesses.itemized import Account, Item
-from scenarios import witness
+from attacks.audit.witness import Account, Item
+from scenarios.cli import witness
 
 FIELD = "compressed_difference_of_the_tracked_gradient"
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attacks.audit.loss.aimed import AIMED
-from attacks.audit.loss.explain import explain
-from attacks.audit.witnesses.witness import Place, Witness, best
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.exact import WORST_CASE
+from attacks.audit.witness import Place, Witness, best
 from netsim import randomness
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
-from scenarios.cli import app
-from scenarios.experiment import Experiment
-from scenarios.loader import library, parse, validated
-from scenarios.reproduction.variants import expanded
-from scenarios.witness_file import WitnessFile, fingerprint
-from scenarios.witnessing import Audited, confirm, file_of, make, save
+from scenarios.build.experiment import Experiment
+from scenarios.build.variants import expanded
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.files.load import parse, validated
+from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fingerprint, make, save
+from scenarios.stages.worlds import worlds
 from tests.scenarios.small import SMALL
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def audited(text, name, variant=None):
     pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
     simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.together)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
-    explained = [[explain(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
+    explained = [[compare_worlds(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]
     claim = subject.simulation.claim(experiment.adjacency, rounds, subject.delta)
     return experiment, subject, Audited(pair, claim, rounds, best(explained).place)
 
@@ -122,7 +122,7 @@ def test_another_process_in_another_folder_says_the_same(folder, tmp_path):
     for slug, word in (("cpgt", "refuted"), ("leaky", "unprotected")):
         path = file_of(folder, slug)
         done = subprocess.run(
-            [sys.executable, "-m", "scenarios.cli", "witness", str(path), "--json"],
+            [sys.executable, "-m", "scenarios.cli.app", "witness", str(path), "--json"],
             cwd=tmp_path, env=environment, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
@@ -340,7 +340,7 @@ def test_a_defect_is_no_finding(folder, monkeypatch):
     def broken(_file, _progress):
         raise ZeroDivisionError("of a defect")
 
-    monkeypatch.setattr("scenarios.witnessing.confirm", broken)
+    monkeypatch.setattr("scenarios.stages.witness.confirm", broken)
     done = status(file_of(folder, "cpgt"))
     assert done.exit_code == 70
     assert "of a defect" in done.stderr
@@ -367,7 +367,7 @@ audit: {agent: 1, adjacency: {change: 1.0, norm: l1}, trials: 100, chunk: 50}
 
 def test_a_walk_that_was_longer_than_its_claim_says_confirms_nothing():
     experiment, subject, found = audited(WALK, "walk")
-    file, _ = make(experiment, subject, found, Place(0, AIMED, 0))
+    file, _ = make(experiment, subject, found, Place(0, WORST_CASE, 0))
     active = max(item.activation for item in confirm(file).account.items) - 1
     assert 1 < active < 60
     for activations, refused in ((active, False), (active - 1, True), (0, True)):

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
-from scenarios.study import run_study
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 
 SCENARIO = """\
 name: small

@@ -1,33 +1,47 @@
-"""A trained classifier in an audit: what is kept of the links for it, what it is taught, and what it scores.
+"""Trained classifiers in an audit: training, checks and scores, for one adversary or for many views at once.
 
-A black box has no door: the classifier is shown what was heard on links (on radio, in the air) and nothing of what
-the tap at the agent's door adds to it. Some chunks teach it, and only others are played, so that its scores are as
-fresh as the game wants them. What was heard is kept chunk by chunk, bounded, and by a rule that looks at the chunk
+A black box has no door: the classifier is shown what was heard on links (on radio, in the air) and nothing
+of what
+the tap at the agent's door adds to it. Some chunks teach it, and only others are played, so that its scores
+are as
+fresh as the game wants them. What was heard is kept chunk by chunk, bounded, and by a rule that looks at the
+chunk
 alone: an audit that is stopped, resumed or spread over processes learns from the same transcripts.
 
 Transcripts of one chunk are simulated at once and have in common which messages there are, when, and how large.
-That is the same in all chunks of a world, for delays and clocks are drawn by the seed alone; where it differs between
-the worlds, it depends on private data and is what tells. Would it differ among the chunks of a world, a classifier
+That is the same in all chunks of a world, for delays and clocks are drawn by the seed alone; where it
+differs between
+the worlds, it depends on private data and is what tells. Would it differ among the chunks of a world, a
+classifier
 could learn chunks by heart, and scores of one chunk were right or wrong together, which the game takes for
 independent trials: then there is no classifier.
+
+The transcripts that teach are kept, view by view, in a folder that is removed afterwards; of the others
+nothing is
+kept but their scores. So memory holds one view's lessons at a time, whatever the number of views.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from pickle import dumps, loads
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.archive import Archive
 from attacks.audit.blackbox.classifier import FEWEST, Classifier
-from attacks.audit.blackbox.features import Features, features
+from attacks.audit.blackbox.features import MOST, Features, features, recorded_ids
+from attacks.audit.pair import INFERRED, Infer, Pair, resemblance, spread
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
-from netsim.transcript import Transcript
+from netsim.transcript.record import Transcript
 
-HEARD = "heard on links"
+CAPTURED = "heard on links"
 """What (replicas, columns) of float32 are called in an archive."""
 COMMON, CONSTANT = "common to a chunk", "constant in a chunk"
 """Digests (32,) of the rows' places, times and sizes, and of the numbers that are the same in all transcripts."""
@@ -68,7 +82,7 @@ def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
         values = np.concatenate([values[:, : COLUMNS // 2], values[:, -(COLUMNS - COLUMNS // 2) :]], axis=1)
     if (index + 1) * values.size <= ROOM:
         with np.errstate(over="ignore"):
-            kept[HEARD] = values.astype(np.float32)
+            kept[CAPTURED] = values.astype(np.float32)
     return kept
 
 
@@ -77,12 +91,12 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
 
     You get an `AttackError` that says why where there is nothing to learn, or too little to learn and play.
     """
-    usable = next((k for k in range(chunks) if any(kept.note(HEARD, w, k) is None for w in (0, 1))), chunks)
+    usable = next((k for k in range(chunks) if any(kept.note(CAPTURED, w, k) is None for w in (0, 1))), chunks)
     if usable < 2:
         what = f"{chunks} in all" if usable == chunks else f"what was heard in {usable} of {chunks} could be kept"
         raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
     _check_common(kept, usable)
-    told = _told(kept, COMMON, 0, 0) != _told(kept, COMMON, 1, 0)
+    told = _note_bytes(kept, COMMON, 0, 0) != _note_bytes(kept, COMMON, 1, 0)
     size, columns = _values(kept, 0, 0, told).shape
     if not columns:
         raise AttackError("nothing that could be read was heard on the tapped links")
@@ -108,29 +122,29 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
 def _values(kept: Archive, world: int, index: int, told: bool) -> Array:
     """What was heard, a row for each transcript; or, where that has other columns in the other world, or other times
     and sizes (`told`), a number in [0, 1) that stands for these."""
-    found = kept.note(HEARD, world, index)
+    found = kept.note(CAPTURED, world, index)
     assert found is not None
     if told:
-        return np.full((len(found), 1), int.from_bytes(_told(kept, COMMON, world, index)[:6]) / 2**48)
+        return np.full((len(found), 1), int.from_bytes(_note_bytes(kept, COMMON, world, index)[:6]) / 2**48)
     return found.astype(np.float64)
 
 
 def _check_common(kept: Archive, chunks: int) -> None:
     """What is common to a chunk is so to all chunks of its world."""
     for world in (0, 1):
-        if len({_told(kept, COMMON, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, COMMON, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "which messages were heard, when, or how large they were is not the same in all chunks of a world: "
                 "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
             )
-        if len({_told(kept, CONSTANT, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, CONSTANT, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "some number is the same in all transcripts of one chunk and not in another: they may share what is "
                 "random in it, and a classifier would learn chunks by heart"
             )
 
 
-def _told(kept: Archive, name: str, world: int, index: int) -> bytes:
+def _note_bytes(kept: Archive, name: str, world: int, index: int) -> bytes:
     found = kept.note(name, world, index)
     return b"" if found is None else found.tobytes()
 
@@ -146,3 +160,159 @@ def _constants(found: Features) -> list[str]:
 
 def _digest(*lines: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sha256("\n".join(lines).encode()).digest(), dtype=np.uint8)
+
+
+Chunks = tuple[range, range, range]
+"""Which chunks teach, choose, and are played."""
+
+
+class Scored(NamedTuple):
+    """The scores of all views, and which of them recorded all that which others did, (views, views)."""
+
+    views: tuple["ViewScores", ...]
+    recorded: Mask
+
+
+class ViewScores(NamedTuple):
+    """One view's scores of the trials that choose and of those that are played, for each world (scores, trials).
+
+    A row for each of `labels`; larger: more like world 1. `taught` trials of each world taught the classifier.
+    """
+
+    labels: tuple[str, ...]
+    choosing: tuple[Array, Array]
+    played: tuple[Array, Array]
+    taught: int
+
+
+def scored(
+    simulate: Callable[[int, int], tuple[AdversaryView, ...]],
+    pair: Pair,
+    infer: Infer | None,
+    chunks: Chunks,
+    seeds: Sequence[int],
+    jobs: int,
+    progress: Callable[[int], None] | None,
+) -> Scored:
+    """Teach a classifier for each view (`seeds` has one for each) and score the rest of the trials with it."""
+    teach, choose, play = chunks
+    with TemporaryDirectory(prefix="views-") as folder:
+        lessons = [(world, index) for index in teach for world in (0, 1)]
+        taught, recorded = 0, np.ones((len(seeds), len(seeds)), dtype=bool)
+        for lesson in spread(_TrainingChunk(simulate, Path(folder)), lessons, jobs):
+            taught += lesson.replicas
+            recorded &= lesson.recorded
+            _report_progress(progress, lesson.replicas)
+        pupils = [(k, lessons, seed) for k, seed in enumerate(seeds)]
+        classifiers = tuple(spread(_Trainer(Path(folder)), pupils, jobs))
+    tasks = [(world, index) for index in (*choose, *play) for world in (0, 1)]
+    found: list[list[_Seen]] = []
+    for seen in spread(_Scorer(simulate, classifiers, pair, infer), tasks, jobs):
+        found.append(seen)
+        _report_progress(progress, seen[0].classified.size)
+    views = (
+        _collected([seen[k] for seen in found], tasks, choose, one, taught // 2) for k, one in enumerate(classifiers)
+    )
+    return Scored(tuple(views), recorded)
+
+
+class _Seen(NamedTuple):
+    """One chunk from one view: the classifier's scores, and those of the inferred gradients, if there are some."""
+
+    classified: Array
+    inverted: Array | None
+
+
+class _TrainingPart(NamedTuple):
+    """Transcripts of a lesson, and which view recorded all that which others did."""
+
+    replicas: int
+    recorded: Mask
+
+
+@dataclass(frozen=True)
+class _TrainingChunk:
+    """Writes down what every view saw of one chunk; may run in another process."""
+
+    simulate: Callable[[int, int], tuple[AdversaryView, ...]]
+    folder: Path
+
+    def __call__(self, world: int, index: int) -> "_TrainingPart":
+        views = self.simulate(world, index)
+        for k, view in enumerate(views):
+            _training_file(self.folder, k, world, index).write_bytes(dumps(features(view, MOST)))
+        held = [recorded_ids(view) for view in views]
+        return _TrainingPart(
+            views[0].replicas, np.array([[one <= other for other in held] for one in held], dtype=bool)
+        )
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """Teaches one view's classifier."""
+
+    folder: Path
+
+    def __call__(self, k: int, lessons: Sequence[tuple[int, int]], seed: int) -> Classifier:
+        samples: tuple[list[Features], list[Features]] = ([], [])
+        for world, index in lessons:
+            samples[world].append(loads(_training_file(self.folder, k, world, index).read_bytes()))
+        return Classifier.fit(*samples, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Scores one chunk from every view."""
+
+    simulate: Callable[[int, int], tuple[AdversaryView, ...]]
+    classifiers: tuple[Classifier, ...]
+    pair: Pair
+    infer: Infer | None
+
+    def __call__(self, world: int, index: int) -> list[_Seen]:
+        views = self.simulate(world, index)
+        return [self._seen(view, one) for view, one in zip(views, self.classifiers, strict=True)]
+
+    def _seen(self, view: AdversaryView, classifier: Classifier) -> _Seen:
+        classified = classifier.score(features(view))
+        if self.infer is None:
+            return _Seen(classified, None)
+        try:
+            return _Seen(classified, resemblance(self.infer(view), self.pair, view.replicas))
+        except AttackError:
+            return _Seen(classified, None)
+
+
+def _collected(
+    seen: Sequence[_Seen], tasks: Sequence[tuple[int, int]], choose: range, classifier: Classifier, taught: int
+) -> ViewScores:
+    """One view's chunks put together; the gradients' score only where every chunk that chooses has one.
+
+    A chunk that is played and has none is scored 0: what is played must have no say in which scores there are.
+    """
+    inverted = all(one.inverted is not None for one, (_, index) in zip(seen, tasks, strict=True) if index in choose)
+    labels = (f"classifier: {classifier.kind}", *([INFERRED] if inverted else []))
+
+    def part(world: int, chosen: bool) -> Array:
+        chunks = [
+            np.array([one.classified, *([_or_nothing(one)] if inverted else [])])
+            for one, (of, index) in zip(seen, tasks, strict=True)
+            if of == world and (index in choose) == chosen
+        ]
+        return np.concatenate(chunks, axis=1)
+
+    choosing, played = ((part(0, chosen), part(1, chosen)) for chosen in (True, False))
+    return ViewScores(labels, choosing, played, taught)
+
+
+def _or_nothing(seen: _Seen) -> Array:
+    return np.zeros(seen.classified.size) if seen.inverted is None else seen.inverted
+
+
+def _training_file(folder: Path, view: int, world: int, index: int) -> Path:
+    return folder / f"{view}-{world}-{index}"
+
+
+def _report_progress(progress: Callable[[int], None] | None, count: int) -> None:
+    if progress is not None:
+        progress(count)

@@ -1,10 +1,15 @@
-"""What a game can find, computed before it starts: its ceiling, its power, and the trials that it would need.
+"""Power of a game before it starts: its ceiling, and the trials that it would need.
 
-The game is that of `attacks.audit.games.game`: coins, a rule, one Clopper–Pearson bound. Two mechanisms stand for all
-that are worse than they claim. *Randomized response* tells its world with probability (e^ε + δ)/(1 + e^ε), which is
-the worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end. *Laplace*, one
-release of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is silent in
-the others. A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 + e^{−ε})
+The game is that of `attacks.audit.games.game`: coins, a rule, one Clopper–Pearson bound. Two mechanisms
+stand for all
+that are worse than they claim. *Randomized response* tells its world with probability (e^ε + δ)/(1 + e^ε),
+which is
+the worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end.
+*Laplace*, one
+release of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is
+silent in
+the others. A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 +
+e^{−ε})
 of the transcripts, so that its power is smaller still (`power`).
 """
 
@@ -16,9 +21,8 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from attacks.audit.games.game import BAND_SHARE, ceiling, coins_for
-from attacks.audit.games.thresholds import looks
-from attacks.audit.statistics.intervals import error_rate
+from attacks.audit.accounting.intervals import error_rate
+from attacks.audit.games.game import BAND_SHARE, ceiling, coins_for, looks
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 

@@ -1,17 +1,34 @@
-"""The exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample of it."""
+"""Exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample, and worst-case sampling.
+
+A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)/b to the world in which v would
+have been
+v − Δ: |Δ|/b, all that it can, where n has the sign of Δ. So one agent's noise is drawn as always and given
+those
+signs. Such transcripts are rare (2^{−numbers of noise}) and possible: their loss bounds pure ε from below,
+as any
+loss does that was seen, for it is continuous in what is seen. Where the differences do not depend on the
+noise, it is
+the supremum. They are no sample of anything: no rate and no mean is taken of them.
+
+Where differences do depend on the noise, the signs are those of the transcripts before, some passes long.
+"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit.loss.explain import Explained, Uncovered
-from attacks.audit.loss.noise import ALPHA, NoiseCheck, NoiseScores, check_noise
+from attacks.audit.accounting.formulas import SelfCheck, loss_self_check
+from attacks.audit.accounting.intervals import Interval
+from attacks.audit.loss.comparison import Sample, WorldComparison
+from attacks.audit.loss.noise_check import ALPHA, NoiseCheck, NoiseScores, check_noise
 from attacks.audit.loss.pool import Level, Pool, Shape
-from attacks.audit.statistics.accounting import SelfCheck, loss_self_check
-from attacks.audit.statistics.intervals import Interval
+from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.replay import Hypothesis, replay
 from netsim.arrays import Array
+from netsim.randomness import NoiseThrough
 
 NOISE = 2_000_000
 """So much of each property of the noise is checked; of later samples nothing is kept."""
@@ -32,7 +49,7 @@ class ExactLoss:
     until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. Where there are Laplace releases,
     shifts |Δ|/b of all coordinates, and the root of the Gaussian cost, are measured by those of first transcripts,
     which are not counted: the products at the least and the greatest factor seen bound δ(ε) alike
-    (`attacks.audit.statistics.envelopes`), tightly where differences are the same. At δ = 0 the lower end is the
+    (`attacks.audit.accounting.tilting`), tightly where differences are the same. At δ = 0 the lower end is the
     largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
     seen may cost more.
 
@@ -52,8 +69,8 @@ class ExactLoss:
     course: Array
     told_by: Array
     leaks: float
-    uncovered: Uncovered | None
-    faint: Uncovered | None
+    uncovered: UnprotectedMessage | None
+    faint: UnprotectedMessage | None
     granted_from: float
     self_check: SelfCheck
     noise: NoiseCheck
@@ -73,13 +90,13 @@ class ExactLoss:
         return self.self_check.passed and self.noise.passed
 
 
-def granted_from(parts: Iterable[Explained]) -> float:
+def granted_from(parts: Iterable[WorldComparison]) -> float:
     """The first message, of any sample, from which on something had to be granted."""
     return min(part.granted_from for part in parts)
 
 
-def with_aimed(found: ExactLoss, part: Explained, cut: float) -> ExactLoss:
-    """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.loss.aimed`).
+def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> ExactLoss:
+    """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.loss.exact`).
 
     Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted in them.
     """
@@ -99,13 +116,15 @@ def with_aimed(found: ExactLoss, part: Explained, cut: float) -> ExactLoss:
     return replace(found, epsilon=epsilon, growth=growth, aimed=True)
 
 
-def losses_on_wire(part: Explained, cut: float) -> Array:
+def losses_on_wire(part: WorldComparison, cut: float) -> Array:
     """The loss of each transcript for who is granted nothing, of what was sent before message `cut`."""
     seen = _on_wire(part, cut)
     return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
 
 
-def combine(parts: Iterable[Explained], delta: float, confidence: float, granted: float | None = None) -> ExactLoss:
+def combine(
+    parts: Iterable[WorldComparison], delta: float, confidence: float, granted: float | None = None
+) -> ExactLoss:
     """Pool the samples of one direction; they are gone through a few times and never held all at once.
 
     `granted` is the first message that is not looked at from below, the same for both directions (None: these
@@ -142,15 +161,15 @@ def combine(parts: Iterable[Explained], delta: float, confidence: float, granted
 class _Rest:
     """What else the samples say; `closed`: everything was looked at."""
 
-    uncovered: Uncovered | None
-    faint: Uncovered | None
+    uncovered: UnprotectedMessage | None
+    faint: UnprotectedMessage | None
     unreliable_from: int | None
     closed: bool
     noise: list[NoiseScores]
 
     @classmethod
-    def of(cls, parts: Iterable[Explained], cut: float) -> "_Rest":
-        found, faint, unreliable, closed = list[Uncovered](), list[Uncovered](), list[int](), True
+    def of(cls, parts: Iterable[WorldComparison], cut: float) -> "_Rest":
+        found, faint, unreliable, closed = list[UnprotectedMessage](), list[UnprotectedMessage](), list[int](), True
         noise = list[NoiseScores]()
         for part in parts:
             found += [u for u in (part.uncovered,) if u is not None and u.message < cut]
@@ -163,13 +182,13 @@ class _Rest:
         return cls(first, faint[0] if faint else None, min(unreliable, default=None), closed, noise)
 
 
-def _on_wire(part: Explained, cut: float) -> Explained:
+def _on_wire(part: WorldComparison, cut: float) -> WorldComparison:
     """What holds for who is granted nothing: what had been sent before the cut, and what no noise explains at all."""
     kept = _before(part, cut)
     return replace(kept, leaked=np.minimum(kept.leaked, part.bare))
 
 
-def _before(part: Explained, message: float) -> Explained:
+def _before(part: WorldComparison, message: float) -> WorldComparison:
     """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
     if math.isinf(message):
         return part
@@ -183,3 +202,52 @@ def _before(part: Explained, message: float) -> Explained:
         leaked=np.where(part.leaked < message, part.leaked, math.inf),
         measured=None,
     )
+
+
+WORST_CASE = 2**41
+"""The number of the chunk whose noise is aimed."""
+TRANSCRIPTS = 16
+"""So many are aimed, or a chunk if that is less: their noise differs in size."""
+PASSES = 3
+
+
+class WorstCaseNoise(np.random.Generator):
+    """Laplace noise whose t-th draw has the signs `signs[t]`, (replicas, dimension); later draws have their own."""
+
+    def __init__(self, source: np.random.Generator, signs: Sequence[Array]) -> None:
+        super().__init__(source.bit_generator)
+        self._signs = iter(signs)
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        drawn: Any = cast(Any, super()).laplace(0.0, scale, size)
+        signs = next(self._signs, None)
+        return loc + (drawn if signs is None else np.abs(drawn) * signs)
+
+
+def worst_case_sample(
+    simulate: Callable[[int, NoiseThrough], Sample],
+    agent: int,
+    true: Hypothesis,
+    other: Hypothesis,
+    transcripts: int = TRANSCRIPTS,
+) -> Sample:
+    """So many transcripts under `true` whose noise points away from `other`, in each release as it was made.
+
+    `simulate(replicas, noise)` gives that many transcripts of the true world, the agent's noise stream changed by
+    `noise`; the same ones every time.
+    """
+    sample = simulate(transcripts, lambda stream: stream)
+    for _ in range(PASSES):
+        signs = _signs(sample, agent, true, other)
+        sample = simulate(transcripts, lambda stream, signs=signs: WorstCaseNoise(stream, signs))
+    return sample
+
+
+def _signs(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> list[Array]:
+    """Of Δ, in the order in which releases are made; + where there is none."""
+    one, two = (
+        replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
+        for hypothesis in (true, other)
+    )
+    pairs = zip(one.releases, two.releases, strict=False)
+    return [np.where(a.value < b.value, -1.0, 1.0) for a, b in pairs]

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.audit.loss.explain import Explained
-from attacks.audit.loss.measured import CONSTANT, SLACK, Measured, together
-from attacks.audit.loss.prices import PURE, UNBOUNDED, priced
-from attacks.audit.statistics.accounting import epsilon_estimate, epsilon_from_losses, gaussian_epsilon
-from attacks.audit.statistics.intervals import Interval, clopper_pearson, error_rate
-from attacks.audit.statistics.inversion import product_epsilon
-from attacks.audit.statistics.products import Product
+from attacks.audit.accounting.formulas import epsilon_estimate, epsilon_from_losses, gaussian_epsilon
+from attacks.audit.accounting.intervals import Interval, clopper_pearson, error_rate
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_epsilon
+from attacks.audit.loss.comparison import WorldComparison
+from attacks.audit.loss.laplace_releases import CONSTANT, SLACK, Measured, together
+from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
 
@@ -53,7 +53,7 @@ class Shape:
     rounded: bool
 
     @classmethod
-    def of(cls, parts: Iterable[Explained]) -> "Shape":
+    def of(cls, parts: Iterable[WorldComparison]) -> "Shape":
         longest = cls((), (), (), True, False)
         alike = in_step = True
         for part in parts:
@@ -95,7 +95,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class _Spent:
+class _LossSummary:
     """All transcripts up to some release: the least and greatest cost, the greatest loss, in how many of them an
     uncovered message `told`, and the first losses."""
 
@@ -116,7 +116,7 @@ class Pool:
     spent by then (`Shape.ends`), and of the first `COURSE` transcripts the loss by then.
     """
 
-    def __init__(self, parts: Iterable[Explained], shape: Shape, delta: float, confidence: float) -> None:
+    def __init__(self, parts: Iterable[WorldComparison], shape: Shape, delta: float, confidence: float) -> None:
         self.shape, self.delta, self.confidence = shape, delta, confidence
         length = len(shape.laws)
         self._messages, self._ends = shape.messages, shape.ends
@@ -190,11 +190,11 @@ class Pool:
             found.append(Level(int(self.shape.date(first)), final, self._estimate(whole)[0], None))
         return tuple(found)
 
-    def _checkpoints(self) -> list[tuple[float, int, int | None, "_Spent"]]:
+    def _checkpoints(self) -> list[tuple[float, int, int | None, "_LossSummary"]]:
         """The last message that counts, the activation, the release if one was made, and what was spent by then."""
         if not self.shape.in_step or not self.shape.laws:
             return []
-        points: list[tuple[float, int, int | None, _Spent]] = [
+        points: list[tuple[float, int, int | None, _LossSummary]] = [
             (end, int(self.shape.date(message)), t, self._level(t))
             for t, (message, end) in enumerate(zip(self._messages.tolist(), self._ends.tolist(), strict=True))
             if math.isfinite(message)
@@ -207,9 +207,9 @@ class Pool:
             points.append((last, activation, None, self._with_leaks(before, last)))
         return sorted(points, key=lambda point: point[0])
 
-    def _level(self, t: int) -> _Spent:
+    def _level(self, t: int) -> _LossSummary:
         length = len(self._messages)
-        return _Spent(
+        return _LossSummary(
             self.shape.laws[: t + 1],
             float(self._least[t]),
             float(self._most[t]),
@@ -220,10 +220,10 @@ class Pool:
             self.course[t],
         )
 
-    def _with_leaks(self, t: int, last: float) -> _Spent:
+    def _with_leaks(self, t: int, last: float) -> _LossSummary:
         """What some release (−1: none) cost, and all that uncovered messages told up to a later one."""
         first = self.leaked[: self.course.shape[1]] <= last
-        level = self._level(t) if t >= 0 else _Spent((), 0.0, 0.0, 0.0, 0, False, None, np.zeros(len(first)))
+        level = self._level(t) if t >= 0 else _LossSummary((), 0.0, 0.0, 0.0, 0, False, None, np.zeros(len(first)))
         losses = np.where(first, math.inf, level.losses)
         return replace(level, most=math.inf, top=math.inf, told=self._told(last), product=None, losses=losses)
 
@@ -232,12 +232,12 @@ class Pool:
         return int(np.count_nonzero(self.leaked <= last))
 
     @property
-    def _whole(self) -> _Spent:
+    def _whole(self) -> _LossSummary:
         """All releases, and all that uncovered messages told."""
         top, told = float(np.max(self.losses)), int(np.count_nonzero(np.isinf(self.losses)))
         releases = len(self.shape.laws)
         covers, product = self._covers(releases), self._product(releases)
-        return _Spent(self.shape.laws, self.least, self.most, top, told, covers, product, self.losses)
+        return _LossSummary(self.shape.laws, self.least, self.most, top, told, covers, product, self.losses)
 
     def _covers(self, releases: int) -> bool:
         """Whether noise that loses any amount, not rounded, was seen to cover a difference."""
@@ -247,7 +247,7 @@ class Pool:
     @property
     def _products(self) -> Measured | None:
         """The transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
-        found, laws = self._measured, priced(self.shape.laws)
+        found, laws = self._measured, laws_with_cost(self.shape.laws)
         told = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
         return found if told and found is not None and found.known else None
 
@@ -256,21 +256,21 @@ class Pool:
         found = self._products
         return found.until(releases) if found is not None and found.constant else None
 
-    def _estimate(self, level: _Spent) -> tuple[float, bool]:
+    def _estimate(self, level: _LossSummary) -> tuple[float, bool]:
         """The formula's ε where every transcript costs the same; else the sample's."""
         largest = level.most
         if math.isfinite(largest) and largest - level.least <= CONSTANT * largest:
             if largest <= SLACK**2:
                 return 0.0, True
-            if priced(level.laws) == {Gaussian} and not self.shape.rounded:
+            if laws_with_cost(level.laws) == {Gaussian} and not self.shape.rounded:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
             if level.product is not None and self.delta > 0 and not self.shape.rounded:
                 return product_epsilon(level.product, self.delta), True
-            if priced(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
+            if laws_with_cost(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
                 return largest, True
         return (epsilon_estimate(level.losses, self.delta) if self.delta > 0 else self._witnessed(level)), False
 
-    def _proven(self, level: _Spent) -> float:
+    def _proven(self, level: _LossSummary) -> float:
         """A quick lower end."""
         if self.delta == 0:
             return self._witnessed(level)
@@ -279,8 +279,8 @@ class Pool:
         share = clopper_pearson(level.told, self.leaked.size, 1 - self._side, "lower").lower
         return math.inf if share > self.delta else 0.0
 
-    def _gaussian(self, level: _Spent) -> bool:
-        return priced(level.laws) <= {Gaussian} and math.isfinite(level.most)
+    def _gaussian(self, level: _LossSummary) -> bool:
+        return laws_with_cost(level.laws) <= {Gaussian} and math.isfinite(level.most)
 
     @property
     def _side(self) -> float:
@@ -292,12 +292,12 @@ class Pool:
         """The share of transcripts, at most, that cost more than all that were seen; or less."""
         return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
 
-    def _cheapest(self, level: _Spent) -> float:
+    def _cheapest(self, level: _LossSummary) -> float:
         root = max(math.sqrt(level.least) - SLACK, 0.0)
         return gaussian_epsilon(root, self.delta + self._unseen) if self.delta + self._unseen < 1 else 0.0
 
     @staticmethod
-    def _witnessed(level: _Spent) -> float:
+    def _witnessed(level: _LossSummary) -> float:
         """Pure ε: the largest loss seen, and ∞ if Gaussian noise, not rounded, was seen to cover a difference."""
         return math.inf if level.covers else max(0.0, level.top)
 

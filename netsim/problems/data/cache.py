@@ -20,7 +20,7 @@ from netsim.errors import AbsentDataError, ScenarioError
 VARIABLE = "NETSIM_DATA"
 SUMS = "SHA256SUMS"
 BLOCK = 1 << 16
-PATIENCE = 60.0
+DOWNLOAD_TIMEOUT = 60.0
 """Real seconds without an answer after which a download is given up."""
 
 
@@ -52,7 +52,7 @@ def fetched(url: str, told: Callable[[int, int | None], None] | None = None) -> 
     all, if the address says so.
     """
     try:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as answer:
             said: str | None = answer.headers.get("Content-Length")
             size = int(said) if said is not None else None
             blocks: list[bytes] = [b""]

@@ -1,16 +1,113 @@
-"""A data set: features and labels, and what is publicly known of them."""
+"""Data set: features and labels, what is publicly known of them, and their partition among agents.
 
+Records 0 … m−1 are dealt out so that nobody goes empty-handed.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from netsim.arrays import Array
-from netsim.checks import frozen, same_length
+from netsim.arrays import Array, frozen, same_length, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.problems.data import splits
-from netsim.problems.records import sampled
+from netsim.problems.objective import sampled
+
+By = Literal["equal", "dirichlet", "label"]
+Indices = NDArray[np.int64]
+
+
+def deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None) -> list[Indices]:
+    """Each agent's records, rising. `classes`: whether the labels are classes; else they are real targets.
+
+    You get a `ScenarioError` for more agents than records, a concentration where none belongs or that is not
+    positive, and for `by` = "label" with real targets.
+    """
+    if by not in get_args(By):
+        raise unknown("by", by, get_args(By))
+    if (by == "dirichlet") != (concentration is not None):
+        raise ScenarioError("concentration", concentration, f"with by = {by!r}", "a number > 0 for dirichlet alone")
+    if by == "label" and not classes:
+        raise ScenarioError("by", by, "real targets have no classes", "equal, dirichlet")
+    whole(agents, "agents", 1, len(labels))
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(labels))
+    if classes:
+        order = order[np.argsort(labels[order], kind="stable")]
+    if concentration is not None:
+        parts = _dirichlet(_by_class(order, labels, classes), agents, concentration, rng)
+    elif by == "label":
+        parts = _label(_by_class(order, labels, classes), agents, rng)
+    else:
+        parts = [order[agent::agents] for agent in range(agents)]
+    return [np.sort(part) for part in parts]
+
+
+def _by_class(order: Indices, labels: Array, classes: bool) -> list[Indices]:
+    """The shuffled records of each class; all of them together where labels are real targets."""
+    return [order[labels[order] == label] for label in np.unique(labels)] if classes else [order]
+
+
+def _dirichlet(pools: list[Indices], agents: int, concentration: float, rng: np.random.Generator) -> list[Indices]:
+    """Each pool cut at the cumulated shares p ~ Dir(concentration, …, concentration)."""
+    if not 0 < concentration < np.inf:
+        raise ScenarioError("concentration", concentration, "not positive and finite", "a number > 0")
+    pieces: list[list[Indices]] = [[] for _ in range(agents)]
+    for pool in pools:
+        ends = np.cumsum(rng.dirichlet(np.full(agents, concentration)))[:-1]
+        cuts = np.rint(np.clip(ends, 0.0, 1.0) * len(pool)).astype(int)
+        for agent, piece in enumerate(np.split(pool, cuts)):
+            pieces[agent].append(piece)
+    return _nobody_empty([np.concatenate(piece) for piece in pieces])
+
+
+def _nobody_empty(parts: list[Indices]) -> list[Indices]:
+    """An agent without a record gets the last one of whoever holds the most, the first such agent."""
+    for agent, part in enumerate(parts):
+        if not part.size:
+            richest = max(range(len(parts)), key=lambda i: (len(parts[i]), -i))
+            parts[agent], parts[richest] = parts[richest][-1:], parts[richest][:-1]
+    return parts
+
+
+def _label(pools: list[Indices], agents: int, rng: np.random.Generator) -> list[Indices]:
+    """Agents shared among the classes in proportion, one or more each; within a class equal shares."""
+    if len(pools) == 1 or agents == 1:
+        order = np.concatenate(pools)
+        return [order[agent::agents] for agent in range(agents)]
+    if len(pools) > 2:
+        return _many_labels(pools, agents, rng)
+    first, second = pools
+    least, most = max(1, agents - len(second)), min(agents - 1, len(first))
+    holders = int(np.clip(round(agents * len(first) / (len(first) + len(second))), least, most))
+    parts = [first[agent::holders] for agent in range(holders)]
+    parts += [second[agent :: agents - holders] for agent in range(agents - holders)]
+    return [parts[place] for place in rng.permutation(agents)]
+
+
+def _many_labels(pools: list[Indices], agents: int, rng: np.random.Generator) -> list[Indices]:
+    """The same of three classes or more; fewer agents than classes hold every `agents`-th class."""
+    if agents < len(pools):
+        parts = [np.concatenate(pools[agent::agents]) for agent in range(agents)]
+    else:
+        parts = [
+            pool[place::holders]
+            for pool, holders in zip(pools, _holders(list(map(len, pools)), agents), strict=True)
+            for place in range(holders)
+        ]
+    return [parts[place] for place in rng.permutation(agents)]
+
+
+def _holders(sizes: list[int], agents: int) -> list[int]:
+    """How many agents hold each class: one, and the others one by one where a holder has most records; no more than
+    it has records. Of equals the first."""
+    holders = [1] * len(sizes)
+    for _ in range(agents - len(sizes)):
+        holders[max(range(len(sizes)), key=lambda c: (sizes[c] / holders[c], -c))] += 1
+    return holders
+
 
 Part = Literal["train", "test"]
 Shape = tuple[int, int] | tuple[int, int, int]
@@ -80,7 +177,7 @@ class Dataset:
         return replace(self, features=self.features[chosen], labels=self.labels[chosen])
 
     def split(
-        self, agents: int, seed: int = 0, *, by: splits.By = "equal", concentration: float | None = None
+        self, agents: int, seed: int = 0, *, by: By = "equal", concentration: float | None = None
     ) -> tuple["Dataset", ...]:
         """Deal the records out: a partition, one record or more for every agent, drawn by the seed.
 
@@ -92,7 +189,7 @@ class Dataset:
 
         A part keeps the order of the whole. The sizes are the `records` of the parts.
         """
-        dealt = splits.deal(self.labels, self.classes, agents, seed, by, concentration)
+        dealt = deal(self.labels, self.classes, agents, seed, by, concentration)
         return tuple(self.take(indices) for indices in dealt)
 
     def reserve(self, share: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
@@ -123,3 +220,42 @@ class Dataset:
             raise ScenarioError("factor", factor, "not positive and finite", "a number > 0")
         ends = None if self.value_range is None else (self.value_range[0] * factor, self.value_range[1] * factor)
         return replace(self, features=self.features * factor, value_range=ends)
+
+
+def some_of_ten(classes: Sequence[int]) -> tuple[int, ...]:
+    """Two different numbers of 0 to 9, (the −1, the +1), or more: (the 0, the 1, the 2, …)."""
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise ScenarioError("classes", classes, "not two different classes or more", "two of 0 to 9, or more")
+    return tuple(whole(number, "classes", 0, 9) for number in classes)
+
+
+def numbered(chosen: Array | NDArray[np.integer], classes: Sequence[int]) -> Array:
+    """−1 and +1 for two classes; for more of them 0, 1, 2, … in their order."""
+    if len(classes) == 2:
+        return signs(chosen, classes[1])
+    return np.argmax(np.asarray(chosen)[:, None] == np.asarray(classes), axis=1).astype(np.float64)
+
+
+def signs(chosen: Array | NDArray[np.integer], positive: int) -> Array:
+    """+1 where the class is the positive one, else −1."""
+    return np.where(chosen == positive, 1.0, -1.0)
+
+
+def some(indices: Indices, records: int | None, seed: int) -> Indices:
+    """The first `records` of a shuffle of these, in their own order; None is all of them."""
+    if records is None:
+        return indices
+    whole(records, "records", 1, len(indices))
+    order = np.random.default_rng(whole(seed, "seed", 0)).permutation(len(indices))
+    return indices[np.sort(order[:records])]
+
+
+def to_unit(features: Array, low: Array, high: Array) -> Array:
+    """Columns from [low, high] to [0, 1], a constant one to 0; values beyond the ends go to the nearest end."""
+    width = np.where(high > low, high - low, 1.0)
+    return np.clip((features - low) / width, 0.0, 1.0)
+
+
+def broken(name: str, path: Path, problem: str) -> ScenarioError:
+    """A file of the cache that cannot be read as what it is kept as."""
+    return ScenarioError("name", name, f"{path} {problem}", "the file as published, or none, to download it again")

@@ -1,4 +1,4 @@
-"""Anybody's own data: a LIBSVM or a CSV file by its path, plain or compressed."""
+"""Data from a LIBSVM or a CSV file by its path, plain or compressed."""
 
 import csv
 import gzip
@@ -10,12 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.arrays import Array
-from netsim.checks import unknown, whole
+from netsim.arrays import Array, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.problems.data.choices import some
-from netsim.problems.data.dataset import Dataset
-from netsim.problems.data.tables import svmlight
+from netsim.problems.data.dataset import Dataset, some
+from netsim.problems.data.named import svmlight
 
 Kind = Literal["classification", "regression"]
 Column = str | int

@@ -14,9 +14,9 @@ def _():
     import marimo as mo
 
     from scenarios.lab import figures, page
-    from scenarios.lab.questions import Choice, Number, Option, Until
-    from scenarios.lab.scenes import norms as scene
-    from scenarios.report.formats import show
+    from scenarios.lab.page import Choice, Number, Option, Until
+    from scenarios.lab.scenes import budgets as scene
+    from scenarios.results.numbers import show
 
     return Choice, Number, Option, Until, figures, mo, page, scene, show
 

@@ -15,9 +15,9 @@ def _():
     import marimo as mo
 
     from scenarios.lab import figures, page
-    from scenarios.lab.questions import Choice, Number, Option, Until
-    from scenarios.lab.scenes import pictures as scene
-    from scenarios.report.formats import show
+    from scenarios.lab.page import Choice, Number, Option, Until
+    from scenarios.lab.scenes import listening as scene
+    from scenarios.results.numbers import show
 
     return Choice, Number, Option, Until, figures, mo, page, scene, show
 
@@ -121,7 +121,7 @@ def _(attacked, figures, images, mo, page, scene, show):
             {"gradient": attacked.first_gradients},
             attacked.shape,
             (-largest, largest),
-            captions={"gradient": [f"agent {i}" for i in range(scene.AGENTS)]},
+            captions={"gradient": [f"agent {i}" for i in range(scene.PICTURE_AGENTS)]},
         ),
         mo.md(f"The images, and what was made of the recording ({images.value} for each agent):"),
         figures.pictures(
@@ -139,7 +139,7 @@ def _(attacked, figures, images, mo, page, scene, show):
         ),
         mo.md(
             f"Below a picture: its root mean square error, as a share of a pixel's range. All images of "
-            f"**{attacked.rebuilt} of {scene.AGENTS} agents** were rebuilt to within 0.05."
+            f"**{attacked.rebuilt} of {scene.PICTURE_AGENTS} agents** were rebuilt to within 0.05."
         ),
     )
     return
@@ -295,8 +295,8 @@ def _(mo):
 def _(Until, attacked, images, page, scene):
     share = len(attacked.estimates) / attacked.asked
     question_3 = Until(
-        share < 0.5 and attacked.rebuilt == scene.AGENTS,
-        f"{share:.0%} of the gradients follow, and the images of {attacked.rebuilt} of {scene.AGENTS} agents are "
+        share < 0.5 and attacked.rebuilt == scene.PICTURE_AGENTS,
+        f"{share:.0%} of the gradients follow, and the images of {attacked.rebuilt} of {scene.PICTURE_AGENTS} agents are "
         "rebuilt. " + ("Let the taps miss more." if share >= 0.5 else "Some agent was not heard often enough."),
         f"{share:.0%} of the gradients follow. With {images.value} image(s) for each agent, {images.value} gradients "
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",

@@ -16,10 +16,10 @@ def _():
     import marimo as mo
 
     from scenarios.lab import figures, page
-    from scenarios.lab.questions import Choice, Option, Until
+    from scenarios.lab.page import Choice, Option, Until
     from scenarios.lab.scenes import own as scene
-    from scenarios.lab.scenes.own_faults import PLANTED, SOUND
-    from scenarios.report.formats import show
+    from scenarios.lab.scenes.own_code import PLANTED, SOUND
+    from scenarios.results.numbers import show
 
     return Choice, Option, PLANTED, SOUND, Until, escape, figures, mo, page, scene, show
 

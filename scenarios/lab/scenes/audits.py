@@ -1,8 +1,4 @@
-"""How sure an audit is: the game coin by coin, what trials can prove, what peeking and many tries do to it.
-
-The mechanism is one release of one number with Laplace noise, 0 in world 0 and 1 in world 1: its ε is known, so that
-every statement about an audit can be checked against it. What is seen comes out of real runs, replicas of one.
-"""
+"""Lesson on confidence: the audit game coin by coin, what trials prove, and the effect of peeking."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,24 +7,32 @@ from functools import lru_cache
 import numpy as np
 from scipy import special, stats
 
-from attacks.audit.audit import Audit
-from attacks.audit.games.anytime import Stopping
+from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.audit import AuditResult
 from attacks.audit.games.game import GameResult, ceiling, play
 from attacks.audit.games.power import Plan, power
-from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.games.sequential_test import SequentialTestResult
+from netsim.algorithms.planted_faults import L1L2MixUp
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Claim
-from netsim.gallery import L1L2MixUp
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.randomness import Streams
-from scenarios.auditing import worlds
 from scenarios.certificate.certificate import certify
-from scenarios.certificate.laws import gaussian_mu
-from scenarios.certificate.one_release import OneRelease
-from scenarios.certificate.rows import Row
-from scenarios.certificate.sound import SoundCase
-from scenarios.certificate.worlds import AGENT, BOUND, DIMENSION, ROUNDS, STEEP, STEP, laplace, turned
+from scenarios.certificate.false_alarms import Row, SoundCase
+from scenarios.certificate.worlds import (
+    AGENT,
+    BOUND,
+    DIMENSION,
+    ROUNDS,
+    STEEP,
+    STEP,
+    OneRelease,
+    gaussian_mu,
+    laplace,
+    turned,
+)
+from scenarios.stages.worlds import worlds
 
 CONFIDENCE = 0.95
 LARGE, TINY = 6.0, 1e-6
@@ -187,7 +191,7 @@ class Told:
     """One audit, and what makes it different from the others."""
 
     what: str
-    found: Audit
+    found: AuditResult
 
 
 @lru_cache(1)
@@ -261,7 +265,7 @@ def _anytime(values: Array, tossed: Array, epsilon: float) -> bool:
     scores = losses(values, epsilon)
     rng = np.random.default_rng(0)
     zero, one = scores[tossed == 0], scores[tossed == 1]
-    return Stopping.play(zero, one, epsilon, 0.0, 1 - CONFIDENCE, rng).refuted
+    return SequentialTestResult.play(zero, one, epsilon, 0.0, 1 - CONFIDENCE, rng).refuted
 
 
 def any_alarm(tries: int, alpha: float = 1 - CONFIDENCE) -> float:

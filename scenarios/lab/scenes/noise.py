@@ -1,15 +1,20 @@
-"""Lesson 3: what an amount of Laplace noise does to the inferred gradients, the rebuilt images, ε and convergence."""
+"""Lessons 3 and 4: effects of Laplace noise, and DP-RECAL's unprotected second number."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from attacks import gradients
+from attacks import inference as gradients
+from attacks.inference import published_inversion_of
+from attacks.score import score_gradients
 from netsim.arrays import Array
-from scenarios.experiment import adjacency_of
-from scenarios.lab.live import Played, Words, play
+from netsim.errors import AttackError
+from scenarios.build.experiment import adjacency_of
+from scenarios.lab.live import Played, Words, play, results
+from scenarios.results.numbers import number
 
 AGENTS, ROUNDS, STEP, REPLICAS = 6, 16, 0.1, 2
 NORM = 4.0
@@ -20,7 +25,7 @@ BEATEN = 0.1
 """A skill above this is better than a guess."""
 
 
-def words(scale: float) -> Words:
+def noise_words(scale: float) -> Words:
     """The scenario: descent whose state carries Laplace noise of this scale, attacked with one image an agent."""
     attacks = [
         {"kind": "logistic_record", "name": "naive", "rounds": "all"},
@@ -131,7 +136,7 @@ class Noisy:
 
 def noisy(scale: float) -> Noisy:
     """Run it at this Laplace scale."""
-    return Noisy(scale, play(words(scale)))
+    return Noisy(scale, play(noise_words(scale)))
 
 
 def _first(own: "dict[str, Any] | None", what: str) -> Any:
@@ -141,3 +146,140 @@ def _first(own: "dict[str, Any] | None", what: str) -> Any:
 def records(noisy: Noisy) -> int:
     """Of the agent that has fewest."""
     return min(noisy.played.experiment.problem.records)
+
+
+SECOND_MESSAGE_AGENTS, AUDITED, SECOND_MESSAGE_REPLICAS, PER_AGENT, DELTA = 6, 2, 2, 16, 1e-3
+TRIALS = 200
+READINGS: Mapping[str, str] = {
+    "published: ũ with noise, and x⁺": "as_deployable",
+    "repair: fresh noise in x⁺ too": "fresh_noise",
+    "repair: told state": "told_state",
+}
+EPSILONS = (0.1, 1.0, 10.0, 100.0)
+
+
+def second_message_words(reading: str, epsilon: float, *, audit: bool = False) -> Words:
+    """The scenario, with noise for this claimed ε: attacked with one image an agent, or audited with all records."""
+    published = {"kind": "one_record", "name": "through ũ", "inversion": "published", "rounds": "first"}
+    strongest = {"kind": "one_record", "name": "strongest", "rounds": "all"}
+    attacks = {"gradients": True, "holding": 1, "success": 0.1, "reconstruct": [published, strongest]}
+    asked = {"agent": AUDITED, "adjacency": "record", "trials": TRIALS, "chunk": TRIALS}
+    return {
+        "name": "why-the-second-message-kills-it",
+        "seed": 3,
+        "replicas": SECOND_MESSAGE_REPLICAS,
+        "problem": {
+            "kind": "logistic",
+            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
+            "ridge": 1.0,
+        },
+        "topology": {"kind": "ring", "agents": SECOND_MESSAGE_AGENTS},
+        "adversary": {"links": "all"},
+        "algorithms": [
+            {
+                "kind": "dp_recal",
+                "reading": reading,
+                "per_agent": PER_AGENT,
+                "ratio": 1.02,
+                "noise": {"epsilon": epsilon, "delta": DELTA},
+            }
+        ],
+        **({"audit": asked} if audit else {"attacks": attacks}),
+    }
+
+
+@dataclass(frozen=True)
+class Told:
+    """One reading of DP-RECAL at one claimed ε: what it tells by either message, and what an audit says."""
+
+    reading: str
+    epsilon: float
+    played: Played
+
+    @property
+    def stddev(self) -> float:
+        """σ₁ of the noise on ũ, at an agent's first activation."""
+        return float(getattr(self.played.subject.simulation.algorithm, "stddev", 0.0))
+
+    @property
+    def asked(self) -> int:
+        """Gradients that the agents computed."""
+        return sum(self.played.run.queries)
+
+    @property
+    def inferred(self) -> int:
+        """Of them those that the best inversion estimates, exactly or not."""
+        return 0 if self.played.inferred is None else self.played.inferred.estimated
+
+    @property
+    def best_error(self) -> float:
+        """Median relative error of a gradient, by the best inversion of both messages."""
+        return float("nan") if self.played.inferred is None else self.played.inferred.median
+
+    @property
+    def worst_error(self) -> float:
+        """The largest one."""
+        return float("nan") if self.played.inferred is None else self.played.inferred.worst
+
+    @cached_property
+    def error_by_noisy_message(self) -> float:
+        """Median relative error of a gradient inferred as the paper infers it: from ũ⁺ − ũ."""
+        view, truth = self.played.view, self.played.run.truth
+        assert truth is not None
+        try:
+            return score_gradients(published_inversion_of(view.public.algorithm)(view), truth).median
+        except AttackError:
+            return float("nan")
+
+    def skill(self, attack: str) -> float:
+        """Median over agents and replicas: 1 the image itself, 0 a guess."""
+        return number(self._attack(attack).get("skill"))
+
+    def pictures(self) -> dict[str, list[Any]]:
+        """Originals, each attack's pictures and the guess, agent by agent."""
+        found = self.played.reconstructions
+        known = {name: {one["agent"]: one for one in self._attack(name).get("agents", [])} for name in NAMES}
+        rows = {
+            NAMES[name]: [own[i]["rebuilt"][0] if i in own else None for i in range(SECOND_MESSAGE_AGENTS)]
+            for name, own in known.items()
+        }
+        guesses = known["strongest"]
+        guess = [guesses[i]["guess"][0] if i in guesses else None for i in range(SECOND_MESSAGE_AGENTS)]
+        return {"original": [own["records"][0] for own in found["originals"]], **rows, "guess": guess}
+
+    @property
+    def final_error(self) -> float:
+        """‖x − x*‖/‖x*‖ at the end; 1 is where it began."""
+        return float(np.median(self.played.errors[-1]))
+
+    @cached_property
+    def audit(self) -> dict[str, Any]:
+        """The audit of one agent, as in results.json."""
+        found = results(second_message_words(self.reading, self.epsilon, audit=True))["algorithms"][0]["audit"]
+        assert found["verdict"]
+        return found
+
+    @property
+    def exact(self) -> float:
+        """ε of the examined pair by replay, for both messages: an estimate; ∞ where a message has no noise on it."""
+        return number(self.audit["epsilon_exact"]["estimate"])
+
+    @property
+    def by_activation(self) -> list[tuple[int, float]]:
+        """ε of that pair up to each activation of the audited agent."""
+        spent = {int(level["activation"]): number(level["estimate"]) for level in self.audit["growth"]}
+        return list(spent.items())
+
+    def _attack(self, name: str) -> dict[str, Any]:
+        attacks: list[dict[str, Any]] = self.played.reconstructions["attacks"]
+        return next(one for one in attacks if one["attack"] == name)
+
+
+NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
+"""Attacks of the scenario, and what their pictures are called."""
+
+
+def told(reading: str, epsilon: float) -> Told:
+    """Run this reading (a key of `READINGS`) with noise for this claimed ε."""
+    kind = READINGS[reading]
+    return Told(kind, epsilon, play(second_message_words(kind, epsilon)))

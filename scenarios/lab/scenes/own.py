@@ -1,8 +1,4 @@
-"""An algorithm of the reader's own: run, probed, replayed, audited; all from its text, in a second or two.
-
-Four agents on a ring, f_i = ½‖x − c_i‖² in four dimensions. The audit sits at agent 1's door and tries two directions
-of the change, for a claim may fail in one of them only.
-"""
+"""Lesson on a reader's own algorithm: run, probed, replayed and audited from its text."""
 
 import math
 from collections import Counter
@@ -11,10 +7,11 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from attacks.audit.audit import Audit, Pair, Simulate, audit
+from attacks.audit.audit import AuditResult, audit
+from attacks.audit.pair import Pair, Simulate
 from attacks.audit.verdict import Verdict
-from attacks.audit.witnesses.witness import find
-from attacks.gradients import through_probe
+from attacks.audit.witness import find
+from attacks.inference import through_probe
 from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology
@@ -24,15 +21,13 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import AttackError
 from netsim.problems import Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.randomness import Streams, coins_of
-from netsim.run import Run
-from netsim.simulation import Simulation
-from scenarios.auditing import worlds
-from scenarios.lab.scenes.composition import APART, pulling
-from scenarios.lab.scenes.own_code import Code, CodeError, Mistake, read
-from scenarios.lab.scenes.own_faults import Changes, Planted
-from scenarios.report.formats import show
+from netsim.simulation import Run, Simulation
+from scenarios.lab.scenes.budgets import APART, pulling
+from scenarios.lab.scenes.own_code import Changes, Code, CodeError, Mistake, Planted, read
+from scenarios.results.numbers import show
+from scenarios.stages.worlds import worlds
 
 AGENTS, AGENT, DIMENSION, REPLICAS = 4, 1, 4, 50
 STEEP = 1e6
@@ -94,11 +89,11 @@ class Examined:
     ran: Ran
     probe: Probe
     identical: bool
-    audits: tuple[tuple[str, Audit], ...]
+    audits: tuple[tuple[str, AuditResult], ...]
     witness: tuple[Step, ...]
 
     @property
-    def worst(self) -> Audit:
+    def worst(self) -> AuditResult:
         """Of the direction with the worst verdict, and of these the one with the largest exact ε."""
         return min((found for _, found in self.audits), key=_rank)
 
@@ -207,7 +202,7 @@ def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examine
     return Examined(changes, code.algorithm, claim, ran, probe, identical, told, witness)
 
 
-def _rank(found: Audit) -> tuple[int, float]:
+def _rank(found: AuditResult) -> tuple[int, float]:
     return _ORDER.index(found.judgement.verdict), -found.epsilon_exact
 
 
@@ -269,13 +264,13 @@ class Bench:
         words = f"the gradient of agent {AGENT} moved, {WAYS[way]}"
         return cls(way, Pair(AGENT, (mine, other), words), worlds(world, AGENT, other, trials // 2), trials)
 
-    def audited(self, claim: Claim) -> Audit:
+    def audited(self, claim: Claim) -> AuditResult:
         rng = np.random.default_rng(SEED)
         return audit(
             self.simulate, self.pair, claim, trials=self.trials, chunk=self.trials // 2, confidence=0.95, rng=rng
         )
 
-    def witness(self, found: Audit) -> tuple[Step, ...]:
+    def witness(self, found: AuditResult) -> tuple[Step, ...]:
         """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
         if found.judgement.verdict not in BROKEN or found.witness is None:
             return ()

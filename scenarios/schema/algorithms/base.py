@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import Adjacency
-from netsim.clipping import Clip, Norm
+from netsim.claims import Adjacency, Clip, Norm
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.problems import Problem
 from netsim.schedules import Constant, Geometric, Polynomial, Schedule, UniformDraws

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from netsim.algorithms import Algorithm, Dmsp, Dpp2
 from netsim.algorithms.dpp2 import Matrix, largest_eigenvalue
-from netsim.domains import Ball, Box
+from netsim.models.model import Ball, Box
 from netsim.schedules import Geometric
 from scenarios.schema.algorithms.base import (
     AlgorithmModel,

@@ -13,7 +13,7 @@ from pydantic import model_validator
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import Adjacency, Claim
 from netsim.errors import NetsimError, ScenarioError
-from scenarios import owncode
+from scenarios.schema import own_code as owncode
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground
 from scenarios.schema.algorithms.parameters import checked
 from scenarios.schema.base import Model, NonNegative, Share, Words

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.errors import ScenarioError
 from netsim.schedules import Schedule
 from scenarios.schema.algorithms.base import ClipSpec, ScheduleSpec, schedule

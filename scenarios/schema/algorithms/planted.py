@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from netsim import gallery
 from netsim.algorithms import Algorithm
+from netsim.algorithms import planted_faults as gallery
 from scenarios.schema.algorithms.base import AlgorithmModel, Ground
 from scenarios.schema.base import Count, Positive
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from attacks.audit.statistics.products import Product
+from attacks.audit.accounting.products import Product
 
 _rng = np.random.default_rng(20)
 SPACING = 1e-3

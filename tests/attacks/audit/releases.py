@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.audit.audit import Audit, Pair, audit
+from attacks.audit.audit import AuditResult, audit
+from attacks.audit.pair import Pair
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency, Claim
 from netsim.mechanisms import DiscreteLaplace, Laplace
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import path
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Told(Algorithm):
             await node.exchange(x=node.privatize(gradient, mechanism))
 
 
-def audited(mechanisms, claimed, trials, seed, delta=0.0, **more) -> Audit:
+def audited(mechanisms, claimed, trials, seed, delta=0.0, **more) -> AuditResult:
     """Agent 0 of two has gradient 0 in one world and 1 in the other; the whole audit, at 95 %, no attack brought."""
     zero, one = (LeastSquares(np.eye(1), np.array([-float(bit)]), 0.0) for bit in (0, 1))
     simulation = Simulation(Problem((zero, zero)), path(2), Told(tuple(mechanisms)), seed=seed)

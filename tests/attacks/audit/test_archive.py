@@ -5,12 +5,12 @@ import pytest
 
 from attacks.audit.archive import Archive, Seen
 from attacks.audit.audit import audit
-from attacks.audit.loss.aimed import AIMED
-from attacks.audit.loss.explain import explain
-from attacks.gradients import infer
-from netsim.gallery import FAULTS, SentBefore
-from scenarios import describe
-from scenarios.auditing import worlds
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.exact import WORST_CASE
+from attacks.inference import infer
+from netsim.algorithms.planted_faults import FAULTS, SentBefore
+from scenarios.results import entries as describe
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, quadratic_world
 
 FAULTY = SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5)
@@ -40,7 +40,7 @@ class Stopped:
     def __call__(self, world, chunk):
         if len(self.done) == self.after:
             raise KeyboardInterrupt
-        if chunk != AIMED:
+        if chunk != WORST_CASE:
             self.done.append((world, chunk))
         return self.simulate(world, chunk)
 
@@ -49,7 +49,7 @@ class Stopped:
 def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
     simulation, pair = quadratic_world(fault(rounds=3, step=0.2, scale=0.8, bound=0.5))
     simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
-    one = explain(simulate(0, 0), 1, *pair.hypotheses)
+    one = compare_worlds(simulate(0, 0), 1, *pair.hypotheses)
     archive = Archive.at(tmp_path / "a", "it")
     archive.put(0, 7, Seen(one, {"score": np.arange(20.0)}, {"other": "no reason"}))
     back = archive.get(0, 7)
@@ -114,7 +114,7 @@ def kept(folder):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
     archive = Archive.at(folder, "this audit")
-    archive.put(0, 0, Seen(explain(simulate(0, 0), 1, *pair.hypotheses), {}, {}))
+    archive.put(0, 0, Seen(compare_worlds(simulate(0, 0), 1, *pair.hypotheses), {}, {}))
     return archive
 
 

@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from attacks.audit.events import claimed_event, claimed_loss, product_event
-from attacks.audit.statistics.inversion import product_epsilon
-from attacks.audit.statistics.products import Product
+from attacks.audit.accounting.products import Product, claimed_event, claimed_loss, product_event
+from attacks.audit.accounting.quadrature import product_epsilon
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
 

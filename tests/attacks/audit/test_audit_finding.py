@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair, audit
+from attacks.audit.audit import audit
+from attacks.audit.pair import Pair
 from netsim import topology
+from netsim.algorithms.planted_faults import HalfNoise, SecondMessage
 from netsim.claims import Adjacency
-from netsim.gallery import HalfNoise, SecondMessage
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 SPENT = {"rounds": 2, "step": 0.5, "bound": 1.0, "scale": 2.0}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.verdict import RESOLUTION, ROUNDING, Judgement, Verdict, decide
+from attacks.audit.verdict import RESOLUTION, ROUNDING, Judgement, Verdict, judge
 from netsim.errors import PrivacyError
 
 
@@ -20,7 +20,7 @@ def game(proves: float, reaches: float = 8.0, delta: float = 1e-5) -> GameResult
 
 
 def judge(claimed: float | None = 1.0, **evidence) -> Judgement:
-    return decide(epsilon_claimed=claimed, **{"delta": 1e-5, **evidence})
+    return judge(epsilon_claimed=claimed, **{"delta": 1e-5, **evidence})
 
 
 def test_refuted_by_the_exact_loss():

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from attacks.audit.archive import Archive
-from attacks.audit.audit import Pair, audit
+from attacks.audit.audit import audit
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
+from netsim.algorithms.planted_faults import HalfNoise, SecondMessage
 from netsim.claims import Adjacency
-from netsim.gallery import HalfNoise, SecondMessage
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.simulation import Simulation
-from scenarios import describe
-from scenarios.auditing import worlds
+from scenarios.results import entries as describe
+from scenarios.stages.worlds import worlds
 
 ANYTHING = Adjacency(np.inf, "all data of one agent replaced")
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from attacks.gradients.baton import GradientEstimate
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence, GradientEstimate
 
 
 def estimates(rounds: int, dimension: int) -> list[GradientEstimate]:

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import evidence, infer
+from attacks.inference import evidence, infer
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.codecs import TopK
 from netsim.errors import AttackError
 from netsim.schedules import Constant

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import infer, inversion_of
-from attacks.gradients.random_penalty import penalty_bounds, penalty_evidence, through_penalties
+from attacks.closed_form.random_penalty_admm import penalty_bounds, penalty_evidence, through_penalties
+from attacks.inference import infer, inversion_of
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.errors import AttackError
-from netsim.run import Run
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Simulation
-from netsim.wiretaps import Around
+from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, synthetic_problem
 
 PROBLEM = synthetic_problem()

@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import infer, through_probe
-from attacks.gradients.relay import relay_evidence, through_relay
-from attacks.gradients.relay_fit import fit_relay, round_by_round
+from attacks.closed_form.dpp2 import fit_relay, relay_evidence, round_by_round, through_relay
+from attacks.inference import infer, through_probe
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import Dpp2, Recal
 from netsim.errors import AttackError
-from netsim.run import Run
 from netsim.schedules import Constant, Geometric, UniformDraws
-from netsim.simulation import Simulation
-from netsim.wiretaps import Around
+from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, synthetic_problem
 
 PROBLEM = synthetic_problem()

@@ -5,18 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients.bounds import Interval, combined
-from attacks.gradients.dp_recal import through_iterates
-from attacks.gradients.recal import through_duals
-from attacks.gradients.sparse import sparse_bounds, sparse_evidence
+from attacks.closed_form.bounds import Interval, combined
+from attacks.closed_form.recal import sparse_bounds, sparse_evidence, through_duals, through_iterates
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, Recal
 from netsim.errors import AttackError
 from netsim.problems import L1
-from netsim.run import Run
-from netsim.simulation import Simulation
+from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, dp_recal, synthetic_problem
 
 PROBLEM = synthetic_problem()

@@ -5,27 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import through_probe
-from attacks.gradients.curvature import hessian_from, hessian_of
-from attacks.gradients.evidence import Evidence
-from attacks.gradients.preimage import preimage
-from attacks.gradients.tracking import (
+from attacks.closed_form.bounds import preimage
+from attacks.closed_form.gradient_tracking import (
     compressed_bounds,
+    hessian_from,
+    hessian_of,
     through_tracking,
     tracking_differences,
     tracking_evidence,
 )
+from attacks.estimates import Evidence
+from attacks.inference import through_probe
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Around
 from netsim.algorithms import Cpgt, DiaDSP, PrivateGradientDescent
 from netsim.codecs import FixedPoint, Float32, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import AttackError
 from netsim.problems import LeastSquares, Problem
-from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
-from netsim.wiretaps import Around
+from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, synthetic_problem
 
 PROBLEM, DIMENSION = synthetic_problem(), 6

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import probed
+from attacks.inference import probed
 from netsim import topology
-from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, Recal, Walkman
 from netsim.errors import AttackError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
-from netsim.outages import Scheduled
+from netsim.network.laws import Scheduled, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
+from netsim.readers.live import Downtime
 from netsim.simulation import Simulation
 
 PROBLEM = logistic(load("synthetic", records=30, dimension=2, seed=3, norm_bound=1.0).split(5), ridge=0.5)

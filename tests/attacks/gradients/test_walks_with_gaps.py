@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import infer
-from attacks.gradients.dp_recal import iterates, through_iterates
-from attacks.gradients.recal import duals, through_duals
-from attacks.gradients.walk import START, heard_walk
+from attacks.closed_form.recal import duals, iterates, through_duals, through_iterates
+from attacks.closed_form.token_system import START, observed_walk
+from attacks.inference import infer
 from attacks.score import score_gradients
 from netsim import topology
-from netsim.adversary import Adversary
+from netsim.adversary import Adversary, Query, RandomShare
 from netsim.algorithms import Recal
-from netsim.inside import Query
 from netsim.problems import L1
-from netsim.run import Run
-from netsim.simulation import Simulation
-from netsim.wiretaps import RandomShare
+from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, dp_recal, synthetic_problem
 
 PROBLEM = synthetic_problem()
@@ -146,7 +142,7 @@ def test_which_baton_brought_which_visit_is_what_the_run_did(loss):
         counts[holder] += 1
         truth[row.receiver, counts[row.receiver]] = (row.sender, row.number)
         holder = row.receiver
-    came = heard_walk(run.views[0], 0, ("u", "x")).came
+    came = observed_walk(run.views[0], 0, ("u", "x")).came
     assert came.items() <= truth.items()
     assert len(came) > (1 - loss) ** 2 * 50
 

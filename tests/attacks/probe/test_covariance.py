@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.gradients import Evidence, evidence, infer, probed, through_differences
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.estimates import Evidence
+from attacks.inference import evidence, infer, probed
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import (
@@ -27,7 +29,7 @@ from netsim.algorithms import (
     Walkman,
 )
 from netsim.algorithms.algorithm import Algorithm
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node

@@ -5,16 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import probed
+from attacks.inference import probed
 from attacks.probe import probe_network
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Dmsp, PgExtra, PrivateGradientDescent
-from netsim.clipping import Clip
-from netsim.domains import Box
+from netsim.claims import Clip
 from netsim.errors import AttackError
+from netsim.models.model import L1, Box
 from netsim.problems import load, logistic
-from netsim.regularizers import L1
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 

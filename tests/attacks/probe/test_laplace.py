@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from attacks.gradients.probed import rows_of
+from attacks.inference import rows_of
 from attacks.probe import probe
 from attacks.probe.linear import most_likely, simulated, solve
 from attacks.replay.recorded import Recording

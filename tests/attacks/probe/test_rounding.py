@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import evidence, probed, through_probe
+from attacks.inference import evidence, probed, through_probe
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DiaDSP, Dpp2, GradientTracking, Nids, PrivateGradientDescent, Walkman

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
 from attacks.reconstruction import Case, Known
 from netsim.models import NOTHING
 from netsim.problems import load

@@ -7,10 +7,10 @@ import pytest
 
 from attacks.reconstruction import Case, Known
 from attacks.reconstruction.attack import hidden_by_clip
-from attacks.reconstruction.closed_forms import LogisticRecord
 from attacks.reconstruction.inverting_gradients import InvertingGradients
-from attacks.reconstruction.misfit import misfit
-from netsim.clipping import Clip
+from attacks.reconstruction.one_record import LogisticRecord
+from attacks.reconstruction.residuals import misfit
+from netsim.claims import Clip
 from netsim.errors import AttackError
 from netsim.models import Logistic, Penalty
 from tests.attacks.noisy import noisy_evidence, white_noise

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.reconstruction.identifiability import free_directions, logistic_twins
-from attacks.reconstruction.narrow import narrowed
+from attacks.reconstruction.gradient_matching import free_directions, logistic_twins, narrowed
 from netsim.models import MLP, Linear, Logistic, Softmax
 
 

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case
-from attacks.reconstruction.images import TotalVariation
-from attacks.reconstruction.matching import Matching
-from attacks.reconstruction.narrow import narrowed
+from attacks.reconstruction.gradient_matching import Link, Matching, TotalVariation, narrowed
+from attacks.reconstruction.matching_descent import Stack, most_telling
 from attacks.reconstruction.optimizers import LBFGS
-from attacks.reconstruction.soft_labels import Link
-from attacks.reconstruction.stack import Stack, most_telling
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from tests.attacks.reconstruction.matchings import DIGITS, digits, secret
 

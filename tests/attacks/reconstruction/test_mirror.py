@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.closed_forms import MIRRORED, LeastSquaresRecord, LogisticRecord
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
-from attacks.reconstruction.mirror import preference
+from attacks.reconstruction.one_record import MIRRORED, LeastSquaresRecord, LogisticRecord
+from attacks.reconstruction.record_hypotheses import preference
 from attacks.reconstruction.row_space import RowSpace
 from netsim.models import Linear, Logistic
 from tests.attacks.noisy import noisy_evidence, white_noise

@@ -57,7 +57,7 @@ def test_it_finds_what_scipy_finds(size):
 
 def test_its_directions_are_those_of_the_two_loops():
     """Against Nocedal and Wright's Algorithm 7.4 as it is printed, one row at a time, pairs that wrap around."""
-    from attacks.reconstruction.optimizers.lbfgs import _Pairs
+    from attacks.reconstruction.optimizers import _Pairs
 
     rng, history = np.random.default_rng(3), 4
     pairs, kept = _Pairs(2, 9, history), []

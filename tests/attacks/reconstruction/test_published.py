@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import infer
-from attacks.gradients.evidence import Evidence
+from attacks.estimates import Evidence
+from attacks.inference import infer
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.catalogue import ATTACKS
-from attacks.reconstruction.dlg import DLG
+from attacks.reconstruction.dlg import DLG, IDLG
 from attacks.reconstruction.grad_inversion import GradInversion
-from attacks.reconstruction.idlg import IDLG
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from attacks.reconstruction.label_rules import by_lowest, by_sign
 from netsim import topology

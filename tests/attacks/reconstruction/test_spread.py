@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
+from attacks.reconstruction.map_estimate import _inverse_diagonal
 from attacks.reconstruction.posterior import PosteriorMean, PosteriorMode
-from attacks.reconstruction.spread import _inverse_diagonal
 from netsim.models import Linear
 from tests.attacks.noisy import noisy_evidence, white_noise
 

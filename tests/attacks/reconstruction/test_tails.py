@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.reconstruction.tails import gaussian_tail, laplace_tail, unknown_tail
+from attacks.reconstruction.verdict import gaussian_tail, laplace_tail, unknown_tail
 
 LEVEL, DRAWS = 1e-3, 200_000
 

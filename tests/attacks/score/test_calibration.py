@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.gradients import Evidence, evidence, through_differences
+from attacks.inference import Evidence, evidence, through_differences
 from attacks.score import calibration
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal

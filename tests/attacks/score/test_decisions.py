@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from attacks.reconstruction.decision import Choice, Decision, GaussianRatio
-from attacks.score.decisions import (
+from attacks.reconstruction.likelihood_ratio import Choice, Decision, GaussianRatio
+from attacks.score.inference import (
     allowed_advantage,
     allowed_power,
     allowed_right,

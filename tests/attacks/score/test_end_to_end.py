@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.statistics.accounting import zcdp_rho
-from attacks.gradients import evidence
+from attacks.audit.accounting.formulas import zcdp_rho
+from attacks.inference import evidence
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.closed_forms import LogisticRecord
+from attacks.reconstruction.one_record import LogisticRecord
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records, success
-from attacks.score.rero import beside, gaussian_bound, simulated_kappa, zcdp_bound
+from attacks.score.robustness import beside, gaussian_bound, simulated_kappa, zcdp_bound
 from attacks.score.verdict import verdict
 from netsim.algorithms import Recal
 from netsim.problems import load

@@ -9,8 +9,7 @@ from scipy import stats
 from attacks.reconstruction import Known, Prior
 from attacks.reconstruction.attack import Reconstruction
 from attacks.score import match, mean_skill, score_records, success
-from attacks.score.baselines import MEAN, PUBLIC, TOLD, apportioned
-from attacks.score.records import guess_rate
+from attacks.score.records import MEAN, PUBLIC, TOLD, apportioned, guess_rate
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic
 from netsim.problems import load

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import Informed
-from attacks.score.rero import (
+from attacks.score.robustness import (
     approximate_bound,
     beside,
     exact_kappa,

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.statistics.intervals import clopper_pearson
+from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.attack import Reconstruction
 from attacks.reconstruction.informed import FinitePrior
 from attacks.reconstruction.verdict import Thresholds, seen
 from attacks.score import score_records
-from attacks.score.rero import beside, gaussian_bound
+from attacks.score.robustness import beside, gaussian_bound
 from attacks.score.verdict import outcomes, verdict
 from netsim.models import Linear, Logistic
 from netsim.problems import load

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netsim.inside import Query
+from netsim.adversary import Query
 from netsim.problems import LeastSquares, LogisticLoss, Problem
 from netsim.truth import Truth
 

@@ -8,13 +8,12 @@ from attacks.traffic import Sealed, analysed
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, GradientTracking, PrivateGradientDescent, Recal
-from netsim.diary import Diary
 from netsim.errors import AttackError
-from netsim.laws import ConstantDelay, ExponentialDelay, LognormalDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.run import Run
+from netsim.network.laws import ConstantDelay, ExponentialDelay, LognormalDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
+from netsim.simulation import Run, Simulation
+from netsim.transcript.packet_log import PacketLog
 from tests.worlds import synthetic_problem
 
 PROBLEMS = {agents: synthetic_problem(agents, 6, 4) for agents in range(2, 7)}
@@ -108,9 +107,9 @@ def _algorithm(rng: random.Random) -> Algorithm:
     return PrivateGradientDescent(rng.choice((1, 2, 5, 20)), Constant(0.1))
 
 
-def analysed_world(simulation: Simulation) -> tuple[Sealed | None, Run, Diary]:
+def analysed_world(simulation: Simulation) -> tuple[Sealed | None, Run, PacketLog]:
     """The run, its diary, and what was found; None where all was refused."""
-    diary = Diary()
+    diary = PacketLog()
     run = simulation.run(diary=diary)
     try:
         return analysed(run.views[0]), run, diary
@@ -118,7 +117,7 @@ def analysed_world(simulation: Simulation) -> tuple[Sealed | None, Run, Diary]:
         return None, run, diary
 
 
-def faults(found: Sealed, run: Run, diary: Diary) -> Faults:
+def faults(found: Sealed, run: Run, diary: PacketLog) -> Faults:
     """What was said against what was."""
     wrong = Faults()
     adversary = run.views[0].adversary

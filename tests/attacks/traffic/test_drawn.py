@@ -3,8 +3,8 @@
 import pytest
 
 from netsim.algorithms import DPRecal, PrivateGradientDescent, Recal
-from netsim.laws import ConstantDelay, LognormalDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, LognormalDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from tests.attacks.traffic.drawn import analysed_world, degenerate, drawn, faults
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, LOSSY, MISSING, ROUNDS, SEALED, listened

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from attacks.traffic import analysed
-from netsim.activity import Downtime
 from netsim.adversary import Adversary
 from netsim.algorithms import RwAdmm
 from netsim.codecs import FixedPoint, TopK
 from netsim.errors import AttackError
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
-from netsim.outages import RandomOutages
-from netsim.radio import Radio
+from netsim.network.laws import RandomOutages, UniformDelay
+from netsim.network.links import LinkLaw
+from netsim.network.radio import Radio
+from netsim.readers.live import Downtime
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, EARS, LOSSY, PROBLEM, ROUNDS, SEALED, WALK, listened

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binom
 
-from attacks.traffic.missed import sent_in_all
+from attacks.traffic.packets import sent_in_all
 
 
 @pytest.mark.parametrize("missed", [0.001, 0.02, 0.1, 0.4, 0.9])

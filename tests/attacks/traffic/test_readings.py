@@ -1,6 +1,6 @@
 """All readings of one agent's packets."""
 
-from attacks.traffic.readings import Wires, readings, settled
+from attacks.traffic.exchanges import Wires, readings, settled
 
 OFTEN = tuple(0.1 * k + 0.05 for k in range(80))
 TWICE = (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)

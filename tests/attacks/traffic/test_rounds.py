@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from attacks.traffic.computing import gaps_of_rounds
-from attacks.traffic.overheard import Overheard
+from attacks.traffic.compute_times import gaps_of_rounds
+from attacks.traffic.exchanges import exchanged
+from attacks.traffic.packets import ObservedPackets
 from attacks.traffic.protocol import read
-from attacks.traffic.rounds import exchanged
 from netsim.adversary import Adversary
 from netsim.algorithms import GradientTracking
-from netsim.laws import ConstantDelay, ExponentialDelay
-from netsim.links import LinkLaw
-from netsim.patience import Patience
+from netsim.network.laws import ConstantDelay, ExponentialDelay
+from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.randomness import Streams
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, LOSSY, MISSING, ROUNDS, SEALED, SLOW, listened
 
@@ -47,7 +46,7 @@ def test_every_computing_time_that_is_said_to_be_seen_is_the_one_that_was_drawn(
     _, _, run, _ = listened(ROUNDS, law, seed=seed)
     view = run.views[0]
     protocol = read(view.public)
-    heard = Overheard.of(view, protocol)
+    heard = ObservedPackets.of(view, protocol)
     gaps = gaps_of_rounds(heard, protocol, exchanged(heard, protocol).times)
     for agent, one in enumerate(gaps):
         rng, compute = Streams(seed).plain("agent", agent, "compute"), run.simulation.compute_law(agent)
@@ -100,7 +99,7 @@ def test_where_all_times_are_alike_repetitions_may_pass_for_exchanges_and_it_is_
 
 
 def test_a_deadline_hides_what_was_waited_for():
-    found, _, _, _ = listened(ROUNDS, SEALED, patience=Patience(0.05))
+    found, _, _, _ = listened(ROUNDS, SEALED, patience=ExchangePolicy(0.05))
     assert "deadline" in found.computing.refused
     assert found.activity.complete
 

@@ -7,11 +7,11 @@ import pytest
 
 from attacks.score import computing_times
 from netsim import topology
-from netsim.activity import PoissonClock
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.laws import ConstantDelay, LognormalDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, LognormalDelay
+from netsim.network.links import LinkLaw
+from netsim.readers.live import PoissonClock
 from netsim.schedules import Constant
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, DELAY, EARS, LOSSY, MISSING, SEALED, SLOW, WALK, listened
 

@@ -5,11 +5,11 @@ from attacks.traffic import analysed
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.diary import Diary
-from netsim.laws import ExponentialDelay, UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ExponentialDelay, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
+from netsim.transcript.packet_log import PacketLog
 from tests.worlds import synthetic_problem
 
 DELAY = UniformDelay(0.01, 0.03)
@@ -32,7 +32,7 @@ def listened(algorithm, law, adversary=EARS, **options):
         "seed": 3,
     } | options
     graph = options.pop("graph", topology.ring(PROBLEM.agents))
-    diary = Diary()
+    diary = PacketLog()
     run = Simulation(PROBLEM, graph, algorithm, law, adversaries=(adversary,), **options).run(diary=diary)
     found = analysed(run.views[0])
     return found, score_traffic(found, run, diary), run, diary

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from netsim.algorithms import IcAdmm, RwAdmm, rw_admm
-from netsim.links import LinkLaw
+from netsim.network.links import LinkLaw
 from tests.netsim.algorithms.admm_family import (
     AGENTS,
     DIMENSION,

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from netsim.algorithms import PrivateGradientDescent
-from netsim.algorithms.calibration import noise_factor
-from netsim.claims import Adjacency, Claim
-from netsim.clipping import Clip
+from netsim.algorithms.algorithm import noise_factor
+from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant, Geometric, Scaled
 from netsim.simulation import setting_of

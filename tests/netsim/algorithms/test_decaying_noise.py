@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.replay import replay
 from netsim import topology

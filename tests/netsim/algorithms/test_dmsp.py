@@ -10,9 +10,9 @@ from attacks.replay import replay
 from netsim import topology
 from netsim.algorithms import Dmsp
 from netsim.claims import Adjacency
-from netsim.domains import Ball, Box
 from netsim.errors import ScenarioError
-from netsim.links import LinkLaw
+from netsim.models.model import Ball, Box
+from netsim.network.links import LinkLaw
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of

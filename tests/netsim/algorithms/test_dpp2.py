@@ -12,7 +12,7 @@ from netsim.algorithms import Dpp2
 from netsim.algorithms.dpp2 import largest_eigenvalue
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.links import LinkLaw
+from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams

@@ -21,7 +21,7 @@ from netsim.algorithms import (
 )
 from netsim.codecs import FixedPoint, Float64
 from netsim.errors import PrivacyError, ScenarioError, TranscriptError
-from netsim.links import LinkLaw
+from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation

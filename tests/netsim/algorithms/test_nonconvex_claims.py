@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair, audit
+from attacks.audit.audit import audit
+from attacks.audit.pair import Pair
 from netsim.algorithms import DAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
@@ -14,7 +15,7 @@ from netsim.problems import NonconvexLogistic, Problem
 from netsim.schedules import Constant
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 
 RHO = 0.5
 NOISE = {"noise": "laplace", "scale": Constant(1.0)}

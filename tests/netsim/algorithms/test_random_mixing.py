@@ -13,8 +13,8 @@ from netsim.adversary import Adversary
 from netsim.algorithms import GroupedDescent, NeighborRange, RandomPenaltyAdmm
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.links import LinkLaw
 from netsim.mechanisms import UniformLaplace, average_ratio
+from netsim.network.links import LinkLaw
 from netsim.problems import Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams

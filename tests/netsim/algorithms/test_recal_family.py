@@ -10,7 +10,7 @@ from netsim import topology
 from netsim.algorithms import DPRecal, Recal
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.links import LinkLaw
+from netsim.network.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.simulation import Simulation, setting_of

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from attacks.gradients import infer
+from attacks.inference import infer
 from attacks.score import score_gradients
 from netsim.adversary import Adversary
 from netsim.algorithms import DpAdmm, DPRecal, Recal, RwAdmm, Walkman
-from netsim.laws import UniformDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring, star

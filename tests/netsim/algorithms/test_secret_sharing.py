@@ -17,8 +17,7 @@ from netsim.algorithms.secret_sharing import PRIME, ROUNDED, minus, plus, signed
 from netsim.claims import Adjacency
 from netsim.codecs import Float32
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.links import LinkLaw
-from netsim.patience import Patience
+from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of
@@ -271,13 +270,13 @@ def test_noise_that_rounding_hides_claims_nothing():
     assert "rounding" in coarse.failed_conditions[0]
 
 
-@pytest.mark.parametrize("patience", [Patience(0.5), Patience(5.0, "own_value")])
+@pytest.mark.parametrize("patience", [ExchangePolicy(0.5), ExchangePolicy(5.0, "own_value")])
 def test_exchanges_with_a_deadline_are_refused(patience):
     """A sum of shares in which one stands for another is noise; on lossless links the shares may even never match."""
     with pytest.raises(ScenarioError, match=r"needs every message.*exchange\.deadline") as caught:
         Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=patience)
     assert caught.value.field == "patience.deadline"
-    waiting = Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=Patience())
+    waiting = Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=ExchangePolicy())
     assert waiting.run().activations == (5,) * 5
 
 

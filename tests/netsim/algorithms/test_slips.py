@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair, audit
-from attacks.gradients import through_probe
+from attacks.audit.audit import audit
+from attacks.audit.pair import Pair
+from attacks.inference import through_probe
 from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
@@ -16,7 +17,7 @@ from netsim.claims import Adjacency
 from netsim.errors import PrivacyError, ProtocolError, ScenarioError
 from netsim.node import Node
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.worlds import coins, synthetic_problem
 
 

@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, UniformDraws
 from netsim.simulation import Simulation
-from netsim.topology.spectra import largest_laplacian_eigenvalue, largest_walk_eigenvalue
+from netsim.topology.weights import largest_laplacian_eigenvalue, largest_walk_eigenvalue
 
 D = 10.0
 GRAPHS = {

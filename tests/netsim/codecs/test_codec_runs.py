@@ -22,11 +22,11 @@ from netsim.codecs import (
     TopK,
 )
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.links import LinkLaw
-from netsim.pcapng import export
+from netsim.network.links import LinkLaw
 from netsim.randomness import Streams, dither_of
 from netsim.schedules import Constant
-from netsim.spool import SpooledTranscript
+from netsim.transcript.pcapng import export
+from netsim.transcript.stored import StreamedTranscript
 from tests.netsim.test_pcapng import frames_of, header_of
 from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
 
@@ -199,7 +199,7 @@ def test_the_same_seed_gives_the_same_transcript_and_chunks_differ(codec, tmp_pa
     )
     values = [[row.values["x"].tobytes() for row in rows] for rows in (one, two, other)]
     assert values[0] == values[1] != values[2]
-    spooled = SpooledTranscript.open(tmp_path / "ears.spool")
+    spooled = StreamedTranscript.open(tmp_path / "ears.spool")
     assert [row.size for row in spooled] == [row.size for row in one]
 
 

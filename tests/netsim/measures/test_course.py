@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from netsim.measures import course
-from netsim.measures.course import Course
+from netsim.metrics import course
+from netsim.metrics.course import Course
+from netsim.network.wires import Air
 from netsim.problems import load, logistic
-from netsim.wires import Air
 
 AGENTS, DIMENSION = 4, 3
 PROBLEM = logistic(load("synthetic", records=20, dimension=DIMENSION).split(AGENTS), 0.5)

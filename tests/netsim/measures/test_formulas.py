@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.measures import formulas
+from netsim.metrics import course as formulas
 from netsim.problems import L1, Problem, least_squares, load, logistic
 
 RNG = np.random.default_rng(8)

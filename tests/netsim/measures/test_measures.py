@@ -14,17 +14,16 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError
-from netsim.laws import LognormalDelay, UniformDelay
-from netsim.links import LinkLaw
-from netsim.measures import Course, Measures
-from netsim.messages import TAG_BYTES
-from netsim.metrics import Metrics
+from netsim.metrics.course import Course
+from netsim.metrics.measures import Measures, Metrics
+from netsim.network.laws import LognormalDelay, UniformDelay
+from netsim.network.links import LinkLaw
+from netsim.network.radio import Radio
+from netsim.network.wires import Air
 from netsim.problems import L1, Problem, least_squares, load, logistic
-from netsim.radio import Radio
-from netsim.run import Run
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
-from netsim.wires import Air
+from netsim.simulation import Run, Simulation
+from netsim.transcript.message import TAG_BYTES
 
 AGENTS, DIMENSION, REPLICAS = 5, 4, 3
 DATA = load("synthetic", records=60, dimension=DIMENSION, seed=2)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, DiscreteMechanism, Gaussian, Laplace
-from netsim.mechanisms.discrete_gaussian import SMOOTH
+from netsim.mechanisms.discrete import SMOOTH
 
 FALSE_ALARM = 1e-9
 BOTH = [DiscreteLaplace, DiscreteGaussian]

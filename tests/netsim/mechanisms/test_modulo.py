@@ -11,7 +11,7 @@ from scipy import stats
 
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteMechanism, UniformModulo, sum_modulo, unwrap, wrap
-from netsim.mechanisms.modulo import LARGEST
+from netsim.mechanisms.discrete import LARGEST
 
 FALSE_ALARM = 1e-9
 MODULI = st.one_of(st.integers(2, 50), st.integers(LARGEST - 5, LARGEST), st.integers(2, LARGEST))

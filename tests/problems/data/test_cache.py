@@ -10,7 +10,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import load
-from netsim.problems.data import images
+from netsim.problems.data import named as images
 from netsim.problems.data.cache import Cache, Remote, fetched, folder
 from tests.problems.data import written
 

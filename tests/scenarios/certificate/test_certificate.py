@@ -6,25 +6,27 @@ from pathlib import Path
 import pytest
 
 from attacks.audit.verdict import Verdict
-from netsim.gallery import FAULTS, L1L2MixUp, WrongClip
+from netsim.algorithms.planted_faults import FAULTS, L1L2MixUp, WrongClip
 from netsim.randomness import Streams
-from scenarios.certificate import Certificate, cases, certify, failures, games, page, power, sound, times
-from scenarios.certificate.judging import promises
-from scenarios.certificate.rows import repeated
+from scenarios.certificate import Certificate, cases, certify, failures, page, power, times
+from scenarios.certificate import false_alarms as games
+from scenarios.certificate import false_alarms as sound
+from scenarios.certificate.certificate import promises
+from scenarios.certificate.false_alarms import repeated
 from scenarios.certificate.worlds import SOUND, twin
 
 DOCS = Path(__file__).parents[3] / "docs"
 WRITTEN = (DOCS / "certificate.json").read_text(encoding="utf-8")
 CERTIFICATE = Certificate.from_json(WRITTEN)
 REMEDY = "run the command at the top of docs/certificate.md"
-REPEATED = {sound.PART: 1, games.PART: 4, power.PLANTED: 1, power.SUBTLE: 1}
+REPEATED = {sound.SOUND_PART: 1, games.PART: 4, power.PLANTED: 1, power.SUBTLE: 1}
 """Of every row that is repeated here, the first so many repetitions."""
 
 
 def cheap(case):
     """Sound mechanisms, games, faults with the fewest transcripts; Gaussian noise a little too small takes long."""
     few = getattr(case, "trials", 0) == {power.PLANTED: 20, power.SUBTLE: 100}.get(case.part)
-    return case.part in (sound.PART, games.PART) or (few and "Gaussian, declared" not in case.name)
+    return case.part in (sound.SOUND_PART, games.PART) or (few and "Gaussian, declared" not in case.name)
 
 
 def test_the_page_is_what_the_numbers_say():
@@ -50,7 +52,7 @@ def test_what_too_few_repetitions_leave_open_is_said():
 def test_every_case_has_its_row_and_its_repetitions():
     rows = [(row.part, row.name, row.repetitions) for row in CERTIFICATE.rows]
     assert rows == [(c.part, c.name, times(c.part, CERTIFICATE.repetitions)) for c in cases()], REMEDY
-    assert sum(row.repetitions for row in CERTIFICATE.part(sound.PART)) >= 1000
+    assert sum(row.repetitions for row in CERTIFICATE.part(sound.SOUND_PART)) >= 1000
     assert len({(part, name) for part, name, _ in rows}) == len(rows)
 
 
@@ -67,12 +69,12 @@ def test_a_small_certificate_holds():
     probability 0.5 % at most; they are far below, and the seeds are fixed."""
     found = certify(4, seed=1, chosen=[*sound.sound_cases(), *games.game_cases()])
     assert failures(found) == []
-    assert sum(row.repetitions for row in found.part(sound.PART)) == 68
+    assert sum(row.repetitions for row in found.part(sound.SOUND_PART)) == 68
 
 
 def test_the_claims_are_tight():
     """A loose claim would hide false alarms: what is audited spends all that is claimed."""
-    rows = {row.name: row for row in CERTIFICATE.part(sound.PART)}
+    rows = {row.name: row for row in CERTIFICATE.part(sound.SOUND_PART)}
     assert list(rows) == list(SOUND)
     for name, row in rows.items():
         sampled = name in ("Laplace at δ", "discrete Gaussian")

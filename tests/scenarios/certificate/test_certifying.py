@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from scenarios import certificate
 from scenarios.certificate import certificate as module
-from scenarios.certificate import games
-from scenarios.cli import app
+from scenarios.certificate import false_alarms as games
+from scenarios.cli.app import app
 from tests.scenarios.certificate import sabotaged
 
 runner = CliRunner()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from attacks.audit.statistics import accounting
-from scenarios.certificate import laws
+from attacks.audit.accounting import formulas as accounting
+from scenarios.certificate import worlds as laws
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

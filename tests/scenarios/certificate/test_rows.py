@@ -3,8 +3,7 @@
 import pytest
 
 from netsim.randomness import Streams
-from scenarios.certificate.games import game_cases
-from scenarios.certificate.rows import Outcome, Rate, Row, repeated
+from scenarios.certificate.false_alarms import Outcome, Rate, Row, game_cases, repeated
 
 CASE = game_cases()[0]
 

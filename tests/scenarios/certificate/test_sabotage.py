@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from attacks.audit.games.game import play
-from netsim.gallery import FAULTS
-from scenarios.certificate import certify, failures, games, power, sound
+from netsim.algorithms.planted_faults import FAULTS
+from scenarios.certificate import certify, failures, power
+from scenarios.certificate import false_alarms as games
+from scenarios.certificate import false_alarms as sound
 from tests.scenarios.certificate import sabotaged
 
 BY_NAME = {case.name: case for case in [*games.game_cases(), *sound.sound_cases()]}
@@ -41,7 +43,7 @@ def test_an_audit_at_less_than_its_confidence_raises_false_alarms():
     """100 audits; discrete Laplace noise: its loss takes few values, and the game proves nearly all of it."""
     case = replace(DISCRETE, auditor=sabotaged.much_less_sure_than_it_says)
     wrong = failures(certify(100, chosen=[case]))
-    assert any(sound.ALARM in line and DISCRETE.name in line for line in wrong)
+    assert any(sound.SOUND_ALARM in line and DISCRETE.name in line for line in wrong)
 
 
 def test_an_audit_that_exchanges_the_worlds_is_refused_and_refusals_count():

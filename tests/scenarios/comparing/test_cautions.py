@@ -1,6 +1,6 @@
 """What cannot be compared is said shortly: a run stands for all of its algorithms that say the same."""
 
-from scenarios.comparing.cautions import _several
+from scenarios.render.comparison import _several
 
 
 def test_a_run_is_named_in_place_of_all_its_algorithms():

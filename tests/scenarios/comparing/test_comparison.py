@@ -10,13 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.comparing import Run, compared, read_runs
-from scenarios.comparing.differences import ABSENT, differences
-from scenarios.comparing.epsilons import Apart
-from scenarios.loader import parse
-from scenarios.report.compare import exact_words, page
-from scenarios.runner import run_scenario
+from scenarios.cli.app import app
+from scenarios.files.load import parse
+from scenarios.render.compared_runs import ABSENT, Apart, Run, differences, read_runs
+from scenarios.render.comparison import compared
+from scenarios.render.page.comparison import exact_words, page
+from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.pair import TEXT
 from tests.scenarios.test_report import Page

@@ -4,8 +4,8 @@ import importlib.util
 from types import SimpleNamespace
 from typing import Any
 
-from scenarios.lab import catalogue
-from scenarios.lab.questions import Question
+from scenarios.lab import server as catalogue
+from scenarios.lab.page import Question
 
 NAMES = [one.name for one in catalogue.shipped()]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from netsim.errors import ScenarioError
-from netsim.extras import install
-from scenarios.cli import app
-from scenarios.lab import catalogue, server
+from netsim.errors import ScenarioError, install
+from scenarios.cli.app import app
+from scenarios.lab import server
+from scenarios.lab import server as catalogue
 
 LESSON = '''"""My own.
 

@@ -9,10 +9,10 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("marimo")
 
-from scenarios.lab import catalogue
-from scenarios.lab.questions import Choice, Number, Until
-from scenarios.loader import load_scenario
-from scenarios.study import planned
+from scenarios.files.load import load_scenario
+from scenarios.lab import server as catalogue
+from scenarios.lab.page import Choice, Number, Until
+from scenarios.stages.study import planned
 from tests.scenarios.lab.lessons import NAMES, questions, run
 
 CPU_SECONDS = 10.0
@@ -73,7 +73,7 @@ def test_a_setting_that_is_asked_for_is_not_there_already(lesson: Any) -> None:
 
 
 def test_its_further_commands_can_be_run(lesson: Any) -> None:
-    from scenarios.cli import app
+    from scenarios.cli.app import app
 
     _, defined, _ = lesson
     commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}

@@ -7,9 +7,8 @@ import pytest
 
 pytest.importorskip("marimo")
 
-from scenarios.lab.questions import Number, Question, Until
-from scenarios.lab.scenes.own import Mistake
-from scenarios.lab.scenes.own_faults import PLANTED, SOUND
+from scenarios.lab.page import Number, Question, Until
+from scenarios.lab.scenes.own_code import PLANTED, SOUND, Mistake
 from tests.scenarios.lab.lessons import questions, run
 
 COMPOSITION: dict[str, Any] = {

@@ -26,7 +26,7 @@ def lab() -> Iterator[str]:
     """The address of a lab that runs."""
     port = free_port()
     address = f"http://{HOST}:{port}/"
-    served = subprocess.Popen([sys.executable, "-m", "scenarios.cli", "lab", "--headless", "--port", str(port)])
+    served = subprocess.Popen([sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)])
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.lab.questions import Choice, Number, Option, Until, number_in
+from scenarios.lab.page import Choice, Number, Option, Until, number_in
 
 REAL = st.floats(-1e6, 1e6, allow_nan=False)
 

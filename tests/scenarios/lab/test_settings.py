@@ -7,7 +7,10 @@ import pytest
 pytest.importorskip("marimo")
 
 from scenarios.lab.live import play
-from scenarios.lab.scenes import eavesdropper, noise, pictures, second_message
+from scenarios.lab.scenes import listening as eavesdropper
+from scenarios.lab.scenes import listening as pictures
+from scenarios.lab.scenes import noise
+from scenarios.lab.scenes import noise as second_message
 from tests.scenarios.lab.lessons import questions, run
 
 REACHED: list[tuple[str, str, dict[str, Any]]] = [
@@ -60,8 +63,8 @@ def test_lessons_run_at_the_ends_of_their_sliders(name: str, settings: dict[str,
 
 # ── what the lessons say, from elsewhere ────────────────────────────────────────────────────────────────
 def test_the_same_words_are_run_once_and_others_anew() -> None:
-    assert play(eavesdropper.words(loss=0.1)) is play(eavesdropper.words(loss=0.1))
-    assert play(eavesdropper.words(loss=0.1)) is not play(eavesdropper.words(loss=0.2))
+    assert play(eavesdropper.eavesdropper_words(loss=0.1)) is play(eavesdropper.eavesdropper_words(loss=0.1))
+    assert play(eavesdropper.eavesdropper_words(loss=0.1)) is not play(eavesdropper.eavesdropper_words(loss=0.2))
 
 
 def test_counts_of_the_recording_add_up() -> None:
@@ -91,7 +94,7 @@ def test_repeats_are_as_many_as_the_formula_says() -> None:
 def test_singular_values_count_the_images(images: int) -> None:
     attacked = pictures.attacked("gradient descent", images)
     assert attacked.rank == images
-    assert attacked.rebuilt == pictures.AGENTS
+    assert attacked.rebuilt == pictures.PICTURE_AGENTS
     assert max(attacked.errors("rebuilt")) < 1e-4
     assert min(attacked.errors("guess")) > 0.05
 
@@ -122,7 +125,7 @@ def test_the_second_message_is_exact_at_any_epsilon_and_the_repair_is_not() -> N
     for epsilon in (0.1, 100.0):
         one = second_message.told(published, epsilon)
         assert one.worst_error < 1e-8
-        assert one.asked - one.inferred == second_message.AGENTS
+        assert one.asked - one.inferred == second_message.SECOND_MESSAGE_AGENTS
         assert one.skill("strongest") > 0.99
         assert one.exact == float("inf")
         assert one.by_activation[0][1] < epsilon

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scenarios.report.anatomy import over_time
+from scenarios.render.page.loss_breakdown import over_time
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 4, 6, 13, 200])

@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.report.drawings import drawings
-from scenarios.report.epsilon_table import as_latex, epsilon_rows, export_tables
-from scenarios.report.export import export_figures, light_colours, standalone
-from scenarios.report.page import page
-from scenarios.telling import Silent
+from scenarios.build.progress import Silent
+from scenarios.render.page.epsilons import as_latex, epsilon_rows, export_tables
+from scenarios.render.page.export import drawings, export_figures, light_colours, standalone
+from scenarios.render.page.report import page
 from tests.scenarios.test_report import sample
 
 SVG = "{http://www.w3.org/2000/svg}"

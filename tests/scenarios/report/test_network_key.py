@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from scenarios.report.export import _network, _write
-from scenarios.report.legend import LINES, Marks
-from scenarios.report.svg import collected
+from scenarios.render.page.drawing import collected
+from scenarios.render.page.export import _network, _write
+from scenarios.render.page.plan import LINES, Marks
 
 LINKS = {
     "name": "ring of 6", "edges": [[k, (k + 1) % 6] for k in range(6)], "tapped": [[3, 4], [4, 5]],

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from scenarios.comparing import compared, read_runs
-from scenarios.report.compare import render_comparison
-from scenarios.report.page import render
-from scenarios.report.study import render_study
+from scenarios.render.compared_runs import read_runs
+from scenarios.render.comparison import compared
+from scenarios.render.page.comparison import render_comparison
+from scenarios.render.page.report import render, render_study
 from tests.scenarios.report.test_reading import contrast
 from tests.scenarios.test_report import sample
 

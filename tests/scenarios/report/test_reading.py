@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.loader import load_scenario
-from scenarios.report.page import page
-from scenarios.report.plots import reproduction
-from scenarios.report.study import study as study_page
-from scenarios.runner import run_scenario
+from scenarios.files.load import load_scenario
+from scenarios.render.page.plots import reproduction
+from scenarios.render.page.report import page
+from scenarios.render.page.report import study as study_page
+from scenarios.stages.runner import run_scenario
 from tests.scenarios.test_report import Page, sample
 
-STYLE = Path("scenarios/report/style.css").read_text(encoding="utf-8")
+STYLE = Path("scenarios/render/page/style.css").read_text(encoding="utf-8")
 SCHEMES = [
     dict(re.findall(r"--(\w+):\s*(#[0-9a-f]{6})\b", block)) for block in re.findall(r":root \{(.*?)\}", STYLE, re.S)
 ]

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from scenarios.loader import parse
-from scenarios.report.study import study
-from scenarios.study import run_study
+from scenarios.files.load import parse
+from scenarios.render.page.report import study
+from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT
 from tests.scenarios.test_report import Page
 

@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree
 
-from scenarios.report.svg import BLUE, GREEN, _grouped, canvas, inline
+from scenarios.render.page.drawing import BLUE, GREEN, _grouped, canvas, inline
 
 
 def drawn(text: str) -> list[tuple[str, str, frozenset[str]]]:

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scenarios.loader import parse
-from scenarios.runner import run_scenario
+from scenarios.files.load import parse
+from scenarios.stages.runner import run_scenario
 
 ACCURACIES, AFTER = (0.07, 3.3e-3), (29, 333)
 TEXT = """

@@ -8,13 +8,12 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 from netsim.errors import ScenarioError
-from scenarios.loader import parse
-from scenarios.reproduction.growth import exponent, groups
-from scenarios.reproduction.measures import Found
-from scenarios.reproduction.outcome import Ran, judge
-from scenarios.reproduction.series import NotMeasuredError
+from scenarios.files.load import parse
+from scenarios.papers.measures import Found, exponent, groups
+from scenarios.papers.outcome import Ran, judge
+from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.reproduction import ReproducesSpec
-from scenarios.study import planned
+from scenarios.stages.study import planned
 
 SIZES = (4, 8, 16, 32)
 FIELDS = {f"agents-{n}": {"topology.agents": n} for n in SIZES}

@@ -12,10 +12,10 @@ from netsim.claims import Adjacency
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.loader import parse
-from scenarios.reproduction.budget import budget
-from scenarios.reproduction.measures import claimed, cost, diverged, slope, vacuous_from
-from scenarios.reproduction.series import NotMeasuredError, curve
+from scenarios.files.load import parse
+from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
+from scenarios.results.curves import NotMeasuredError, curve
+from scenarios.results.loss_breakdown import budget
 
 BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario
 ADJACENCY = Adjacency(1.0, "one record")

@@ -3,11 +3,11 @@
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.loader import parse
-from scenarios.reproduction.outcome import Ran, judge
-from scenarios.runner import checked
+from scenarios.files.load import parse
+from scenarios.papers.outcome import Ran, judge
 from scenarios.schema.reproduction import ReproducesSpec
-from scenarios.study import planned
+from scenarios.stages.runner import checked
+from scenarios.stages.study import planned
 
 
 def entry(name, errors, **more):

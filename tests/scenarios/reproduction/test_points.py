@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from scenarios.reproduction import points
-from scenarios.reproduction.series import NotMeasuredError
+from scenarios.results import curves as points
+from scenarios.results.curves import NotMeasuredError
 
 
 def jagged(seed, length):

@@ -1,6 +1,6 @@
 """Which fields of variants tell the lines of a figure apart."""
 
-from scenarios.reproduction.plots import _settings  # pyright: ignore[reportPrivateUsage]
+from scenarios.papers.figures import _settings  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_moves_with_x_is_the_same_line():

@@ -8,13 +8,14 @@ from typer.testing import CliRunner
 
 from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
-from scenarios.cli import app
-from scenarios.loader import library, parse
-from scenarios.report.formats import flow
-from scenarios.report.study import study
-from scenarios.runner import run_scenario
+from scenarios.cli.app import app
+from scenarios.files.library import library
+from scenarios.files.load import parse
+from scenarios.render.page.report import study
+from scenarios.results.numbers import flow
 from scenarios.schema.data import Synthetic
-from scenarios.study import run_study
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import run_study
 
 SMALL = (
     library()["private-descent-noise-floor"]

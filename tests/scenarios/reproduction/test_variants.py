@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.loader import parse
-from scenarios.reproduction.variants import expanded
+from scenarios.build.variants import expanded
+from scenarios.files.load import parse
 from scenarios.schema import Scenario
-from scenarios.study import planned
+from scenarios.stages.study import planned
 
 BASE = """\
 name: base

@@ -8,8 +8,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from scenarios import cli, terminal
-from scenarios.cli import app
+from scenarios.cli import app as cli
+from scenarios.cli.app import app
+from scenarios.render import terminal
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -132,4 +133,4 @@ def test_the_exit_codes_are_those_of_the_documents():
     assert (terminal.DONE, terminal.REFUTED, terminal.WRONG_INPUT, terminal.FAILED, terminal.INTERRUPTED) == (
         0, 1, 2, 70, 130,
     )  # fmt: skip
-    assert "scenarios.terminal" in sys.modules
+    assert "scenarios.render.terminal" in sys.modules

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.shell import completing
+from scenarios.cli import completing
 
 ROOT = Path(__file__).parents[3]
 
@@ -60,7 +60,7 @@ def test_results_folders_and_what_is_in_them(here):
 
 def test_kinds_and_data_sets():
     assert [kind for kind, _ in completing.kinds("dp")] == ["dp_admm", "dp_recal", "dpp2"]
-    assert [name for name, _ in completing.kept("")] == [
+    assert [name for name, _ in completing.fetchable("")] == [
         "mnist", "fashion_mnist", "cifar10_cat_dog", "ijcnn1", "covtype", "adult",
     ]  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_kinds_and_data_sets():
 def test_a_shell_is_answered_without_loading_what_computes(here):
     code = (
         "import sys; sys.argv = ['netsim']\n"
-        "from scenarios.cli import app\n"
+        "from scenarios.cli.app import app\n"
         "try: app(prog_name='netsim')\n"
         "finally: print([m for m in ('numpy', 'scipy', 'scenarios.schema', 'netsim.algorithms') if m in sys.modules])"
     )

@@ -8,10 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.problems import load
-from netsim.problems.data import LOADERS
+from netsim.problems.data import FACTS, LOADERS, facts, is_kept, stored
 from netsim.problems.data.cache import Cache, fetched
-from netsim.problems.data.catalogue import FACTS, facts, is_kept, stored
-from scenarios.cli import app
+from scenarios.cli.app import app
 
 runner = CliRunner()
 ROW = "39, State-gov, 77516, Bachelors, 13, Never-married, Clerical, Own, White, Male, 2174, 0, 40, X, <=50K\n"
@@ -63,12 +62,12 @@ def test_a_download_is_told_and_one_that_cannot_be_is_status_70(folder, monkeypa
     def silent(url, told=None):
         raise OSError("no network")
 
-    monkeypatch.setattr("netsim.problems.data.catalogue.fetched", silent)
+    monkeypatch.setattr("netsim.problems.data.fetched", silent)
     done = runner.invoke(app, ["data", "fetch", "adult", "--part", "train"])
     assert done.exit_code == 70
     assert "cannot be downloaded" in done.stderr
     assert "no network" in done.stderr
-    monkeypatch.setattr("netsim.problems.data.catalogue.fetched", answers)
+    monkeypatch.setattr("netsim.problems.data.fetched", answers)
     other = runner.invoke(app, ["data", "fetch", "adult", "--part", "train", "--json"])
     assert other.exit_code == 70  # not what was published
     assert "SHA-256" in json.loads(other.stdout)["error"]["message"]

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from scenarios.cli import app
-from scenarios.machine import ending
+from scenarios.cli.app import app
+from scenarios.cli.json_output import ending
 
 runner = CliRunner()
 

@@ -7,8 +7,8 @@ import pytest
 
 WAYS = {
     "in a command": """
-import scenarios.cli as cli
-from scenarios.terminal import fail
+import scenarios.cli.app as cli
+from scenarios.render.terminal import fail
 from typer.testing import CliRunner
 def loading():
     try:
@@ -25,7 +25,7 @@ sys.argv = ["netsim", "torn"]
 cli.main()
 """,
     "outside of one": """
-import scenarios.cli as cli
+import scenarios.cli.app as cli
 def app():
     try:
         raise KeyboardInterrupt
@@ -37,7 +37,7 @@ cli.main()
     "before there are commands": """
 class Torn:
     def find_spec(self, name, path=None, target=None):
-        if name == "scenarios.cli":
+        if name == "scenarios.cli.app":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Torn())
 from scenarios.entry import main
@@ -54,9 +54,7 @@ def test_it_is_130_without_a_traceback(way):
 
 
 def test_an_error_that_only_came_after_one_is_an_error():
-    code = (
-        "import scenarios.cli as cli\ndef app():\n    raise ImportError('no such thing')\ncli.app = app\ncli.main()\n"
-    )
+    code = "import scenarios.cli.app as cli\ndef app():\n    raise ImportError('no such thing')\ncli.app = app\ncli.main()\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 70
     assert "no such thing" in done.stderr

@@ -9,15 +9,15 @@ from typer.testing import CliRunner
 
 from netsim.algorithms import Algorithm
 from netsim.problems.data import LOADERS
-from netsim.problems.kinds import Kind
-from scenarios.cli import app
-from scenarios.loader import library, load_scenario, parse
-from scenarios.reproduction.variants import expanded
+from netsim.problems.problem import Kind
+from scenarios.build.variants import expanded
+from scenarios.cli import catalogue
+from scenarios.cli import list as listing
+from scenarios.cli.app import app
+from scenarios.cli.catalogue import built, models
+from scenarios.files.library import library, plain_tree, variant_names
+from scenarios.files.load import load_scenario, parse
 from scenarios.schema.attacks import KINDS as RECORDS
-from scenarios.shell import catalogue
-from scenarios.shell import list as listing
-from scenarios.shell.starters import built, models
-from scenarios.shipped import plain_tree, variant_names
 
 runner = CliRunner()
 

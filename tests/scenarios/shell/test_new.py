@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scenarios.cli import app
-from scenarios.loader import load_scenario
-from scenarios.runner import checked
-from scenarios.shell.starters import models
+from scenarios.cli.app import app
+from scenarios.cli.catalogue import models
+from scenarios.files.load import load_scenario
+from scenarios.stages.runner import checked
 
 runner = CliRunner()
 ROOT = Path(__file__).parents[3]

@@ -56,7 +56,7 @@ def project(place: Path) -> Path:
     (place / "noise.yaml").write_text(SWEEP)
     programs = place / ".venv" / "bin"
     programs.mkdir(parents=True)
-    main = "import sys; from scenarios.cli import main; sys.argv[0] = 'netsim'; main()"
+    main = "import sys; from scenarios.cli.app import main; sys.argv[0] = 'netsim'; main()"
     for name, how in {"python": '"$@"', "netsim": f'-c "{main}" "$@"'}.items():
         (programs / name).write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {how}\n')
         (programs / name).chmod(0o755)
@@ -194,7 +194,7 @@ def test_a_scheduler_file_and_a_scheduler_that_is_killed(place, alone):
     given = os.environ | {"PYTHONPATH": str(ROOT)}
     file = ["--scheduler-file", str(place / "cluster.json")]
     dask = "import sys; from dask.__main__ import main; sys.argv[0] = 'dask'; main()"
-    command = ["-c", "from scenarios.cli import main; main()", "sweep", "noise.yaml", "--out", "results/noise"]
+    command = ["-c", "from scenarios.cli.app import main; main()", "sweep", "noise.yaml", "--out", "results/noise"]
     command += ["--cluster", "cluster.json"]
     head = ["-c", dask, "scheduler", *file, "--port", "0", "--host", "127.0.0.1", "--no-dashboard"]
     worker = ["-c", dask, "worker", *file, "--nworkers", "1", "--nthreads", "1", "--no-dashboard", "--no-nanny"]

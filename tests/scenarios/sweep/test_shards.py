@@ -9,19 +9,16 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.loader import parse
-from scenarios.sweep import cluster as clusters
-from scenarios.sweep import command
+from scenarios.build.progress import Silent
+from scenarios.cli import sweep as command
+from scenarios.cli.app import app
+from scenarios.files.load import parse
 from scenarios.sweep import folder as folders
+from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
-from scenarios.sweep.cluster import Cluster, Order, at_worker
 from scenarios.sweep.folder import Points, packed
-from scenarios.sweep.points import points
-from scenarios.sweep.run import run_sweep
-from scenarios.sweep.shards import Shard, shard_of
-from scenarios.sweep.spec import Sweep
-from scenarios.telling import Silent
+from scenarios.sweep.points import Shard, Sweep, points, shard_of
+from scenarios.sweep.run import Cluster, Order, at_worker, run_sweep
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY
@@ -70,7 +67,7 @@ def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the
 def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4, 5, 6, 7]}\n")
-    words = [sys.executable, "-m", "scenarios.cli", "sweep", str(tmp_path / "sweep.yaml"), "--jobs", "1"]
+    words = [sys.executable, "-m", "scenarios.cli.app", "sweep", str(tmp_path / "sweep.yaml"), "--jobs", "1"]
     words += ["--out", str(tmp_path / "out"), "--shard"]
     jobs = [
         subprocess.Popen([*words, f"{number}/2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -15,12 +15,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli import app
-from scenarios.loader import parse
+from scenarios.cli.app import app
+from scenarios.files.load import parse
 from scenarios.sweep import run as running
-from scenarios.sweep.points import points
+from scenarios.sweep.points import Sweep, load_sweep, points
 from scenarios.sweep.run import run_sweep
-from scenarios.sweep.spec import Sweep, load_sweep
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY + "  - {kind: recal, name: walk, activations: 40}\n"
@@ -170,7 +169,7 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     path.write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\nrepeats: 40\n")
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "scenarios.cli", "sweep", str(tmp_path / "sweep.yaml"), "--out", str(out)]
+    command = [sys.executable, "-m", "scenarios.cli.app", "sweep", str(tmp_path / "sweep.yaml"), "--out", str(out)]
     child = subprocess.Popen(
         [*command, "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_listening
     )

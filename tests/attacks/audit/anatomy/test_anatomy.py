@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from attacks.audit.anatomy import anatomy as module
-from attacks.audit.anatomy.anatomy import anatomy
-from attacks.audit.anatomy.fields import pooled
+from attacks.audit import loss_breakdown as module
 from attacks.audit.loss.exact import combine
-from netsim.gallery import SentBefore
+from attacks.audit.loss.wire_fields import pooled
+from attacks.audit.loss_breakdown import loss_breakdown
+from netsim.algorithms.planted_faults import SentBefore
 from tests.attacks.audit.anatomy.test_breakdown import REPLICAS, dpp2, samples
 
 
 def taken_apart(parts):
     exact = combine(parts[::2], 0.0, 0.95), combine(parts[1::2], 0.0, 0.95)
-    return anatomy(1, iter(parts), exact, 0.0, 0.95, np.random.default_rng(0))
+    return loss_breakdown(1, iter(parts), exact, 0.0, 0.95, np.random.default_rng(0))
 
 
 def test_one_pass_is_enough_and_every_sample_counts():

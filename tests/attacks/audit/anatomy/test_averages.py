@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attacks.audit.anatomy.averages import averages, described, ratio
-from attacks.audit.statistics.intervals import Interval
+from attacks.audit.accounting.intervals import Interval
+from attacks.audit.loss.release_cost import averages, described, ratio
 from attacks.replay import Release
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.mechanisms import (

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.anatomy.breakdown import MOST, Breakdown, described
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss_breakdown import MOST_PARTS, Breakdown, described
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import digits_problem, dp_recal
@@ -33,7 +33,7 @@ def samples(algorithm, agents=4, topology=None, chunks=2):
         simulation = replace(simulation, topology=topology)
     simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS)
     return [
-        explain(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
+        compare_worlds(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
         for chunk in range(chunks)
         for world in (0, 1)
     ]
@@ -52,7 +52,7 @@ def walk():
     simulation = Simulation(problem, ring(4), dp_recal(problem, "told_state", 25))
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
     return pair.agent, [
-        explain(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
+        compare_worlds(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
     ]
 
 
@@ -160,10 +160,10 @@ def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
 
 
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
-    parts = samples(dpp2(rounds=MOST), chunks=1)
+    parts = samples(dpp2(rounds=MOST_PARTS), chunks=1)
     told = described(Breakdown.of(1, parts), 0.95)
-    assert len(told["releases"]) == MOST < told["counts"]["releases"] == 2 * MOST
-    assert told["total"]["count"] == 2 * MOST
+    assert len(told["releases"]) == MOST_PARTS < told["counts"]["releases"] == 2 * MOST_PARTS
+    assert told["total"]["count"] == 2 * MOST_PARTS
     kept = [row["release"] for row in told["releases"]]
     assert kept == sorted(kept)
-    assert max(kept) == 2 * MOST - 1  # the last rounds are the dearest
+    assert max(kept) == 2 * MOST_PARTS - 1  # the last rounds are the dearest

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attacks.audit.anatomy.levels import MOST, audited_levels
 from attacks.audit.games.game import play
+from attacks.audit.loss_breakdown import MOST_LEVELS, audited_levels
 from netsim.algorithms import PrivateGradientDescent
-from netsim.gallery import SentBefore
+from netsim.algorithms.planted_faults import SentBefore
 from netsim.schedules import Constant
 from tests.attacks.audit.anatomy.test_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
@@ -33,7 +33,7 @@ def test_it_proves_no_more_than_is_true_at_any_activation(audited):
 def test_it_is_played_at_some_activations_up_to_the_last(audited):
     levels = audited.anatomy.audited
     at = [level.activation for level in levels]
-    assert len(levels) == MOST
+    assert len(levels) == MOST_LEVELS
     assert at[0] == 1
     assert at[-1] == audited.activations == 30
     assert at == sorted(set(at))

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.blackbox.classifier import Classifier, Features, features
+from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.blackbox.classifier import Classifier
+from attacks.audit.blackbox.features import Features, features
 from attacks.audit.games.game import play
-from attacks.audit.statistics.accounting import gaussian_epsilon
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent

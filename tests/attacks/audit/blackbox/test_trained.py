@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 
 from attacks.audit.archive import Archive
-from attacks.audit.audit import Simulate, audit
+from attacks.audit.audit import audit
 from attacks.audit.blackbox import trained as training
-from attacks.audit.blackbox.trained import COMMON, CONSTANT, HEARD, noted
-from attacks.audit.loss.explain import explain
+from attacks.audit.blackbox.trained import CAPTURED, COMMON, CONSTANT, noted
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Simulate
 from attacks.audit.verdict import Verdict
-from attacks.gradients import infer
+from attacks.inference import infer
+from netsim.algorithms.planted_faults import SecondMessage
 from netsim.errors import PrivacyError
-from netsim.gallery import SecondMessage
-from netsim.laws import ConstantDelay, ExponentialDelay
-from netsim.links import LinkLaw
+from netsim.network.laws import ConstantDelay, ExponentialDelay
+from netsim.network.links import LinkLaw
 from netsim.simulation import Simulation
-from netsim.transcript import Transcript
-from scenarios import describe
-from scenarios.auditing import worlds
+from netsim.transcript.record import Transcript
+from scenarios.results import entries as describe
+from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_archive import Stopped
 from tests.attacks.audit.test_early_stopping import ANYTHING, half, world
 from tests.attacks.auditing import claim_of, quadratic_world
@@ -200,22 +201,22 @@ class TestWhatIsKept:
         view = simulate(0, 0).view
         assert any(row.place == "node" for row in view.transcript)
         on_links = {id(v) for row in view.transcript if row.place == "link" for v in row.values.values()}
-        kept = noted(view, 0)[HEARD]
+        kept = noted(view, 0)[CAPTURED]
         assert kept.dtype == np.float32
         assert kept.shape == (20, len(on_links))
 
     def test_as_much_as_there_is_room_for(self, monkeypatch):
         simulate, *_ = simulated(half(sound=True), chunk=20)
         view = simulate(0, 0).view
-        size = noted(view, 0)[HEARD].size
+        size = noted(view, 0)[CAPTURED].size
         monkeypatch.setattr(training, "ROOM", 2 * size)
-        assert [HEARD in noted(view, index) for index in range(3)] == [True, True, False]
+        assert [CAPTURED in noted(view, index) for index in range(3)] == [True, True, False]
         monkeypatch.setattr(training, "COLUMNS", 3)
-        assert noted(view, 0)[HEARD].shape == (20, 3)
+        assert noted(view, 0)[CAPTURED].shape == (20, 3)
 
     def test_later_chunks_are_not_played_where_there_is_no_room(self, monkeypatch):
         simulate, *_ = simulated(half(sound=True))
-        size = noted(simulate(0, 0).view, 0)[HEARD].size
+        size = noted(simulate(0, 0).view, 0)[CAPTURED].size
         monkeypatch.setattr(training, "ROOM", 3 * size)
         found = judged(simulated(half(sound=True)), trials=500)
         assert (found.trained.taught, found.trained.played) == (100, 200)
@@ -234,6 +235,6 @@ class TestWhatIsKept:
         archive = Archive.at(tmp_path / "evidence", "it")
         judged((simulate, pair, simulated(half(sound=True))[2]), trials=40, chunk=20, archive=archive)
         kept = archive.transcripts(0, 1)
-        one = explain(simulate(0, 1), 1, *pair.hypotheses)
+        one = compare_worlds(simulate(0, 1), 1, *pair.hypotheses)
         np.testing.assert_array_equal(kept.steps, one.steps)
         assert archive.note("nothing", 0, 0) is None

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.games.anytime import Stopping, Wager, tossed
-from attacks.audit.games.bettors import AtFaceValue, Block, Learner
-from attacks.audit.statistics.accounting import gaussian_delta
+from attacks.audit.accounting.formulas import gaussian_delta
+from attacks.audit.games.betting import AtFaceValue, Block, Learner
+from attacks.audit.games.sequential_test import SequentialTest, SequentialTestResult, tossed
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 
@@ -19,10 +19,10 @@ DELTA = gaussian_delta(1.0, 1.0)  # the δ at which a Gaussian release with μ =
 
 def games(
     worlds, repetitions: int, claim: float, *, delta: float = 0.0, alpha: float = 0.05, **more
-) -> list[Stopping]:
+) -> list[SequentialTestResult]:
     """Independent games; `worlds` draws both worlds' scores from a generator."""
     rngs = [np.random.default_rng([17, seed]) for seed in range(repetitions)]
-    return [Stopping.play(*worlds(rng), claim, delta, alpha, rng, **more) for rng in rngs]
+    return [SequentialTestResult.play(*worlds(rng), claim, delta, alpha, rng, **more) for rng in rngs]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_portions_in_which_trials_arrive_change_nothing(cuts, seed, to_the_e
     rng = np.random.default_rng(seed)
     coins = rng.integers(0, 2, 600)
     scores = np.where(coins == 1, *reversed(known.laplace(2.0, 600, rng)))
-    whole, parts = (Wager(1.0, 0.0, 0.05, to_the_end=to_the_end) for _ in range(2))
+    whole, parts = (SequentialTest(1.0, 0.0, 0.05, to_the_end=to_the_end) for _ in range(2))
     whole.update(coins, scores)
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), 600], strict=True):
         parts.update(coins[start:end], scores[start:end])
@@ -176,7 +176,7 @@ def test_the_future_does_not_change_what_was_proven():
     rng = np.random.default_rng(3)
     coins = rng.integers(0, 2, 500)
     scores = np.where(coins == 1, *reversed(known.laplace(1.5, 500, rng)))
-    early, late = Wager(1.0, 0.0, 0.05, to_the_end=True), Wager(1.0, 0.0, 0.05, to_the_end=True)
+    early, late = SequentialTest(1.0, 0.0, 0.05, to_the_end=True), SequentialTest(1.0, 0.0, 0.05, to_the_end=True)
     early.update(coins[:200], scores[:200])
     late.update(coins, scores)
     late.update(coins, -scores)  # from here on every guess is wrong
@@ -231,7 +231,7 @@ def test_the_sentence_says_what_happened():
 )
 def test_impossible_wagers_are_refused(claim, delta, alpha):
     with pytest.raises(PrivacyError):
-        Wager(claim, delta, alpha)
+        SequentialTest(claim, delta, alpha)
 
 
 @pytest.mark.parametrize(
@@ -239,4 +239,4 @@ def test_impossible_wagers_are_refused(claim, delta, alpha):
 )
 def test_trials_without_a_coin_or_a_score_are_refused(coins, scores):
     with pytest.raises(PrivacyError):
-        Wager(1.0, 0.0, 0.05).update(np.array(coins), np.array(scores))
+        SequentialTest(1.0, 0.0, 0.05).update(np.array(coins), np.array(scores))

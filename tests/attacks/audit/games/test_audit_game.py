@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
+from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import GameResult, ceiling, play
-from attacks.audit.statistics.accounting import gaussian_delta, gaussian_epsilon
-from attacks.audit.statistics.intervals import clopper_pearson
 from netsim.errors import PrivacyError
 
 

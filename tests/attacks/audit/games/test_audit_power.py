@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.games.game import ceiling, coins_for, play
+from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.games.game import ceiling, coins_for, looks, play
 from attacks.audit.games.power import FACTORS, Plan, percent, power
-from attacks.audit.games.thresholds import looks
-from attacks.audit.statistics.intervals import clopper_pearson
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 

@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from attacks.audit.games.game import GameResult, ceiling, coins_for, play
-from attacks.audit.games.thresholds import Table, Thresholds, choose, keeps_its_odds, looks
-from attacks.audit.statistics.accounting import gaussian_delta
+from attacks.audit.accounting.formulas import gaussian_delta
+from attacks.audit.games.game import (
+    GameResult,
+    Table,
+    Thresholds,
+    ceiling,
+    choose,
+    coins_for,
+    keeps_its_odds,
+    looks,
+    play,
+)
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 

@@ -6,19 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
-from attacks.audit.loss.aimed import AIMED, AimedNoise
-from attacks.audit.loss.exact import combine, with_aimed
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.exact import WORST_CASE, WorstCaseNoise, combine, with_worst_case
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import PrivateGradientDescent
-from netsim.clipping import Clip
+from netsim.claims import Clip
 from netsim.mechanisms import Laplace
 from netsim.problems import LogisticLoss, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 LONG = PrivateGradientDescent(20, Constant(0.1), Geometric(2.0, 0.95))
@@ -27,7 +26,7 @@ LONG = PrivateGradientDescent(20, Constant(0.1), Geometric(2.0, 0.95))
 
 def spent(simulation, pair):
     """Σ‖Δ‖₁/b, which is the same in all transcripts of a quadratic world."""
-    found = explain(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
     total = found.cost.sum(axis=0)
     np.testing.assert_allclose(total, total[0], rtol=1e-9)
     return float(total[0])
@@ -42,7 +41,7 @@ def test_a_few_transcripts_show_the_whole_loss():
     for direction in found.exact:
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
         assert float(np.max(direction.losses)) < 0.9 * supremum
-    assert found.witness.chunk == AIMED
+    assert found.witness.chunk == WORST_CASE
 
 
 def test_a_claim_of_all_that_is_spent_stands():
@@ -54,7 +53,7 @@ def test_a_claim_of_all_that_is_spent_stands():
 
 def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
     simulation, pair = quadratic_world(LONG)
-    sample = explain(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    sample = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
     by = np.cumsum(sample.cost[:, 0])
     claim = float(by[9] + by[10]) / 2
     found = judged(simulation, pair, claim_of(claim, 0.0), trials=100, attack=None)
@@ -68,7 +67,7 @@ def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
     own = simulation.problem.objectives[1]
     pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "labels flipped")
     simulate = worlds(simulation, 1, pair.hypotheses[1], 200)
-    sampled, aimed = (explain(simulate(0, index), 1, *pair.hypotheses) for index in (0, AIMED))
+    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
     dearest = max(float(part.cost.sum(axis=0).max()) for part in (sampled, aimed))
     best = float(aimed.steps.sum(axis=0).max())
     assert float(sampled.steps.sum(axis=0).max()) < best <= dearest * (1 + 1e-12)
@@ -76,7 +75,7 @@ def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
 
 
 def test_the_noise_keeps_its_size():
-    drawn = AimedNoise(np.random.default_rng(1), [-np.ones((50, 3))])
+    drawn = WorstCaseNoise(np.random.default_rng(1), [-np.ones((50, 3))])
     one = Laplace(2.0).release(np.zeros((50, 3)), drawn)
     other = Laplace(2.0).release(np.zeros((50, 3)), np.random.default_rng(1))
     np.testing.assert_array_equal(one, -np.abs(other))
@@ -88,11 +87,11 @@ def test_the_noise_keeps_its_size():
 def test_what_had_to_be_granted_in_them_is_no_lower_end():
     simulation, pair = quadratic_world(LONG)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
-    sampled, aimed = (explain(simulate(0, index), 1, *pair.hypotheses) for index in (0, AIMED))
+    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
     found = combine([sampled], 0.0, 0.95)
-    assert with_aimed(found, aimed, math.inf).epsilon.lower > found.epsilon.lower
+    assert with_worst_case(found, aimed, math.inf).epsilon.lower > found.epsilon.lower
     granted = replace(aimed, granted_from=0.0)
-    assert with_aimed(found, granted, math.inf) is found
+    assert with_worst_case(found, granted, math.inf) is found
 
 
 def test_above_delta_zero_nothing_is_aimed():

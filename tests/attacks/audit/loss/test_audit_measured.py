@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_delta, product_epsilon
 from attacks.audit.archive import Archive
-from attacks.audit.audit import Pair, audit
+from attacks.audit.audit import audit
 from attacks.audit.loss import pool
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss.explain import explain
-from attacks.audit.loss.measured import SLACK, measured, together
-from attacks.audit.statistics.intervals import clopper_pearson
-from attacks.audit.statistics.inversion import product_delta, product_epsilon
-from attacks.audit.statistics.products import Product
+from attacks.audit.loss.laplace_releases import SLACK, measured, together
+from attacks.audit.pair import Pair
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.codecs import Float16
 from netsim.mechanisms import Gaussian, Laplace
@@ -23,7 +24,7 @@ from netsim.problems import LogisticLoss, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, quadratic_world
 
 SHIFT = 1 / 8
@@ -77,7 +78,7 @@ def found(algorithm, delta, **options):
 def explained(algorithm, count=40, simulation_and_pair=None, reference=None, chunk=0):
     simulation, pair = simulation_and_pair or quadratic_world(algorithm)
     sample = worlds(simulation, pair.agent, pair.hypotheses[1], count)(0, chunk)
-    return explain(sample, pair.agent, *pair.hypotheses, reference)
+    return compare_worlds(sample, pair.agent, *pair.hypotheses, reference)
 
 
 def accountant(mechanisms, delta):

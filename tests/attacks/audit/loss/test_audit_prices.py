@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
 from attacks.replay import replay
 from netsim.algorithms import Algorithm
@@ -20,7 +20,7 @@ from netsim.mechanisms import (
     UniformLaplace,
     UniformModulo,
 )
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SHIFT = 1 / 8
@@ -52,7 +52,7 @@ def costs(*mechanisms, factor=1.0):
     """(releases,), the same in every transcript."""
     simulation, pair = quadratic_world(Releases(mechanisms, factor))
     sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
-    explained = explain(sample, pair.agent, *pair.hypotheses)
+    explained = compare_worlds(sample, pair.agent, *pair.hypotheses)
     np.testing.assert_array_equal(explained.cost, np.broadcast_to(explained.cost[:, :1], explained.cost.shape))
     return explained.cost[:, 0]
 
@@ -114,7 +114,7 @@ class TestMixture:
     def test_laplace_noise_below_rounding_is_not_judged_however_wide_the_rest(self):
         simulation, pair = quadratic_world(Releases((UniformLaplace(10.0, 1e-13),)))
         sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
-        assert explain(sample, pair.agent, *pair.hypotheses).unreliable_from == 1
+        assert compare_worlds(sample, pair.agent, *pair.hypotheses).unreliable_from == 1
 
     def test_half_the_claim_is_refuted_by_what_was_seen(self):
         assert found(UniformLaplace(1.0, 0.25), epsilon=1.0, trials=2_000).judgement.verdict is Verdict.REFUTED

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.loss.aimed import AIMED
-from attacks.audit.loss.explain import explain
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.exact import WORST_CASE
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
-from scenarios.auditing import worlds
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 
 
@@ -66,19 +66,19 @@ class EachByItself(Algorithm):
 def test_code_that_mixes_replicas_is_refused(algorithm):
     simulation, pair = quadratic_world(algorithm())
     with pytest.raises(PrivacyError, match="decides for all replicas"):
-        explain(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+        compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
 
 
 @pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
 def test_one_at_a_time_it_is_audited_also_where_noise_is_aimed(algorithm):
     simulation, pair = quadratic_world(algorithm())
-    for chunk in (0, AIMED):
-        found = explain(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
+    for chunk in (0, WORST_CASE):
+        found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
         assert found.replicas == 1
 
 
 def test_code_that_does_not_is_not():
     simulation, pair = quadratic_world(EachByItself())
-    found = explain(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
-    alone = explain(worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0), 1, *pair.hypotheses)
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    alone = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0), 1, *pair.hypotheses)
     np.testing.assert_allclose(found.cost, np.broadcast_to(alone.cost, found.cost.shape), rtol=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.loss.noise import NoiseScores, check_noise
+from attacks.audit.loss.noise_check import NoiseScores, check_noise
 
 NONE = np.empty(0)
 

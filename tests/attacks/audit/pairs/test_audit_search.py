@@ -8,22 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.loss.comparison import compare, compare_worlds, reproduce
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss.explain import compare, explain, reproduce
-from attacks.audit.pairs.directions import families, near
-from attacks.audit.pairs.search import FIRST_CHUNK, estimated, observed, search
-from attacks.audit.statistics.accounting import gaussian_epsilon
+from attacks.audit.pair_search import FIRST_CHUNK, estimated, families, near, observed, search
 from netsim import topology
 from netsim.algorithms import DiaDSP, IcAdmm
+from netsim.algorithms.planted_faults import HalfNoise, L1L2MixUp, OneScalar, SecondMessage, WrongClip
+from netsim.claims import ORDERS, length
 from netsim.errors import PrivacyError
-from netsim.gallery import HalfNoise, L1L2MixUp, OneScalar, SecondMessage, WrongClip
-from netsim.norms import ORDERS, length
 from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted
-from netsim.problems.tilted import direction
+from netsim.problems.objective import direction
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from scenarios.auditing import worlds
-from scenarios.spaces import Data, Moved, Records
+from scenarios.build.search_spaces import Data, Moved, Records
+from scenarios.stages.worlds import worlds
 from tests.worlds import synthetic_problem
 
 DIMENSION, AGENT = 6, 1
@@ -88,7 +87,7 @@ def test_laplace_noise_costs_the_norm_that_it_protects(norm):
     own = simulation.problem.objectives[AGENT]
     one = Tilted(own, direction("coordinate", DIMENSION))
     sample = worlds(simulation, AGENT, own, 3)(0, 0)
-    cost, _ = estimated(explain(sample, AGENT, own, one), 0.0)
+    cost, _ = estimated(compare_worlds(sample, AGENT, own, one), 0.0)
     times = {"l1": 1.0, "l2": math.sqrt(DIMENSION), "linf": float(DIMENSION)}[norm]
     assert found.winner.epsilon == pytest.approx(times * cost, rel=1e-6)
 
@@ -150,7 +149,7 @@ def test_its_estimate_is_the_audits(algorithm, delta):
     own = simulation.problem.objectives[AGENT]
     other = Tilted(own, direction("random", DIMENSION, 3))
     sample = worlds(simulation, AGENT, other, 5)(0, 0)
-    explained = explain(sample, AGENT, own, other)
+    explained = compare_worlds(sample, AGENT, own, other)
     audited = combine([explained], delta, 0.95).epsilon.estimate
     assert estimated(explained, delta)[0] == pytest.approx(audited, rel=1e-6)
 
@@ -162,7 +161,7 @@ def test_one_replay_of_the_truth_serves_all_candidates():
     known = reproduce(sample, AGENT, own)
     for seed in (1, 2):
         other = Tilted(own, direction("random", DIMENSION, seed))
-        alone, shared = explain(sample, AGENT, own, other), compare(known, other, scored=False)
+        alone, shared = compare_worlds(sample, AGENT, own, other), compare(known, other, scored=False)
         np.testing.assert_array_equal(alone.steps, shared.steps)
         np.testing.assert_array_equal(alone.cost, shared.cost)
         assert alone.sent_in == shared.sent_in
@@ -284,7 +283,7 @@ def test_the_first_record_is_the_one_that_moves_the_gradient_most_at_the_points(
 
 
 def test_of_too_many_records_the_strongest_at_the_points_are_compared(monkeypatch):
-    from scenarios.spaces import records
+    from scenarios.build import search_spaces as records
 
     problem, points = synthetic_problem(), np.random.default_rng(1).standard_normal((5, 6))
     own = problem.objectives[0]

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.statistics.accounting import (
+from attacks.audit.accounting.formulas import (
     delta_from_losses,
     epsilon_from_losses,
     gaussian_delta,

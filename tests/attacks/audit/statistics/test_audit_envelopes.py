@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from attacks.audit.loss.prices import shifts
-from attacks.audit.statistics.accounting import gaussian_delta
-from attacks.audit.statistics.envelopes import Reference, enclosed, enclosed_by_factors
-from attacks.audit.statistics.intervals import clopper_pearson
-from attacks.audit.statistics.inversion import product_epsilon
-from attacks.audit.statistics.products import Product
+from attacks.audit.accounting.formulas import gaussian_delta
+from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_epsilon
+from attacks.audit.accounting.tilting import Reference, enclosed, enclosed_by_factors
+from attacks.audit.loss.release_cost import shifts
 from attacks.replay import Release
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace

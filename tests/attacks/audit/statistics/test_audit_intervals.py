@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.statistics.intervals import (
+from attacks.audit.accounting.intervals import (
     Interval,
     clopper_pearson,
     exceeds,

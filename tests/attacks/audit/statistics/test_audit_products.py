@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attacks.audit.statistics.accounting import gaussian_delta, gaussian_epsilon
-from attacks.audit.statistics.inversion import contour, product_delta, product_epsilon, saddle
-from attacks.audit.statistics.products import Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
+from attacks.audit.accounting.products import Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.quadrature import contour, product_delta, product_epsilon, saddle
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Laplace
 from tests.attacks.audit.accountants import accountant, mixes

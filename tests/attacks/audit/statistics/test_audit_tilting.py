@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.statistics.accounting import gaussian_epsilon
-from attacks.audit.statistics.inversion import product_delta, product_epsilon
-from attacks.audit.statistics.products import Product
-from attacks.audit.statistics.tilting import (
+from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_delta, product_epsilon
+from attacks.audit.accounting.tilting import (
     _control,
     _highest,
     _plan,
@@ -138,7 +138,7 @@ def test_a_wrong_guess_makes_it_wide_not_wrong(monkeypatch):
     product = Product(0.5, (0.5,) * 20)
     truth = product_epsilon(product, 1e-5)
     for factor in (0.66, 1.5):
-        monkeypatch.setattr("attacks.audit.statistics.tilting.product_epsilon", lambda p, d, f=factor: truth * f)
+        monkeypatch.setattr("attacks.audit.accounting.tilting.product_epsilon", lambda p, d, f=factor: truth * f)
         found = epsilon_interval(product, 1e-5, 1 - 1e-4, 2000, rng(0))
         assert truth in found
 
@@ -152,7 +152,7 @@ def test_a_wrong_law_is_noticed(monkeypatch, waves):
     product = Product(0.1, (0.5,) * 50)
     right = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
     monkeypatch.setattr(
-        "attacks.audit.statistics.tilting.tilted_losses",
+        "attacks.audit.accounting.tilting.tilted_losses",
         lambda p, theta, n, r: tilted_losses(p.scaled(1.05), theta, n, r),
     )
     wrong = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
@@ -242,7 +242,7 @@ def test_the_control_is_as_near_as_promised(product, waves):
 def test_drawing_in_blocks_changes_no_bit(monkeypatch):
     product = Product(0.0, tuple(np.linspace(0.1, 1, 37)))
     whole = tilted_losses(product, 0.5, 500, rng(0))
-    monkeypatch.setattr("attacks.audit.statistics.tilting._BLOCK", 100)
+    monkeypatch.setattr("attacks.audit.accounting.tilting._BLOCK", 100)
     assert np.array_equal(whole, tilted_losses(product, 0.5, 500, rng(0)))
 
 

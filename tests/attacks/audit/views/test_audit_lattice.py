@@ -6,27 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.audit import Pair
-from attacks.audit.blackbox.inferred import resemblance
-from attacks.audit.blackbox.scores import Scored, ViewScores, scored
-from attacks.audit.views.lattice import Lattice, judged, lattice
-from attacks.audit.views.view import View, contained, hasse
-from attacks.gradients import GradientEstimate, infer
+from attacks.audit.blackbox.trained import Scored, ViewScores, scored
+from attacks.audit.pair import Pair, resemblance
+from attacks.audit.views import View, ViewsResult, audit_views, contained, hasse, judged
+from attacks.inference import GradientEstimate, infer
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import PrivateGradientDescent
 from netsim.algorithms.algorithm import InRounds
-from netsim.claims import Adjacency, Claim
-from netsim.clipping import Clip
+from netsim.algorithms.planted_faults import SecondMessage
+from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import AttackError, PrivacyError
-from netsim.gallery import SecondMessage
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.transcript import Record, Transcript
-from scenarios.views import look, seen_by, views_of
+from netsim.transcript.record import Record, Transcript
+from scenarios.stages.worlds import look, seen_by, views_of
 
 
 def claim_of(epsilon, delta=0.0):
@@ -56,8 +53,8 @@ class Releases:
         return tuple(AdversaryView(Adversary(), Transcript((row,), self.chunk), None) for row in rows)
 
 
-def released(moves, seed=0, trials=400, epsilon=1.0, confidence=0.9) -> Lattice:
-    return lattice(
+def released(moves, seed=0, trials=400, epsilon=1.0, confidence=0.9) -> ViewsResult:
+    return audit_views(
         Releases(moves, trials // 10, seed), SINGLE, PAIR, claim_of(epsilon), trials=trials, chunk=trials // 10,
         confidence=confidence, rng=np.random.default_rng(seed),
     )  # fmt: skip
@@ -88,12 +85,12 @@ class TestCheapWorld:
             with pytest.raises(PrivacyError, match=why):
                 released((1.0, 1.0, 1.0), trials=trials, epsilon=epsilon)
         with pytest.raises(PrivacyError, match="3 chunks"):
-            lattice(
+            audit_views(
                 Releases((1.0,), 100, 0), SINGLE[:1], PAIR, claim_of(1.0), trials=200, chunk=100, confidence=0.9,
                 rng=np.random.default_rng(0),
             )  # fmt: skip
         with pytest.raises(AttackError, match="two views"):
-            lattice(
+            audit_views(
                 Releases((1.0, 1.0), 100, 0), (SINGLE[0], SINGLE[0]), PAIR, claim_of(1.0), trials=400, chunk=100,
                 confidence=0.9, rng=np.random.default_rng(0),
             )  # fmt: skip
@@ -265,8 +262,8 @@ def test_inferred_gradients_are_a_score_where_they_can_be_inferred():
 
 
 def test_both_worlds_are_those_of_the_audit():
-    """The same noise as `scenarios.runner.worlds`, whoever listens."""
-    from scenarios.auditing import worlds
+    """The same noise as `scenarios.stages.runner.worlds`, whoever listens."""
+    from scenarios.stages.worlds import worlds
 
     simulation, pair = world(TellsOneNeighbor(2), topology.ring(4))
     views = views_of(simulation, 1, "nodes")

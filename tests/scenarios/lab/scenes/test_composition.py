@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.verdict import Verdict
-from scenarios.lab.scenes import composition as scene
+from scenarios.lab.scenes import budgets as scene
 
 
 @pytest.mark.parametrize(("ratio", "scale"), [(1.0, 1.0), (0.8, 0.5), (0.5, 2.0)])

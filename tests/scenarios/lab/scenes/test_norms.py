@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.statistics.accounting import gaussian_delta
+from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.verdict import Verdict
-from scenarios.lab.scenes import norms as scene
+from scenarios.lab.scenes import budgets as scene
 
 
 @pytest.mark.parametrize("dimension", [1, 4, 25])

@@ -8,8 +8,7 @@ import pytest
 
 from attacks.audit.verdict import Verdict
 from scenarios.lab.scenes import own as scene
-from scenarios.lab.scenes.own_code import CodeError, read
-from scenarios.lab.scenes.own_faults import PLANTED, SOUND, Planted
+from scenarios.lab.scenes.own_code import PLANTED, SOUND, CodeError, Planted, read
 
 NAMES = [one.name for one in PLANTED]
 NAKED = {"A", "B", "E"}

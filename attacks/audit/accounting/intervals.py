@@ -1,0 +1,130 @@
+"""Confidence intervals valid at every sample size: Clopper–Pearson for a probability, betting for a mean.
+
+Clopper–Pearson: Clopper, Pearson 1934. Betting: Waudby-Smith, Ramdas 2023, section 4, with a fixed mixture
+of stakes in place of their predictable ones, so that a bound depends neither on the order of the values
+nor on how the bettor is tuned.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+from netsim.arrays import Array
+from netsim.errors import PrivacyError
+
+Side = Literal["two-sided", "lower", "upper"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """lower ≤ estimate ≤ upper; the truth lies in [lower, upper] with probability at least `confidence`."""
+
+    lower: float
+    estimate: float
+    upper: float
+    confidence: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+
+def error_rate(confidence: float) -> float:
+    """α = 1 − confidence, after a check that confidence lies in (0, 1)."""
+    if not 0 < confidence < 1:
+        raise PrivacyError(f"confidence = {confidence!r}: must lie strictly between 0 and 1, such as 0.95")
+    return 1 - confidence
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float, side: Side = "two-sided") -> Interval:
+    """The exact interval of a success probability after `trials` independent trials.
+
+    A one-sided interval spends all of α on its side and is 0 or 1 on the other. Only for independent trials
+    of one probability: for the mean of values in [0, 1] see `mean_interval`.
+    """
+    alpha = error_rate(confidence)
+    if not 0 <= successes <= trials or trials < 1:
+        raise PrivacyError(f"{successes} successes in {trials} trials: need 0 ≤ successes ≤ trials, trials ≥ 1")
+    tail = alpha / 2 if side == "two-sided" else alpha
+    failures = trials - successes
+    lower, upper = 0.0, 1.0
+    if side != "upper" and successes > 0:
+        lower = float(stats.beta.ppf(tail, successes, failures + 1))
+    if side != "lower" and failures > 0:
+        upper = float(stats.beta.isf(tail, successes + 1, failures))
+    return Interval(lower, successes / trials, upper, confidence)
+
+
+def normal_mean(values: Array, confidence: float) -> Interval:
+    """The mean of independent values of any size, in the normal approximation: for large samples only."""
+    mean = float(np.mean(values))
+    if not math.isfinite(mean):
+        return Interval(mean, mean, mean, confidence)
+    room = float(stats.norm.isf(error_rate(confidence) / 2) * np.std(values, ddof=1) / math.sqrt(values.size))
+    return Interval(mean - room, mean, mean + room, confidence)
+
+
+def log_wealth(gains: Array) -> float:
+    """ln of a bettor's wealth, who began with 1: mean over stakes c of Π_i (1 + c·gain_i).
+
+    `gains` are independent, at least −1, and have no positive mean under the hypothesis; then the expected
+    wealth is at most 1, and by Markov P(wealth ≥ 1/α) ≤ α. The stakes are fixed by the number of gains alone:
+    15/16, 1/2, 1/4, … down to about 1/√n. Wealth never exceeds 1 when the gains sum to at most 0.
+    """
+    halvings = math.ceil(math.log2(max(gains.size, 2)) / 2) + 1
+    stakes = [15 / 16, *(0.5**k for k in range(1, halvings + 1))]
+    logs = np.array([np.log1p(stake * gains).sum() for stake in stakes])
+    return float(special.logsumexp(logs)) - math.log(len(stakes))
+
+
+def exceeds(values: Array, mean: float, alpha: float) -> bool:
+    """Whether E[values] > mean is proven at level α; values are independent and nonnegative, unbounded."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gains = np.where(values > 0, values / mean, 0.0) - 1
+    return log_wealth(gains) >= -math.log(alpha)
+
+
+def falls_short(values: Array, mean: float, alpha: float) -> bool:
+    """Whether E[values] < mean is proven at level α; values are independent and lie in [0, 1]."""
+    if mean >= 1:
+        return bool(np.any(values < 1))
+    return log_wealth((mean - values) / (1 - mean)) >= -math.log(alpha)
+
+
+def boundary(proven: Callable[[float], bool], true_at: float, false_at: float) -> float:
+    """Where a monotone `proven` turns from true to false, rounded towards the end where it is true."""
+    for _ in range(45):
+        middle = (true_at + false_at) / 2
+        if proven(middle):
+            true_at = middle
+        else:
+            false_at = middle
+    return true_at
+
+
+def mean_lower_bound(values: Array, confidence: float, *, at_least: float = 0.0) -> float:
+    """A lower confidence bound of E[values] for independent nonnegative values, bounded or not.
+
+    `at_least` is a mean already proven (`exceeds`); above it the search goes by factors, for outliers.
+    """
+    alpha, mean = error_rate(confidence), float(values.mean())
+    if not math.isfinite(mean):
+        return math.inf
+    if at_least > 0:
+        low, high = math.log(at_least), math.log(max(mean, at_least))
+        return math.exp(boundary(lambda log_m: exceeds(values, math.exp(log_m), alpha), low, high))
+    return boundary(lambda m: exceeds(values, m, alpha), 0.0, mean)
+
+
+def mean_interval(values: Array, confidence: float) -> Interval:
+    """A two-sided interval of E[values], independent and in [0, 1]; α/2 on each side, at any sample size.
+
+    Both tests are monotone in the mean tested, so that the means not rejected form an interval.
+    """
+    alpha, mean = error_rate(confidence), float(values.mean())
+    lower = mean_lower_bound(values, 1 - alpha / 2)
+    upper = boundary(lambda m: falls_short(values, m, alpha / 2), 1.0, mean)
+    return Interval(lower, mean, upper, confidence)

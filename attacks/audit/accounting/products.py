@@ -1,0 +1,250 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (dp_accounting ships no types)
+"""Products of additive-noise releases with known differences: the law of their loss, and their dp_accounting
+events.
+
+A Gaussian release of σ covers a difference Δ; its loss ln p/q under P is N(μ²/2, μ²), μ = ‖Δ‖₂/σ, and losses of
+several add to one with μ² = Σ ‖Δ_t‖₂²/σ_t². A Laplace coordinate of scale b covers a difference with shift s
+= |Δ|/b;
+with noise y ~ Lap(1) its loss is |y − s| − |y|: s with probability ½ (an atom: every y ≤ 0), −s with
+probability
+½e^{−s}, and between them density ¼e^{−(s−l)/2}. Noise is independent over factors, so that the loss L is a sum.
+
+Both noises are symmetric: y ↦ Δ − y exchanges P and Q, hence ln q/p under Q has the law of ln p/q under P,
+and one
+δ(ε) = E_P[(1 − e^{ε−L})₊] speaks for both directions. All below are numbers of the mechanism, not of a
+transcript.
+
+The events carry the whole difference of the two worlds, whatever relation these are in: leave an accountant's
+neighboring relation at its default (under REPLACE_ONE dp_accounting 0.6 doubles the difference of a Gaussian
+event).
+dp_accounting is the extra `accounting`; without it you get an `ImportError` that says so.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
+from netsim.arrays import Array
+from netsim.claims import Claim
+from netsim.errors import PrivacyError, install
+
+ComplexArray = NDArray[np.complex128]
+_BLOCK = 1_000_000
+
+
+@dataclass(frozen=True)
+class Product:
+    """Gaussian releases that cost `mu_squared` = Σ(‖Δ_t‖₂/σ_t)² together, and Laplace coordinates of `shifts` |Δ|/b.
+
+    Both are without a unit, at least 0, and may be ∞ (no noise covers a difference). Shifts are kept in falling order
+    and without zeros: products that are equal but for the order of their factors, or for factors that tell nothing,
+    are equal and give the same numbers to the last bit. You get a `PrivacyError` for a negative number or NaN.
+    """
+
+    mu_squared: float = 0.0
+    shifts: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        shifts = np.asarray(self.shifts, dtype=np.float64).ravel()
+        for name, value in (("mu_squared", np.asarray(self.mu_squared)), ("shifts", shifts)):
+            if not np.all(value >= 0):
+                raise PrivacyError(f"{name} = {value!r}: must be at least 0, and a number")
+        object.__setattr__(self, "mu_squared", float(self.mu_squared))
+        object.__setattr__(self, "shifts", tuple(np.sort(shifts[shifts > 0])[::-1].tolist()))
+
+    @classmethod
+    def gaussian(cls, difference: ArrayLike, stddev: ArrayLike) -> "Product":
+        """Gaussian noise of `stddev` per coordinate over `difference`; any shapes that broadcast."""
+        ratios = _ratios("stddev", difference, stddev)
+        return cls(float(np.sum(np.sort(ratios, axis=None) ** 2)))
+
+    @classmethod
+    def laplace(cls, difference: ArrayLike, scale: ArrayLike) -> "Product":
+        """Laplace noise of `scale` per coordinate over `difference`; any shapes that broadcast."""
+        return cls(0.0, tuple(_ratios("scale", difference, scale).ravel().tolist()))
+
+    @property
+    def mu(self) -> float:
+        """√(Σ (‖Δ_t‖₂/σ_t)²): the Gaussian releases are as one of a difference μ and σ = 1."""
+        return math.sqrt(self.mu_squared)
+
+    @property
+    def pure(self) -> float:
+        """The largest loss, that is ε at δ = 0: the sum of the shifts, or ∞ where a Gaussian release tells."""
+        return math.inf if self.mu_squared > 0 else math.fsum(self.shifts)
+
+    @property
+    def finite(self) -> bool:
+        """Whether noise covers every difference."""
+        return math.isfinite(self.mu_squared) and all(map(math.isfinite, self.shifts))
+
+    def __mul__(self, other: "Product") -> "Product":
+        """Both, with independent noise."""
+        return Product(self.mu_squared + other.mu_squared, self.shifts + other.shifts)
+
+    def rounds(self, count: int) -> "Product":
+        """The same `count` times, each with fresh noise."""
+        if count < 0:
+            raise PrivacyError(f"count = {count!r}: must be at least 0")
+        return Product(self.mu_squared * count if count else 0.0, self.shifts * count)
+
+    def scaled(self, factor: float) -> "Product":
+        """All differences times `factor`."""
+        if not factor >= 0:
+            raise PrivacyError(f"factor = {factor!r}: must be at least 0")
+        if factor == 0:
+            return Product()
+        return Product(self.mu_squared * factor**2, tuple(s * factor for s in self.shifts))
+
+    @cached_property
+    def levels(self) -> tuple[Array, Array]:
+        """The different shifts, rising, and how many coordinates have each."""
+        values, counts = np.unique(np.asarray(self.shifts, dtype=np.float64), return_counts=True)
+        return values, counts.astype(np.float64)
+
+    def cumulants(self, theta: float) -> tuple[float, float, float]:
+        """κ(θ) = ln E_P[e^{θL}], κ'(θ) and κ''(θ) at real θ: mean and variance of L under the density ∝ P·e^{θL}.
+
+        With w = θ + ½ a Laplace factor has E[e^{θl}] = e^{−s/2}(cosh ws + sinh(ws)/(2w)): κ(θ) = κ(−1 − θ).
+        The derivatives lose digits next to θ = −½.
+        """
+        s, count = self.levels
+        w, side = max(abs(theta + 0.5), 1e-8), math.copysign(1.0, theta + 0.5)
+        gone = -np.expm1(-2 * w * s)
+        plus, minus = 2 - gone, gone  # 2cosh(ws) and 2sinh(ws), over e^{ws}
+        total = plus + minus / (2 * w)
+        first = (s * minus + s * plus / (2 * w) - minus / (2 * w**2)) / total
+        second = (s**2 * plus + s**2 * minus / (2 * w) - s * plus / w**2 + minus / w**3) / total - first**2
+        m = self.mu_squared
+        return (
+            m * theta * (1 + theta) / 2 + float(np.sum(count * (w * s - s / 2 + np.log(total / 2)))),
+            m * (theta + 0.5) + side * float(np.sum(count * first)),
+            m + float(np.sum(count * np.maximum(second, 0.0))),
+        )
+
+    def characteristic(self, theta: float, t: Array, origin: float) -> ComplexArray:
+        """E_θ[e^{it(L − origin)}] under the density ∝ P·e^{θL}, θ > −½; the shape of `t`, which is flat."""
+        s, count = self.levels
+        phase = math.fsum(self.shifts) - origin
+        result = np.exp(1j * t * phase + self.mu_squared * (1j * t * (theta + 0.5) - t**2 / 2))
+        w = (theta + 0.5 + 1j * t)[:, None]
+        rows = max(1, _BLOCK // max(1, t.size))
+        for start in range(0, s.size, rows):
+            part = slice(start, start + rows)
+            gone = -np.expm1(-(2 * theta + 1) * s[part])
+            turned = 1 - np.exp(-2 * w * s[part])
+            factor = (2 - turned + turned / (2 * w)) / (2 - gone + gone / (2 * theta + 1))
+            result *= np.prod(factor ** count[part] if np.any(count[part] != 1) else factor, axis=1)
+        return result
+
+
+def closed_delta(product: Product, epsilon: float) -> float | None:
+    """δ(ε) where there is a formula, None elsewhere; ε ≥ 0.
+
+    Gaussian releases alone: Balle, Wang 2018, Theorem 8. One Laplace coordinate alone: 1 − e^{(ε−s)/2} for ε ≤ s, for
+    its loss exceeds ε with density ¼e^{−(s−l)/2} and the atom ½ at s. Above the largest loss: 0.
+    """
+    if not epsilon >= 0:
+        raise PrivacyError(f"epsilon = {epsilon!r}: must be at least 0")
+    if epsilon >= product.pure and product.finite:
+        return 0.0
+    if not product.finite:
+        return 1.0
+    if not product.shifts:
+        return gaussian_delta(product.mu, epsilon)
+    if len(product.shifts) == 1 and product.mu_squared == 0:
+        return -math.expm1((epsilon - product.shifts[0]) / 2)
+    return None
+
+
+def closed_epsilon(product: Product, delta: float) -> float | None:
+    """The smallest ε ≥ 0 with δ(ε) ≤ δ where there is a formula, None elsewhere."""
+    if not 0 <= delta <= 1:
+        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+    if delta == 1:
+        return 0.0
+    if delta == 0 or not product.finite:
+        return product.pure
+    if not product.shifts:
+        return gaussian_epsilon(product.mu, delta)
+    if len(product.shifts) == 1 and product.mu_squared == 0:
+        return max(product.shifts[0] + 2 * math.log1p(-delta), 0.0)
+    return None
+
+
+def _ratios(name: str, difference: ArrayLike, scale: ArrayLike) -> Array:
+    """|Δ|/scale; 0 where both are 0, ∞ where only the scale is."""
+    change, spread = np.broadcast_arrays(np.abs(np.asarray(difference, float)), np.asarray(scale, float))
+    if not (np.all(spread >= 0) and np.all(np.isfinite(spread)) and np.all(change >= 0)):
+        raise PrivacyError(f"{name} = {scale!r}, difference = {difference!r}: need finite {name} ≥ 0 and no NaN")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(change == 0, 0.0, change / spread)
+
+
+def claimed_event(claim: Claim) -> Any:
+    """The event that stands for a claim of pure ε: loses ε with probability e^ε/(1 + e^ε), and −ε else.
+
+    That is the loss of randomized response, to which every ε-DP mechanism reduces (Kairouz, Oh, Viswanath 2015), so
+    what dp_accounting makes of it, composed with other events, holds for every mechanism that keeps the claim. It is
+    written as discrete Laplace noise of parameter ε over a difference of 1, whose loss is the same:
+    `RandomizedResponseDpEvent` is counted once there, however often it is composed. ε = 0 is no event; ε = ∞, or a
+    formula whose conditions fail, is a `NonPrivateDpEvent`. A claim with δ > 0 has no event of its own: a
+    `PrivacyError`, see `claimed_loss`.
+    """
+    events = _accounting().dp_event
+    if claim.epsilon is None or math.isinf(claim.epsilon):
+        return events.NonPrivateDpEvent()
+    if claim.delta > 0:
+        raise PrivacyError(
+            f"delta = {claim.delta!r}: dp_accounting has no event for (ε, δ); claimed_loss has its loss"
+        )
+    if claim.epsilon == 0:
+        return events.NoOpDpEvent()
+    return events.DiscreteLaplaceDpEvent(claim.epsilon, 1)
+
+
+def claimed_loss(claim: Claim) -> Any:
+    """The largest privacy loss distribution, a `PrivacyLossDistribution`, of a mechanism that keeps the (ε, δ) claim.
+
+    It composes with others, and with itself. A claim without a finite number has none: a `PrivacyError`.
+    """
+    if claim.epsilon is None or math.isinf(claim.epsilon):
+        raise PrivacyError(f"epsilon = {claim.epsilon!r}: nothing is claimed of which there is a loss")
+    _accounting()
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    parameters = common.DifferentialPrivacyParameters(claim.epsilon, claim.delta)
+    return privacy_loss_distribution.from_privacy_parameters(parameters)
+
+
+def product_event(product: Product) -> Any:
+    """Releases with known differences: a Gaussian event for all Gaussian ones, a Laplace event for each shift.
+
+    These are exact, not bounds: dp_accounting's accountants get the numbers of `product_epsilon`, up to their grid. A
+    difference that no noise covers is a `NonPrivateDpEvent`, none at all a `NoOpDpEvent`.
+    """
+    events = _accounting().dp_event
+    if not product.finite:
+        return events.NonPrivateDpEvent()
+    parts: list[Any] = [events.GaussianDpEvent(1 / product.mu)] if product.mu_squared else []
+    for shift, count in zip(*product.levels, strict=True):
+        one = events.LaplaceDpEvent(1 / float(shift))
+        parts.append(one if count == 1 else events.SelfComposedDpEvent(one, int(count)))
+    if not parts:
+        return events.NoOpDpEvent()
+    return parts[0] if len(parts) == 1 else events.ComposedDpEvent(parts)
+
+
+def _accounting() -> ModuleType:
+    try:
+        import dp_accounting
+    except ImportError as error:
+        raise ImportError(f"dp_accounting is not installed: {install('accounting')}") from error
+    return dp_accounting

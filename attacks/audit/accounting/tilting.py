@@ -1,0 +1,454 @@
+"""(ε, δ) of a product of releases from tilted samples of its loss, proven by betting, and between envelopes.
+
+Under P few losses exceed ε when δ(ε) is small. Under the density ∝ P·e^{θL} many do, and with the cumulant κ
+
+    δ(ε) = E_P[(1 − e^{ε−L})₊] = E_θ[e^{κ(θ) − θL} (1 − e^{ε−L})₊].
+
+Two things narrow the interval and bias nothing. The loss G of all Gaussian releases is not drawn but
+integrated: with
+L the loss of the Laplace coordinates alone and κ theirs,
+
+    W_ε = e^{κ(θ) − θL} D(ε − L),   D(u) = E[(1 − e^{u−G})₊],   δ(ε) = E_θ[W_ε].
+
+And a control is taken off, H(L) − E_θ[H], for a sum H of waves e^{ihkL}, whose means are known (the
+characteristic
+function): they are the first ones of the quadrature of `attacks.audit.accounting.quadrature`. What remains,
+V_ε, has
+mean δ(ε). With a Gaussian release a few dozen waves leave nothing but a bounded remainder, and no sample is
+asked any
+more: the interval is then the quadrature with a bound of its error. Without waves the samples are a judge of
+their
+own.
+
+**Every choice precedes the samples.** θ, the guess ε₀ = `product_epsilon`, the waves and the bounds of V
+come from κ.
+A bad choice makes the interval wide, not wrong.
+
+**No union over ε is paid.** H belongs to ε₀, not to the ε that is tested, and D falls: so V_ε falls with ε
+in every
+sample. The bet Π(1 + ν_i(V_ε − δ)) against "δ(ε) ≤ δ" then falls too, for the stake ν_i is one for all ε: it
+comes
+from κ and, at ε₀, from the samples before i. What is proven at one ε is proven at all smaller ones. If the
+lower end
+lay above ε*, the hypothesis at ε* itself would have been rejected, which is true and one: probability at
+most α/2.
+From above alike, with Π(1 + ν_i(δ − V_ε)). The ε that neither rejects are an interval, and it is what is
+returned.
+
+The difference that two worlds make in a release is a function of what was seen before it. Let, in all but a
+share p
+of transcripts, each Laplace coordinate's shift |Δ|/b stay between s_min and s_max, and the cost
+Σ‖Δ_t‖₂²/σ_t² of the
+Gaussian releases between m and M. Then
+
+    δ(ε) ≤ δ_product(M, s_max)(ε) + p   and   δ(ε) ≥ δ_product(m, s_min)(ε) − p,   and so ε(δ) lies between
+    ε_product(m, s_min)(δ + p)          and   ε_product(M, s_max)(δ − p).
+
+From above: let the mechanism go silent where it would leave the envelope. It differs from the real one on an
+event of
+probability p under P, so δ differs by at most p. Each of its releases, whatever came before, is dominated by
+the pair
+of the largest shift: for Laplace noise 1 − e^{(ε−s)/2} rises with s, for Gaussian noise `gaussian_delta`
+with μ (at
+negative ε as well, by symmetry), and by Blackwell's theorem the smaller shift is the larger one seen through a
+channel. Dominated releases compose, adaptively too (Zhu, Dong, Wang 2022, Theorem 10). Gaussian releases
+share M as
+they come: what follows a first one that costs c is dominated by the product with M − c (induction), and
+Gaussian
+costs add. Laplace coordinates share nothing: each has its own largest shift, and a bound of their sum is not
+enough.
+
+From below: let the mechanism, where it would leave, go on as the product of the least would. Each release
+then makes
+the one of the least shift, through a channel that what came before chooses, so that it loses at least as much.
+
+**p is not that of 0 in N for an envelope of many ends**: minima and maxima of thousands of coordinates leave
+out a
+share of about (ends)/N of new transcripts. Here an envelope has two ends: all differences of a transcript are
+measured by those of a `Reference` that was fixed before, and the envelope lies between the reference times
+the least
+and the greatest factor of N transcripts. The next one has a greater factor than all N with probability above
+p only
+with probability (1 − p)^N, Clopper–Pearson's 0 of N; likewise a lesser.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from attacks.audit.accounting.formulas import gaussian_delta
+from attacks.audit.accounting.intervals import Interval, boundary, clopper_pearson, error_rate
+from attacks.audit.accounting.products import ComplexArray, Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.quadrature import kernel, places, product_epsilon, saddle_for
+from netsim.arrays import Array
+from netsim.errors import PrivacyError
+
+WAVES = 256
+"""In a control, at most."""
+_EVALUATIONS = 10_000_000
+"""Of one Laplace factor at one wave, at most."""
+_BLOCK = 4_000_000
+"""Losses of single coordinates held at a time."""
+_NEVER = 60.0
+"""Events of probability e^{−60} are taken for impossible."""
+ROUNDING = 1e-10
+"""Relative: what rounding may do to a mean."""
+_SUMMING = 1e-13
+"""Relative to ε and the sum of the shifts: what rounding may do to a loss."""
+BOLDEST = 0.75
+"""The largest share of the wealth that a bet may lose."""
+
+
+def tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
+    """Independent losses of the Laplace coordinates together, (samples,), from the density ∝ P·e^{θL}; θ > −½.
+
+    One uniform number per coordinate and sample. Noise y ≤ 0 has loss s: an atom of weight ½e^{θs}. Noise y ≥ s has
+    loss −s: ½e^{−(1+θ)s}. In between the loss is s − 2y, and the density of y is ∝ e^{−(1+2θ)y}. With r =
+    e^{−(1+2θ)s} the weights are as 1 : r : (1 − r)/(1 + 2θ).
+    """
+    if not theta > -0.5:
+        raise PrivacyError(f"theta = {theta!r}: must be above -1/2")
+    shifts = np.asarray(product.shifts, dtype=np.float64)
+    rate = 1 + 2 * theta
+    gone = -np.expm1(-rate * shifts)  # 1 − r
+    total = 2 - gone + gone / rate
+    atom, between = 1 / total, gone / rate / total
+    losses = np.empty(samples)
+    rows = max(1, _BLOCK // max(1, shifts.size))
+    for start in range(0, samples, rows):
+        u = rng.random((min(rows, samples - start), shifts.size))
+        u -= atom
+        u /= between
+        np.clip(u, 0.0, 1.0, out=u)
+        u *= -gone
+        np.log1p(u, out=u)  # −(1 + 2θ)·y
+        u *= 2 / rate
+        u += shifts
+        losses[start : start + len(u)] = np.sum(u, axis=1)
+    return losses
+
+
+def epsilon_interval(
+    product: Product,
+    delta: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+    waves: int = WAVES,
+) -> Interval:
+    """Encloses the smallest ε ≥ 0 with δ(ε) ≤ δ, in both directions of the pair; the estimate is the sample's.
+
+    Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. `waves` is the
+    most that a control is made of; 0 leaves it out: then the quadrature is only a guess of where to look. Time: about
+    10 ns per sample and coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
+    """
+    alpha = error_rate(confidence) / 2
+    known = closed_epsilon(product, delta)
+    if known is not None and (not product.shifts or delta in (0, 1) or not product.finite):
+        return Interval(known, known, known, confidence)
+    plan = _plan(product, product_epsilon(product, delta), waves)
+    sample = _Sample.of(plan, samples, rng)
+    lower, upper = _lower(sample, delta, alpha), _upper(sample, delta, alpha)
+    unit = plan.unit(delta)
+    middle = boundary(lambda e: float(sample.values(e).mean()) <= unit, upper, lower)
+    room = _SUMMING * (math.fsum(product.shifts) + upper)
+    return Interval(max(lower - room, 0.0), middle, min(upper + room, product.pure), confidence)
+
+
+def delta_interval(
+    product: Product,
+    epsilon: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+    waves: int = WAVES,
+) -> Interval:
+    """Encloses δ(ε), in both directions of the pair; relative to itself as narrow for small δ as for large ones.
+
+    Without Laplace coordinates, and from the largest loss on, it is the formula's value and nothing is drawn.
+    """
+    alpha = error_rate(confidence) / 2
+    known = closed_delta(product, epsilon)
+    if known is not None and (not product.shifts or known in (0, 1)):
+        return Interval(known, known, known, confidence)
+    plan = _plan(product, epsilon, waves)
+    sample = _Sample.of(plan, samples, rng)
+    values = sample.values(epsilon)
+    mean = min(max(float(values.mean()), plan.least), plan.most)
+    low = boundary(lambda m: sample.above(values, m, alpha), plan.least, mean) - ROUNDING * plan.most
+    high = boundary(lambda m: sample.below(values, m, alpha), plan.most, mean) + ROUNDING * plan.most
+    room = math.exp(plan.theta * _SUMMING * (math.fsum(product.shifts) + epsilon))
+    low, mean, high = (_share(plan, m) for m in (low / room, mean, high * room))
+    return Interval(low, mean, high, confidence)
+
+
+def _share(plan: "_Plan", value: float) -> float:
+    """B times a value, within [0, 1]."""
+    return min(math.exp(math.log(value) + plan.log_scale), 1.0) if value > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """All that is chosen before the samples. With B = e^{κ(θ) + κ_G(θ) − θε₀} and x = L − ε₀, V_ε₀/B is
+
+        w(x) − H(x) + E_θ[H],   w(x) = e^{−θx − κ_G(θ)} D(−x) ≤ θ^θ/(1 + θ)^{1+θ},   H(x) = Re Σ_k a_k e^{ihkx}.
+
+    V_ε/B is at least `least` for ε ≤ ε₀ + `reach`, and at most `most` for ε ≥ ε₀ − `reach`.
+    """
+
+    product: Product
+    theta: float
+    epsilon: float
+    step: float
+    waves: ComplexArray
+    mean: float
+    least: float
+    most: float
+    reach: float
+
+    @property
+    def log_scale(self) -> float:
+        """ln B."""
+        return self.product.cumulants(self.theta)[0] - self.theta * self.epsilon
+
+    def unit(self, delta: float) -> float:
+        """δ/B."""
+        return math.exp(math.log(delta) - self.log_scale)
+
+    def control(self, losses: Array) -> Array:
+        """H − E_θ[H] at each loss, by Horner's rule."""
+        if not self.waves.size:
+            return np.zeros_like(losses)
+        turn = np.exp(1j * self.step * (losses - self.epsilon))
+        result = np.full(losses.shape, self.waves[-1], dtype=np.complex128)
+        for wave in self.waves[-2::-1]:
+            result *= turn
+            result += wave
+        return np.real(result) - self.mean
+
+
+@lru_cache(maxsize=16)
+def _plan(product: Product, epsilon: float, waves: int) -> _Plan:
+    theta = saddle_for(product, epsilon).theta
+    if waves > 0:
+        step, a, mean, remainder = _control(product, theta, epsilon, waves)
+        least, most = mean - remainder, mean + remainder
+    else:
+        step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
+        least, most = 0.0, _highest(theta)
+    reach = min((most - least) / 8, 1 / theta)
+    room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
+    return _Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
+
+
+def _highest(theta: float) -> float:
+    """The maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
+    return math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
+
+
+def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple[float, ComplexArray, float, float]:
+    """The step h, the waves a_k, E_θ[H] and a bound of |w − H| where L falls.
+
+    H is the trapezoidal sum of the Fourier integral of w: it has period Λ = 2π/h, and resembles Σ_m w(x + mΛ). The
+    copies are far from where L falls: w(x) ≤ e^{−θx−κ_G(θ)}, and w(−y) ≤ e^{−(y−c)²/2μ²} for y ≥ c = μ²(½ + θ).
+    """
+    laplace, mu, m = Product(0.0, product.shifts), product.mu, product.mu_squared
+    low, high = _window(laplace, theta)
+    left, right = epsilon - low, high - epsilon
+    centre, log_w = m * (0.5 + theta), -m * theta * (1 + theta) / 2
+    period = max(left + (30 + log_w) / theta, right + centre + 9 * mu)
+    step = 2 * math.pi / period
+    count = min(most, max(8, _EVALUATIONS // product.levels[0].size))
+    if mu > 0:
+        count = min(count, max(8, math.ceil(8 / (mu * step))))
+    t = places(step, count)
+    waves = np.exp(m * (1j * t * (theta + 0.5) - t**2 / 2)) * kernel(theta, t) * (step / math.pi)
+    waves[0] /= 2
+    mean = float(np.sum(waves * laplace.characteristic(theta, t, epsilon)).real)
+    end = count * step
+    tail = math.exp(-m * end**2 / 2) / (math.pi * end)
+    copies = math.exp(log_w - theta * (period - left)) / -math.expm1(-theta * period)
+    if mu > 0:
+        copies += 2 * math.exp(-((period - right - centre) ** 2) / (2 * m))
+    return step, waves, mean, tail + copies + ROUNDING * float(np.sum(np.abs(waves)))
+
+
+def _window(laplace: Product, theta: float) -> tuple[float, float]:
+    """Where L falls under the tilt, but for probability e^{−60} at each end: by Chernoff's bound, and by its ends."""
+    here = laplace.cumulants(theta)[0]
+    low, high = -laplace.pure, laplace.pure
+    for eta in (theta + 0.5) * np.geomspace(1e-3, 1e3, 60):
+        high = min(high, (laplace.cumulants(theta + eta)[0] - here + _NEVER) / eta)
+        low = max(low, (here - laplace.cumulants(theta - eta)[0] - _NEVER) / eta)
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The losses drawn, the control at each, and ν's basis: for each sample the variance of V at ε₀ before it."""
+
+    plan: _Plan
+    losses: Array
+    control: Array
+    variances: Array
+
+    @classmethod
+    def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "_Sample":
+        if samples < 2:
+            raise PrivacyError(f"samples = {samples!r}: must be at least 2")
+        losses = tilted_losses(plan.product, plan.theta, samples, rng)
+        control = plan.control(losses)
+        variances = _predicted(_values(plan, losses, plan.epsilon) - control, (plan.most - plan.least) / 2)
+        return cls(plan, losses, control, variances)
+
+    def values(self, epsilon: float) -> Array:
+        """V_ε/B of each sample."""
+        return _values(self.plan, self.losses, epsilon) - self.control
+
+    def above(self, values: Array, mean: float, alpha: float) -> bool:
+        """Whether E[values] > mean is proven, for values of at least `least`."""
+        return self.plan.least > mean or self._won(values - mean, mean, alpha)
+
+    def below(self, values: Array, mean: float, alpha: float) -> bool:
+        """Whether E[values] < mean is proven, for values of at most `most`."""
+        return self.plan.most < mean or self._won(mean - values, mean, alpha)
+
+    def _won(self, gains: Array, mean: float, alpha: float) -> bool:
+        """Whether the bets reach 1/α: each stake is the best one for normal gains of the variance predicted."""
+        room = max(self.plan.most, mean) - min(self.plan.least, mean)
+        stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), BOLDEST / room)
+        with np.errstate(over="ignore"):
+            return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
+
+
+def _lower(sample: _Sample, delta: float, alpha: float) -> float:
+    """The largest ε at which δ(ε) > δ is proven; 0 if at none."""
+    plan = sample.plan
+    mean = plan.unit(delta) * (1 + ROUNDING) + ROUNDING * plan.most
+    return _edge(lambda epsilon: sample.above(sample.values(epsilon), mean, alpha), 0.0, plan.epsilon + plan.reach)
+
+
+def _upper(sample: _Sample, delta: float, alpha: float) -> float:
+    """The smallest ε at which δ(ε) < δ is proven; at most what Chernoff's bound and the largest loss give."""
+    plan = sample.plan
+    mean = plan.unit(delta) * (1 - ROUNDING) - ROUNDING * plan.most
+    chernoff = (plan.product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
+    nearest = max(plan.epsilon - plan.reach, 0.0)
+    farthest = min(max(chernoff, nearest), plan.product.pure)
+    return _edge(lambda epsilon: sample.below(sample.values(epsilon), mean, alpha), farthest, nearest)
+
+
+def _edge(proven: Callable[[float], bool], far: float, near: float) -> float:
+    """How near a monotone `proven` is true; `far` where it is not, which holds without a proof."""
+    return near if proven(near) else boundary(proven, far, near)
+
+
+def _values(plan: _Plan, losses: Array, epsilon: float) -> Array:
+    """W_ε/B = e^{−θ(L − ε₀) − κ_G(θ)} D(ε − L)."""
+    theta, m = plan.theta, plan.product.mu_squared
+    with np.errstate(divide="ignore", over="ignore"):
+        log_d = np.log(_hockey_stick(math.sqrt(m), epsilon - losses))
+        return np.exp(log_d - theta * (losses - plan.epsilon) - m * theta * (1 + theta) / 2)
+
+
+def _hockey_stick(mu: float, u: Array) -> Array:
+    """D(u) = E[(1 − e^{u−G})₊] for G ~ N(μ²/2, μ²), u of either sign: D(−e) = 1 − e^{−e} + e^{−e}D(e)."""
+    below = np.minimum(u, 0.0)
+    tail = gaussian_delta(np.asarray(mu), np.abs(u)) if mu > 0 else np.zeros_like(u)
+    return np.exp(below) * tail - np.expm1(below)
+
+
+def _predicted(values: Array, room: float) -> Array:
+    """For each value the variance of those before it, and of no other, after a first guess of room²/4."""
+    count = np.arange(1, values.size + 1)
+    means = np.cumsum(values) / count
+    squares = np.cumsum((values[1:] - means[:-1]) ** 2)  # of the first two values, three, …
+    return (room**2 / 4 + np.concatenate([[0.0, 0.0], squares[:-1]])) / np.maximum(count - 1, 1)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What transcripts are measured by: the cost of the Gaussian releases, and each Laplace coordinate's shift.
+
+    `shifts` is (coordinates,), in the order of the releases. It must not depend on the transcripts that it measures.
+    """
+
+    mu_squared: float
+    shifts: Array
+
+    @classmethod
+    def of(cls, mu_squared: Array, shifts: Array) -> "Reference":
+        """The largest of each in some first transcripts: (transcripts,) and (transcripts, coordinates)."""
+        return cls(float(np.max(mu_squared)), np.max(shifts, axis=0))
+
+    def factors(self, mu_squared: Array, shifts: Array) -> tuple[Array, Array]:
+        """The least and the greatest factor of each transcript, (transcripts,): of μ and of every shift.
+
+        What is 0 in the reference is no measure: the greatest factor is ∞ for a transcript where it is not 0.
+        """
+        here = np.concatenate([np.sqrt(mu_squared)[:, None], shifts], axis=1)
+        there = np.concatenate([[math.sqrt(self.mu_squared)], self.shifts])
+        if not (np.all(here >= 0) and here.shape[1] == there.size):
+            raise PrivacyError(f"shifts of shape {shifts.shape}: need (transcripts, {self.shifts.size}), at least 0")
+        measured = there > 0
+        if not np.any(measured):
+            unity = np.where(np.any(here > 0, axis=1), math.inf, 1.0)
+            return np.ones(len(here)), unity
+        ratios = here[:, measured] / there[measured]
+        beyond = np.any(here[:, ~measured] > 0, axis=1)
+        return np.min(ratios, axis=1), np.where(beyond, math.inf, np.max(ratios, axis=1))
+
+    def times(self, factor: float) -> Product:
+        """The product with all differences `factor` times those of the reference; ∞ where nothing bounds them."""
+        if math.isinf(factor):
+            return Product(math.inf)
+        return Product(self.mu_squared, tuple(self.shifts.tolist())).scaled(factor)
+
+
+def enclosed(
+    least: Product,
+    most: Product,
+    delta: float,
+    unseen: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+) -> Interval:
+    """Encloses ε(δ) of a mechanism whose differences stay between two products in all but `unseen` of transcripts.
+
+    `unseen` holds for leaving at each end by itself; `confidence` is that of the sampling, α/2 on each side. The
+    upper end is ∞ where `unseen` ≥ δ > 0: what was never seen may cost more. The estimate is ε of `most`, or the end
+    that is nearest to it.
+    """
+    if not 0 <= unseen <= 1:
+        raise PrivacyError(f"unseen = {unseen!r}: must lie in [0, 1]")
+    if not 0 <= delta <= 1:
+        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+    lower = epsilon_interval(least, min(delta + unseen, 1.0), confidence, samples, rng).lower
+    upper = math.inf
+    if unseen < delta or unseen == 0:
+        upper = max(epsilon_interval(most, delta - unseen, confidence, samples, rng).upper, lower)
+    return Interval(lower, min(max(product_epsilon(most, delta), lower), upper), upper, confidence)
+
+
+def enclosed_by_factors(
+    reference: Reference,
+    least: float,
+    greatest: float,
+    transcripts: int,
+    delta: float,
+    confidence: float,
+    samples: int,
+    rng: np.random.Generator,
+) -> Interval:
+    """`enclosed` from the least and greatest factor of `transcripts`, of none of which the reference was made.
+
+    α in four equal parts: leaving below and above, sampling below and above.
+    """
+    alpha = error_rate(confidence)
+    unseen = clopper_pearson(0, transcripts, 1 - alpha / 4, "upper").upper
+    found = enclosed(reference.times(least), reference.times(greatest), delta, unseen, 1 - alpha / 2, samples, rng)
+    return Interval(found.lower, found.estimate, found.upper, confidence)

@@ -1,1 +1,0 @@
-"""What a loss is made of: releases, links, fields, average against worst case, growth."""

@@ -1,0 +1,148 @@
+"""Check that the noise a replay recovers follows its declared law.
+
+Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as
+normal scores w_t they are independent standard normal vectors, whatever the law. Five properties are looked at:
+the coordinates themselves, also the sum of their squares, which shows a wrong scale first; the component
+along the
+difference Δ_t that the two worlds make (all that a loss with Gaussian noise depends on, and fixed before the
+noise is
+drawn); the length, ‖w_t‖² ~ χ²; the component along the noise of the release before, and along a sum with
+random
+signs of that of all releases before. Noise that repeats, cancels, or is shared among coordinates, releases or
+transcripts fails one of them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy import special, stats
+
+from attacks.replay import Perturbed, Release
+from netsim.arrays import Array, Mask
+from netsim.mechanisms import DiscreteMechanism
+
+ALPHA = 1e-4
+"""Probability that noise that follows its law fails the check."""
+SAMPLE = 20_000
+"""Numbers looked at per sample and property, spread over the releases."""
+_FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
+
+
+class NoiseScores(NamedTuple):
+    """Each flat and uniform on (0, 1) if the noise follows its law."""
+
+    coordinates: Array
+    along_difference: Array
+    length: Array
+    along_previous: Array
+    along_earlier: Array
+
+
+@dataclass(frozen=True)
+class NoiseCheck:
+    """Kolmogorov-Smirnov p-values of the five properties, χ² of all coordinates' size, and Bonferroni's of all."""
+
+    p_values: tuple[float, ...]
+
+    @property
+    def p(self) -> float:
+        """The smallest, times their number; 1 where there was no noise to look at."""
+        return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else 1.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the law is not refuted at `ALPHA`."""
+        return self.p >= ALPHA
+
+
+def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScores:
+    """Of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
+    parts: list[NoiseScores] = []
+    previous: Array | None = None
+    earlier: Array | None = None
+    signs = np.random.default_rng(0)
+    within = np.random.default_rng(_fingerprint(releases))
+    rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
+    most = max(1, SAMPLE // max(1, len(releases)))
+    for release, difference in zip(releases, differences, strict=True):
+        scores, noisy = _normal_scores(_first(release, most), within)
+        scores, noisy = scores[:most], noisy[:most]
+        parts.append(
+            NoiseScores(
+                np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
+                _along(scores, np.where(noisy, difference[:most], 0.0)),
+                _length(scores, noisy),
+                np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
+                np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
+            )
+        )
+        signed = signs.choice((-1.0, 1.0)) * scores
+        earlier = signed if earlier is None else earlier + signed
+        previous = scores
+    return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
+
+def _first(release: Release, replicas: int) -> Release:
+    """Of the first replicas, where no number of the mechanism is an array; else as it is."""
+    mechanism = release.mechanism
+    if isinstance(mechanism, Perturbed) or any(isinstance(v, np.ndarray) for v in vars(mechanism).values()):
+        return release
+    one = slice(replicas)
+    cells = None if release.cells is None else (release.cells[0][one], release.cells[1][one])
+    observed, value, judged = release.observed[one], release.value[one], release.judged[one]
+    return replace(release, observed=observed, value=value, judged=judged, cells=cells)
+
+
+def _fingerprint(releases: list[Release]) -> int:
+    """Of what was rounded or has atoms: samples must not share their draws within them."""
+    number = 0
+    for release in releases:
+        if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
+            number = crc32(release.observed.tobytes(), number)
+    return number
+
+
+def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
+    """Pool the samples; a property that nothing was seen of has no p-value."""
+    pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
+    found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
+    coordinates = pooled[0] if pooled else np.empty(0)
+    return NoiseCheck((*found, _scale(coordinates)) if coordinates.size else tuple(found))
+
+
+def _scale(coordinates: Array) -> float:
+    """Two-sided p-value of the sum of squared normal scores, χ²: what shows a wrong scale first."""
+    scores = np.clip(special.ndtri(coordinates), -_FARTHEST, _FARTHEST)
+    total = float(np.sum(scores**2))
+    below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
+    return float(min(1.0, 2 * min(below, above)))
+
+
+def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:
+    """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some.
+
+    `within` draws where in its cell a rounded release may have been, or in its atom a discrete one.
+    """
+    noisy = np.broadcast_to(np.greater(release.mechanism.variance(), 0), release.value.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quantiles = release.quantiles(within)
+    scores = np.clip(special.ndtri(np.where(noisy, quantiles, 0.5)), -_FARTHEST, _FARTHEST)
+    noisy = np.logical_and(noisy, release.judged[:, None])
+    return np.where(noisy, scores, 0.0), noisy
+
+
+def _along(scores: Array, direction: Array) -> Array:
+    size = np.linalg.norm(direction, axis=-1)
+    seen = size > 0
+    return np.asarray(special.ndtr(np.sum(scores * direction, axis=-1)[seen] / size[seen]), dtype=np.float64)
+
+
+def _length(scores: Array, noisy: Mask) -> Array:
+    freedom = noisy.sum(axis=-1)
+    seen = freedom > 0
+    return np.asarray(stats.chi2.cdf(np.sum(scores**2, axis=-1)[seen], freedom[seen]), dtype=np.float64)
+
+
+NOTHING = NoiseScores(*(np.empty(0) for _ in NoiseScores._fields))

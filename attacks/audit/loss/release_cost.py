@@ -1,0 +1,289 @@
+"""Privacy cost of one release: its worst case, and the average loss as a share of it.
+
+Per transcript: ‖Δ‖₂²/σ² for Gaussian noise, which gives ε at every δ; the same on a grid (Δ of the rounded
+values),
+where it is 2ρ of zero-concentrated privacy and no more; ‖Δ‖₁/b for Laplace noise, on the line or on a grid,
+the exact
+pure ε; Σ max(|Δ|, |Δ + Δω|)/b for uniform plus Laplace noise, which bounds its loss and is not its ε; 0 for
+uniform
+noise modulo p. Everything else, and mechanisms that the worlds do not share, ∞: no price is known.
+
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, chapter 2: (ε, δ,
+γ)-LDP, where
+the worst-case loss of a release is Σ_c |Δ_c|/b and the average one γ times that. As there, the losses of
+coordinates
+are added without their signs: the loss of all together, where signs cancel, is smaller.
+
+Of a few transcripts of each sample there are four numbers for each release: what its coordinates lost in
+fact, what
+they lose on average given the shift (a closed form or quadrature, `netsim.mechanisms`), what the source's
+formula
+2(1 − e^{−βω/2})/(βω) makes of the worst case, and the worst case. All are of the same transcripts: the first
+has the
+mean of the second.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attacks.audit.accounting.intervals import Interval, normal_mean
+from attacks.replay import Release
+from netsim.arrays import Array
+from netsim.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    UniformLaplace,
+    UniformModulo,
+    gaussian_average_loss,
+    laplace_average_loss,
+    mixture_average_loss,
+    small_shift_ratio,
+)
+
+FREE = UniformModulo
+"""A law that costs nothing, or ∞."""
+PURE = frozenset({Laplace, DiscreteLaplace})
+"""Laws whose price is the exact pure ε: the largest loss is attained."""
+UNBOUNDED = frozenset({Gaussian, DiscreteGaussian})
+"""Laws that lose any amount, rarely, for any finite price above 0."""
+
+
+def release_cost(a: Release, b: Release) -> Array:
+    """(replicas,), 0 where not judged."""
+    return cost_and_shifts(a, b)[0]
+
+
+def shifts(a: Release, b: Release) -> Array | None:
+    """|Δ|/b of each coordinate, (replicas, dimension), 0 where not judged: the law of a Laplace release's loss.
+
+    None for every other law (of a Gaussian release `cost` says all), and for scales that differ.
+    """
+    return cost_and_shifts(a, b)[1]
+
+
+def cost_and_shifts(a: Release, b: Release) -> tuple[Array, Array | None]:
+    """The cost and the shifts."""
+    price = _cost_per_coordinate(a, b)
+    if price is None:
+        return np.full(len(a.value), math.inf), None
+    laplace = isinstance(a.mechanism, Laplace) and isinstance(b.mechanism, Laplace)
+    each = np.where(a.judged[:, None], price, 0.0) if laplace else None
+    return np.where(a.judged, np.sum(price, axis=-1), 0.0), each
+
+
+def covered(release: Release) -> Array:
+    """The value that the noise is added to: on a grid, where the mechanism rounds first."""
+    mechanism = release.mechanism
+    grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
+    return mechanism.rounded(release.value) if grid else release.value
+
+
+def laws_with_cost(laws: Iterable[type]) -> set[type]:
+    """The laws that a finite cost is made of."""
+    return set(laws) - {FREE}
+
+
+def _cost_per_coordinate(a: Release, b: Release) -> Array | None:
+    """Per coordinate; None where no price is known."""
+    match a.mechanism, b.mechanism:
+        case Laplace(scale), Laplace(other):
+            return _ratio(a.value - b.value, scale) if np.array_equal(scale, other) else None
+        case Gaussian(stddev), Gaussian(other):
+            return _ratio(a.value - b.value, stddev) ** 2 if np.array_equal(stddev, other) else None
+        case DiscreteLaplace() as one, DiscreteLaplace() as two:
+            same = np.array_equal(one.scale, two.scale) and one.step == two.step
+            return _ratio(covered(a) - covered(b), one.scale) if same else None
+        case DiscreteGaussian() as one, DiscreteGaussian() as two:
+            same = np.array_equal(one.stddev, two.stddev) and one.step == two.step
+            return _ratio(covered(a) - covered(b), one.stddev) ** 2 if same else None
+        case UniformLaplace() as one, UniformLaplace() as two:
+            return _mixture_bound(a.value - b.value, one, two)
+        case UniformModulo(modulus), UniformModulo(other):
+            return np.zeros_like(a.value) if modulus == other else None
+        case _:
+            return None
+
+
+def _ratio(difference: Array, scale: float | Array) -> Array:
+    """|Δ|/scale, 0 where the scale is 0: what shows there is an uncovered message."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.equal(scale, 0), 0.0, np.abs(difference) / scale)
+
+
+def _mixture_bound(difference: Array, one: UniformLaplace, two: UniformLaplace) -> Array | None:
+    """The larger shift of the two ends of the interval, over b; ∞ where only uniform noise hides a shift."""
+    if not np.array_equal(one.scale, two.scale):
+        return None
+    ends = np.maximum(np.abs(difference), np.abs(difference + (one.width - two.width)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(ends == 0, 0.0, ends / one.scale)
+
+
+CLOSED, QUADRATURE = 20_000, 2_000
+"""So many numbers of each sample are looked at: where there is a closed form, and where there is none."""
+
+LOST, COMPUTED, FORMULA, WORST = range(4)
+Law = Laplace | Gaussian | UniformLaplace
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of one release, or of all: means over transcripts, in nats, and γ, their share of the worst case.
+
+    `lost` is the mean of Σ_c |loss of coordinate c| with an interval (normal, by itself); `computed` the mean of what
+    it should be, from the law; `worst` that of the worst case, ∞ for Gaussian noise, which has none; `formula` the
+    worst case times the formula's γ. `gap` is the mean of lost − computed of the same transcripts, with its interval:
+    0 lies within it if the law is right.
+    """
+
+    lost: Interval
+    computed: float
+    formula: float
+    worst: float
+    gap: Interval
+    transcripts: int
+
+    @property
+    def measured_gamma(self) -> Interval | None:
+        """None where there is no worst case, or it is 0."""
+        if not 0 < self.worst < np.inf:
+            return None
+        low, middle, high = (end / self.worst for end in _ends(self.lost))
+        return Interval(low, middle, high, self.lost.confidence)
+
+    @property
+    def computed_gamma(self) -> float | None:
+        return self.computed / self.worst if 0 < self.worst < np.inf else None
+
+    @property
+    def formula_gamma(self) -> float | None:
+        return self.formula / self.worst if 0 < self.worst < np.inf else None
+
+
+def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
+    """(4, releases, some replicas): lost, computed, by the formula, worst; nan of a release whose law has no value.
+
+    That is a law that is none of the three, or another one in the other world, or one that the codec rounds.
+    """
+    numbers = max(1, sum(a.value.shape[-1] for a, _ in pairs))
+    mixed = any(isinstance(a.mechanism, UniformLaplace) for a, _ in pairs)
+    rows = min(replicas, max(1, (QUADRATURE if mixed else CLOSED) // numbers))
+    return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
+
+
+def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> Ratio | None:
+    """Of one release, or of all (None), from the samples' `averages`; None where something has no value."""
+    one = [s.sum(axis=1) if release is None else s[:, release] for s in samples if s.shape[1] > (release or 0)]
+    if not one:
+        return None
+    pooled: Array = np.concatenate(one, axis=1)
+    if pooled.shape[1] < 2 or np.any(np.isnan(pooled)):
+        return None
+    means: list[float] = np.mean(pooled, axis=1).tolist()
+    return Ratio(
+        normal_mean(pooled[LOST], confidence),
+        means[COMPUTED],
+        means[FORMULA],
+        means[WORST],
+        normal_mean(pooled[LOST] - pooled[COMPUTED], confidence),
+        pooled.shape[1],
+    )
+
+
+def described(found: Ratio | None) -> dict[str, Any] | None:
+    """As JSON has it."""
+    if found is None:
+        return None
+    gamma = found.measured_gamma
+    return {
+        "transcripts": found.transcripts,
+        "lost": _ends(found.lost),
+        "computed": found.computed,
+        "formula": found.formula,
+        "worst": found.worst,
+        "gap": _ends(found.gap),
+        "gamma_measured": None if gamma is None else _ends(gamma),
+        "gamma_computed": found.computed_gamma,
+        "gamma_formula": found.formula_gamma,
+    }
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [interval.lower, interval.estimate, interval.upper]
+
+
+def _row(a: Release, b: Release, rows: int) -> Array:
+    """(4, rows)."""
+    here = _narrowed(a, rows)
+    if here is None or not _same(a.mechanism, b.mechanism):
+        return np.full((4, rows), np.nan)
+    seen, value, other = a.observed[:rows], a.value[:rows], b.value[:rows]
+    counted = np.broadcast_to(a.judged[:rows, None], value.shape)
+    losses = np.abs(_coordinates(here, seen, value) - _coordinates(here, seen, other))
+    average, worst = _by_law(here, np.abs(value - other))
+    with np.errstate(invalid="ignore"):
+        formula = worst * _small_shift(here)
+    per_number = np.stack([losses, average, formula, worst])
+    return np.sum(np.where(counted & np.isfinite(losses), per_number, 0.0), axis=-1)
+
+
+def _narrowed(release: Release, rows: int) -> Law | None:
+    """The law with a parameter for each number of the first replicas, (rows, dimension)."""
+    law = release.mechanism
+    shape = release.value.shape
+    if release.cells is not None:
+        return None
+
+    def each(parameter: float | Array) -> Array:
+        return np.broadcast_to(np.asarray(parameter, dtype=np.float64), shape)[:rows]
+
+    match law:
+        case Laplace(scale):
+            return Laplace(each(scale))
+        case Gaussian(stddev):
+            return Gaussian(each(stddev))
+        case UniformLaplace(width, scale):
+            return UniformLaplace(each(width), each(scale))
+        case _:
+            return None
+
+
+def _same(here: object, there: object) -> bool:
+    """Whether both worlds draw from one law, shifted."""
+    return type(here) is type(there) and all(
+        np.array_equal(one, two) for one, two in zip(vars(here).values(), vars(there).values(), strict=True)
+    )
+
+
+def _coordinates(law: Law, observed: Array, value: Array) -> Array:
+    """The log-density of each number: every one as a replica of its own."""
+    alone = type(law)(**{name: parameter.reshape(-1, 1) for name, parameter in vars(law).items()})
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return alone.log_density(observed.reshape(-1, 1), value.reshape(-1, 1)).reshape(value.shape)
+
+
+def _by_law(law: Law, shift: Array) -> tuple[Array, Array]:
+    """Average and worst-case loss of each number."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        match law:
+            case Laplace(scale):
+                return laplace_average_loss(shift, scale), np.where(np.equal(scale, 0), 0.0, shift / scale)
+            case Gaussian(stddev):
+                unbounded = np.where((shift > 0) & np.greater(stddev, 0), np.inf, 0.0)
+                return gaussian_average_loss(shift, stddev), unbounded
+            case UniformLaplace(width, scale):
+                worst = np.where(np.equal(scale, 0), np.where(shift > 0, np.inf, 0.0), shift / scale)
+                return mixture_average_loss(shift, width, scale), worst
+
+
+def _small_shift(law: Law) -> Array | float:
+    if not isinstance(law, UniformLaplace):
+        return 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(small_shift_ratio(law.width, law.scale))

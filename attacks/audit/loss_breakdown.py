@@ -1,0 +1,365 @@
+"""Breakdown of an exact loss: by release, activation and link, average against worst case, audited ε on the way.
+
+What a release adds is its step of the loss, and its price is what it would have been quoted for the
+difference that
+the two worlds make in that transcript (`attacks.audit.loss.release_cost`). Both are summed in the order of
+the releases,
+transcript by transcript, before anything is averaged: so the sums of activations come to that of all. A
+release that
+is broadcast to three neighbors is on three links, with all of its price on each: who taps one of them sees
+all of it.
+
+Messages that no noise covers are not in it: theirs is no finite loss (`attacks.audit.loss.wire_fields`).
+From where
+releases are not on the wire as they were made, parts are those of an adversary who is granted them.
+
+Samples are gone through one after the other and none is kept, so memory does not grow with the transcripts.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from attacks.audit.accounting.intervals import Interval, error_rate
+from attacks.audit.games.game import play
+from attacks.audit.loss.comparison import WorldComparison
+from attacks.audit.loss.exact import ExactLoss
+from attacks.audit.loss.release_cost import Ratio, ratio
+from attacks.audit.loss.release_cost import described as describe_average
+from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField, pooled, releases_as_plain
+from netsim.arrays import Array
+from netsim.errors import PrivacyError
+from netsim.mechanisms import DiscreteLaplace, Laplace, UniformLaplace
+
+BOUNDED = frozenset({Laplace, DiscreteLaplace, UniformLaplace})
+"""Laws whose loss is never above its price."""
+MOST_PARTS = 120
+"""Releases, activations and links that are written out one by one; sums are of all."""
+
+
+@dataclass(frozen=True)
+class SpentPrivacy:
+    """What some releases cost, over all transcripts: their price at least, on average and at most, and their step
+    (part of the loss, of either sign, in nats) on average, at least and at most, with the mean of |step| and its
+    standard error. Under Laplace noise the price is in nats too, and no step is above it (`bounded`); that of
+    Gaussian noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which a price is not known, which the
+    mean then leaves out."""
+
+    least: float
+    mean: float
+    most: float
+    step_mean: float
+    step_size: float
+    step_least: float
+    step_most: float
+    infinite: float
+    step_error: float
+    bounded: bool
+
+    def gamma(self, confidence: float) -> Interval | None:
+        """E|loss| over the worst case on average, γ of all these releases together: signs of coordinates and releases
+        cancel, so it is below the γ of `attacks.audit.loss.release_cost`. Normal in |loss|, by itself; None without a
+        worst case above 0."""
+        if not self.bounded or self.infinite or not self.mean > 0:
+            return None
+        room = float(norm.isf(error_rate(confidence) / 2)) * self.step_error
+        middle, room = self.step_size / self.mean, room / self.mean
+        return Interval(middle - room, middle, middle + room, confidence)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the loss: where it is (a release, an activation, a link, or nothing: all), of how many releases."""
+
+    releases: int
+    spent: SpentPrivacy
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The loss of an agent's releases in parts. `transcripts` of both worlds were looked at.
+
+    `releases[t]` goes with `where[t]`, which is None where samples do not agree on where release t goes. `hidden` is
+    the sum of the releases that are on no link as they were made, if there are any.
+    """
+
+    agent: int
+    transcripts: int
+    where: tuple[Released | None, ...]
+    releases: tuple[Part, ...]
+    activations: dict[int, Part]
+    links: dict[Link, Part]
+    hidden: Part | None
+    total: Part
+
+    @classmethod
+    def of(cls, agent: int, parts: Iterable[WorldComparison]) -> "Breakdown":
+        """Of all samples of an audit, of both worlds."""
+        sums, where = _Sums(), dict[int, Released | None]()
+        transcripts = 0
+        for part in parts:
+            transcripts += part.replicas
+            placed = part.details.released
+            bounded = [law in BOUNDED for law in part.laws]
+            for t, (step, price) in enumerate(zip(part.steps, part.cost, strict=True)):
+                here = placed[t] if t < len(placed) else None
+                where[t] = here if where.get(t, here) == here else None
+                sums.add("release", t, 1, step, price, bounded[t])
+            groups = _groups(placed, len(part.steps))
+            for (kind, key), members in groups.items():
+                step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
+                sums.add(kind, key, len(members), step, price, all(bounded[t] for t in members))
+        each = sums.parts(transcripts)
+        nothing = Part(0, SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
+        return cls(
+            agent,
+            transcripts,
+            tuple(where[t] for t in sorted(where)),
+            tuple(each["release"][t] for t in sorted(each["release"])),
+            dict(sorted(each["activation"].items())),
+            dict(sorted(each["link"].items())),
+            each["hidden"].get(None),
+            each["all"].get(None, nothing),
+        )
+
+
+def described(found: Breakdown, confidence: float, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
+    """As JSON has it; what is over `MOST_PARTS` is left out, the dearest kept. `averages[t]` goes with release t."""
+
+    def told(part: Part) -> dict[str, Any]:
+        gamma = part.spent.gamma(confidence)
+        return _plain(part) | {"gamma": None if gamma is None else [gamma.lower, gamma.estimate, gamma.upper]}
+
+    releases = [
+        {"release": t, "where": None if where is None else releases_as_plain([where])[0]} | told(part)
+        for t, (where, part) in enumerate(zip(found.where, found.releases, strict=True))
+    ]
+    for row, average in zip(releases, averages, strict=False):
+        row["average"] = describe_average(average)
+    activations = [{"activation": k} | told(part) for k, part in found.activations.items()]
+    links = [{"link": list(link)} | told(part) for link, part in found.links.items()]
+    return {
+        "agent": found.agent,
+        "transcripts": found.transcripts,
+        "counts": {"releases": len(releases), "activations": len(activations), "links": len(links)},
+        "releases": _most_costly(releases),
+        "activations": _most_costly(activations),
+        "links": _most_costly(links),
+        "hidden": None if found.hidden is None else told(found.hidden),
+        "total": told(found.total),
+    }
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    one = part.spent
+    return {
+        "count": part.releases,
+        "price": [one.least, one.mean, one.most],
+        "price_unknown": one.infinite,
+        "step": [one.step_least, one.step_mean, one.step_most],
+        "step_size": one.step_size,
+    }
+
+
+def _most_costly(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The `MOST_PARTS` of them with the highest mean price, in their order."""
+    if len(rows) <= MOST_PARTS:
+        return rows
+    order = sorted(range(len(rows)), key=lambda k: (-rows[k]["price"][1], k))[:MOST_PARTS]
+    return [rows[k] for k in sorted(order)]
+
+
+# ── sums ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Sum:
+    """Moments of one part, sample after sample."""
+
+    releases: int = 0
+    seen: int = 0
+    known: int = 0
+    price: float = 0.0
+    least: float = np.inf
+    most: float = -np.inf
+    step: float = 0.0
+    size: float = 0.0
+    step_least: float = np.inf
+    step_most: float = -np.inf
+    squares: float = 0.0
+    bounded: bool = True
+
+    def add(self, releases: int, step: Array, price: Array, bounded: bool) -> None:
+        known = price[np.isfinite(price)]
+        self.releases = max(self.releases, releases)
+        self.seen += step.size
+        self.known += known.size
+        self.price += float(np.sum(known))
+        self.least, self.most = min(self.least, float(np.min(price))), max(self.most, float(np.max(price)))
+        self.step += float(np.sum(step))
+        self.size += float(np.sum(np.abs(step)))
+        self.squares += float(np.sum(step * step))
+        self.bounded = self.bounded and bounded
+        self.step_least = min(self.step_least, float(np.min(step)))
+        self.step_most = max(self.step_most, float(np.max(step)))
+
+    def part(self, transcripts: int) -> Part:
+        """Transcripts that do not have it spent nothing there."""
+        absent = transcripts > self.seen
+        known = self.known + transcripts - self.seen
+        spent = SpentPrivacy(
+            min(self.least, 0.0) if absent else self.least,
+            self.price / known if known else np.inf,
+            max(self.most, 0.0) if absent else self.most,
+            self.step / transcripts,
+            self.size / transcripts,
+            min(self.step_least, 0.0) if absent else self.step_least,
+            max(self.step_most, 0.0) if absent else self.step_most,
+            1 - known / transcripts,
+            math.sqrt(max(self.squares / transcripts - (self.size / transcripts) ** 2, 0.0) / transcripts),
+            self.bounded,
+        )
+        return Part(self.releases, spent)
+
+
+@dataclass
+class _Sums:
+    found: dict[str, dict[Any, _Sum]] = field(
+        default_factory=lambda: {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
+    )
+
+    def add(self, kind: str, key: Any, releases: int, step: Array, price: Array, bounded: bool) -> None:
+        self.found[kind].setdefault(key, _Sum()).add(releases, step, price, bounded)
+
+    def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
+        return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}
+
+
+def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], list[int]]:
+    """Which releases of a sample make up each part."""
+    groups: dict[tuple[str, Any], list[int]] = {("all", None): list(range(length))}
+    for t, one in enumerate(placed[:length]):
+        groups.setdefault(("activation", one.activation), []).append(t)
+        for link in one.links:
+            groups.setdefault(("link", link), []).append(t)
+        if not one.links:
+            groups.setdefault(("hidden", None), []).append(t)
+    return groups
+
+
+def _summed(rows: Array, members: list[int], replicas: int) -> Array:
+    """One release after the other, as the loss is summed."""
+    return np.cumsum(rows[members], axis=0)[-1] if members else np.zeros(replicas)
+
+
+MOST_LEVELS = 24
+"""Games are played at so many activations at most, spread over the run."""
+
+
+@dataclass(frozen=True)
+class AuditedLevel:
+    """The game on all that the agent had released by the end of `activation`.
+
+    `epsilon` is a lower bound of ε(δ) of that, for this activation by itself at the confidence of the game: not for
+    all of them together. `ceiling` is what so many `trials` could prove at most.
+    """
+
+    activation: int
+    epsilon: float
+    ceiling: float
+    trials: int
+
+
+def audited_levels(
+    exact: tuple[ExactLoss, ExactLoss], delta: float, confidence: float, rng: np.random.Generator
+) -> tuple[AuditedLevel, ...]:
+    """The white box's game at up to `MOST_LEVELS` activations; none where transcripts do not agree on what came when.
+
+    Before the last one it looks at the first transcripts only (`attacks.audit.loss.pool.COURSE`). A transcript's
+    score is its exact loss up to there, as it is for the whole run.
+    """
+    return tuple(_played(k, scores, delta, confidence, rng) for k, scores in _chosen(exact))
+
+
+def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, Array]]]:
+    """Activations, with both directions' losses by then."""
+    first, second = exact
+    levels = min(first.growth, second.growth, key=len)
+    if not levels:
+        return []
+    rows = min(len(first.course), len(second.course))
+    releases = [(level.activation, level.release) for level in levels]
+    last_of = {k: t for k, t in releases if t is not None and t < rows}  # of each activation its last release
+    last = max(level.activation for e in exact for level in e.growth)
+    before = [k for k in sorted(last_of) if k < last]
+    places = np.linspace(0, len(before) - 1, min(MOST_LEVELS - 1, len(before)))
+    picked = [before[p] for p in sorted({int(place) for place in places})]
+    chosen = [(k, (first.course[last_of[k]], second.course[last_of[k]])) for k in picked]
+    return [*chosen, (last, (first.losses, second.losses))]
+
+
+def _played(
+    activation: int, scores: tuple[Array, Array], delta: float, confidence: float, rng: np.random.Generator
+) -> AuditedLevel:
+    try:
+        game = play(-scores[0], scores[1], delta=delta, confidence=confidence, rng=rng)
+    except PrivacyError:  # too few transcripts to toss coins: nothing is proven
+        return AuditedLevel(activation, 0.0, math.nan, 0)
+    return AuditedLevel(activation, game.epsilon_audited, game.ceiling, game.trials)
+
+
+AVERAGED = 4_000_000
+"""So many numbers of `attacks.audit.loss.release_cost` are kept, at least, if there are as many: of the first
+samples."""
+
+
+@dataclass(frozen=True)
+class LossBreakdown:
+    """Of the transcripts of both worlds together.
+
+    `uncovered` are all fields that no noise covers, the first first. `average` is that of all releases and
+    `averages[t]` of release t: None where a law has no value (`attacks.audit.loss.release_cost`). `audited` is the
+    game at some activations, each by itself at the confidence of the audit.
+    """
+
+    breakdown: Breakdown
+    uncovered: tuple[UnprotectedField, ...]
+    average: Ratio | None
+    averages: tuple[Ratio | None, ...]
+    audited: tuple[AuditedLevel, ...]
+
+
+def loss_breakdown(
+    agent: int,
+    parts: Iterable[WorldComparison],
+    exact: tuple[ExactLoss, ExactLoss],
+    delta: float,
+    confidence: float,
+    rng: np.random.Generator,
+) -> LossBreakdown:
+    """Go through all samples once; what is kept of them does not grow with the transcripts."""
+    fields, averages = tuple[UnprotectedField, ...](), list[Array]()
+
+    def noted() -> Iterator[WorldComparison]:
+        nonlocal fields
+        room, seen = AVERAGED, 0
+        for part in parts:
+            fields = pooled([(fields, seen), (part.details.uncovered, part.replicas)])
+            seen += part.replicas
+            if room > 0:
+                averages.append(part.details.averages)
+                room -= part.details.averages.size
+            yield part
+
+    breakdown = Breakdown.of(agent, noted())
+    return LossBreakdown(
+        breakdown,
+        fields,
+        ratio(averages, None, confidence),
+        tuple(ratio(averages, t, confidence) for t in range(len(breakdown.releases))),
+        audited_levels(exact, delta, confidence, rng),
+    )

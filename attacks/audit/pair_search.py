@@ -1,0 +1,419 @@
+"""Search for the adjacent pair that costs an agent most, over directions of unit norm and families of objectives.
+
+What a change costs depends on the norm that the noise protects, on what the agent's code does with a
+gradient, and on
+the agent's own data, which turn one change into the next. Of a convex cost on a ball an extreme point is a
+worst one:
+of ℓ1 the coordinates, of ℓ∞ the signs, of ℓ2 every direction.
+
+World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are
+replayed
+under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these
+transcripts.
+The audit of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.audit.accounting.formulas import epsilon_estimate, gaussian_epsilon
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare, reproduce
+from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
+from attacks.replay import Hypothesis, replay
+from netsim.arrays import Array
+from netsim.claims import Norm, length
+from netsim.errors import PrivacyError
+from netsim.models.model import Regularizer
+
+STEPS = (0.5, 0.125)
+"""Of the largest coordinate, by which one is moved."""
+
+
+class Direction(NamedTuple):
+    """A vector (dimension,) of norm 1, and what it is in words."""
+
+    words: str
+    vector: Array
+
+
+def families(
+    norm: Norm, dimension: int, suggested: Mapping[str, Array], rng: np.random.Generator
+) -> dict[str, Iterator[Direction]]:
+    """Directions by family; `suggested` are vectors, by name, that somebody has a reason for (zeros are left out).
+
+    "signs" and "random" never end.
+    """
+    return {
+        "even": _both("even", np.ones(dimension), norm),
+        "signs": _signs(norm, dimension, rng),
+        "coordinates": _coordinates(norm, dimension),
+        "data": _suggested(norm, suggested),
+        "random": _random(norm, dimension, rng),
+    }
+
+
+def near(direction: Direction, norm: Norm) -> list[Callable[[], Direction]]:
+    """Moves from one direction to others of norm 1, in the same order for all of one dimension.
+
+    The signs of a half of the coordinates changed, of a quarter, … and of one; then one coordinate moved by a share
+    of the largest, up and down. In ℓ1 the other extreme points come first, for none is near another.
+    """
+    words, vector = direction
+    words = words if words.endswith(", refined") else f"{words}, refined"
+    moves: list[Callable[[], Direction]] = []
+    if norm == "l1":
+        moves += [partial(Direction, *one) for one in _coordinates(norm, len(vector))]
+    moves += [partial(_flipped, words, vector, block) for block in _blocks(len(vector))]
+    return moves + [
+        partial(_pushed, words, vector, c, share, norm)
+        for step in STEPS
+        for c in range(len(vector))
+        for share in (step, -step)
+    ]
+
+
+def _blocks(dimension: int) -> Iterator[NDArray[np.intp]]:
+    """Halves, quarters, … single coordinates."""
+    parts = 2
+    while parts < dimension:
+        yield from np.array_split(np.arange(dimension), parts)
+        parts *= 2
+    yield from np.arange(dimension)[:, None]
+
+
+def _flipped(words: str, vector: Array, block: NDArray[np.intp]) -> Direction:
+    flipped = vector.copy()
+    flipped[block] = 0.0 - flipped[block]
+    return Direction(words, flipped)
+
+
+def _pushed(words: str, vector: Array, c: int, share: float, norm: Norm) -> Direction:
+    pushed = vector.copy()
+    pushed[c] += share * float(np.max(np.abs(vector)))
+    return Direction(words, scaled(pushed, norm) if np.any(pushed) else vector)
+
+
+def scaled(vector: Array, norm: Norm) -> Array:
+    """Of norm 1."""
+    return vector / length(vector, norm)
+
+
+def _both(words: str, vector: Array, norm: Norm) -> Iterator[Direction]:
+    unit = scaled(vector, norm)
+    yield Direction(words, unit)
+    yield Direction(f"minus {words}", -unit)
+
+
+def _signs(norm: Norm, dimension: int, rng: np.random.Generator) -> Iterator[Direction]:
+    while dimension > 1:
+        yield Direction("signs drawn", scaled(rng.choice((-1.0, 1.0), dimension), norm))
+
+
+def _coordinates(norm: Norm, dimension: int) -> Iterator[Direction]:
+    for c in range(dimension):
+        yield from _both(f"coordinate {c}", np.eye(dimension)[c], norm)
+
+
+def _suggested(norm: Norm, suggested: Mapping[str, Array]) -> Iterator[Direction]:
+    """Each as it is, and the signs of it."""
+    for words, vector in suggested.items():
+        if np.all(np.isfinite(vector)) and np.any(vector):
+            yield from _both(words, vector, norm)
+            yield from _both(f"signs of {words}", np.where(vector < 0, -1.0, 1.0), norm)
+
+
+def _random(norm: Norm, dimension: int, rng: np.random.Generator) -> Iterator[Direction]:
+    while dimension > 1:
+        yield Direction("drawn", scaled(rng.standard_normal(dimension), norm))
+
+
+FIRST_CHUNK = 2**40
+"""The number of the search's chunk of transcripts: no audit has as many of its own."""
+FIRST_SHARE = 0.5
+"""Of the candidates, those that families propose; the others are near the best of these."""
+PROPOSALS = 10
+"""Times the budget: what families propose at most, for what was tried before costs nothing."""
+STARTS = 8
+"""From how many candidates, at most, nearby ones are tried without success."""
+SAME = 1e-9
+"""Relative: an ε that is larger by less is called the same."""
+NOISE_FREE = 1e-10
+"""What rounding may do to a cost."""
+POINTS = 32
+"""Points of a run that stand for all at which the agent's gradient is asked for."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An objective that is adjacent to the true one, of a `family` of them; equal ones have the same `key`."""
+
+    family: str
+    description: str
+    hypothesis: Hypothesis
+    key: Hashable
+
+
+class Space(Protocol):
+    """All objectives that are adjacent to the true one, as far as they are searched."""
+
+    def families(self) -> Mapping[str, Iterator[Candidate]]:
+        """Candidates by family, the most promising first; they may go on without an end."""
+        ...
+
+    def near(self, candidate: Candidate) -> Sequence[Callable[[], Candidate]]:
+        """Moves to what differs a little from it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate, the ε estimated for it, and its mean cost (or loss), which decides between equals."""
+
+    candidate: Candidate
+    epsilon: float
+    cost: float
+
+    def beats(self, other: "Ranked") -> bool:
+        """By more than rounding."""
+        if _larger(self.epsilon, other.epsilon) or _larger(other.epsilon, self.epsilon):
+            return self.epsilon > other.epsilon
+        return _larger(self.cost, other.cost)
+
+
+@dataclass(frozen=True)
+class Family:
+    """How many candidates of a family were tried, and what the best of them was estimated to cost."""
+
+    name: str
+    tried: int
+    best: str
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What was searched, and what was found; every ε is estimated at `delta` from `transcripts` of world 0."""
+
+    winner: Ranked
+    families: tuple[Family, ...]
+    tried: int
+    budget: int
+    transcripts: int
+    chunk: int
+    delta: float
+
+    @property
+    def sentence(self) -> str:
+        """What was tried, and what won."""
+        names = ", ".join(f"{family.name} {family.tried}" for family in self.families)
+        stopped = "; nothing can cost more" if math.isinf(self.winner.epsilon) else ""
+        return (
+            f"{self.winner.candidate.description}: the worst of {self.tried:,} adjacent objectives tried ({names}) "
+            f"on {self.transcripts:,} transcripts, which the audit does not use again{stopped}"
+        )
+
+
+def search(
+    sample: Sample,
+    agent: int,
+    true: Hypothesis,
+    space: Space,
+    *,
+    delta: float,
+    budget: int,
+    progress: Callable[[int], None] | None = None,
+) -> Searched:
+    """Rank at most `budget` candidates of the space on one sample of the true world.
+
+    First the families have their turns, one candidate each at a time; then moves from the best one are tried in
+    turn, each improvement being where the next move starts, until none is left; then moves from the next best, of
+    `STARTS` at most. An uncovered message ends the search. `sample` has to be of a chunk that the audit does not use.
+    Errors as `explain`'s, and a `PrivacyError` for a space that is empty.
+    """
+    bench = _SearchSamples(reproduce(sample, agent, true), delta, budget, progress)
+    for candidate in islice(_in_turn(space.families()), PROPOSALS * budget):
+        if bench.tried >= math.ceil(FIRST_SHARE * budget) or not bench.open:
+            break
+        bench.judge(candidate)
+    for _ in range(STARTS):
+        start = bench.next_start()
+        if start is not None:
+            _climb(bench, space, start)
+    return bench.result(sample.view.replicas)
+
+
+def observed(sample: Sample, agent: int, true: Hypothesis) -> Array:
+    """Points at which the agent's gradient was asked for, or to which its proximal map led: (points, dimension).
+
+    At most `POINTS`, spread over the run, each of another transcript as far as there are so many.
+    """
+    watching = _Watching(true, [])
+    replay(sample.view, agent, watching, sample.coins(), sample.releases, sample.dither)
+    seen = watching.points
+    chosen = sorted({int(t) for t in np.linspace(0, len(seen) - 1, min(len(seen), POINTS))})
+    points = [seen[t][k % len(seen[t])] for k, t in enumerate(chosen)]
+    finite = [point for point in points if np.isfinite(point).all()]
+    return np.array(finite, dtype=np.float64).reshape(len(finite), sample.view.public.dimension)
+
+
+def estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
+    """ε at δ of these transcripts, and their mean cost, or mean loss where the cost has no price; both ∞ where more
+    than δ of them hold a message that no noise covers.
+
+    δ = 0: the largest cost of pure laws, which the loss of a transcript reaches only where noise is large at every
+    release; ∞ for Gaussian noise over a difference; else the largest loss. δ > 0: of Gaussian releases the ε of their
+    mean cost; else from the losses, which say little below δ = 1/transcripts.
+    """
+    told = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
+    if np.count_nonzero(told) > delta * explained.replicas:
+        return math.inf, math.inf
+    losses, costs = _summed(explained.steps), _summed(explained.cost)
+    laws = laws_with_cost(explained.laws)
+    bounded = bool(np.all(np.isfinite(costs)))
+    mean = float(np.mean(costs if bounded else losses))
+    if bounded and float(np.max(costs)) <= NOISE_FREE:
+        return 0.0, 0.0
+    if delta == 0:
+        return _pure(explained, losses, costs, laws <= PURE and bounded), mean
+    if laws <= UNBOUNDED and bounded:
+        return gaussian_epsilon(math.sqrt(mean), delta), mean
+    return epsilon_estimate(losses, delta), mean
+
+
+def _pure(explained: WorldComparison, losses: Array, costs: Array, by_cost: bool) -> float:
+    if by_cost:
+        return float(np.max(costs))
+    for law, cost in zip(explained.laws, explained.cost, strict=True):
+        if law in UNBOUNDED and float(np.max(cost)) > NOISE_FREE:
+            return math.inf
+    return max(0.0, float(np.max(losses)))
+
+
+def _summed(steps: Array) -> Array:
+    return np.asarray(np.sum(steps, axis=0), dtype=np.float64)
+
+
+def _larger(a: float, b: float) -> bool:
+    return a > b + SAME * abs(b) if math.isfinite(b) else a > b
+
+
+class _SearchSamples:
+    """Judges candidates, each once, and remembers the best."""
+
+    def __init__(self, known: Reproduced, delta: float, budget: int, progress: Callable[[int], None] | None) -> None:
+        self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
+        self._ranked: list[Ranked] = []
+        self._keys: set[Hashable] = set()
+        self._left: set[Hashable] = set()
+
+    @property
+    def tried(self) -> int:
+        return len(self._ranked)
+
+    @property
+    def open(self) -> bool:
+        """Whether another candidate may be tried, and may be worse."""
+        return self.tried < self._budget and not any(math.isinf(one.epsilon) for one in self._ranked[-1:])
+
+    def judge(self, candidate: Candidate) -> Ranked | None:
+        """None for one that was judged before."""
+        if candidate.key in self._keys:
+            return None
+        self._keys.add(candidate.key)
+        ranked = Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis, scored=False), self._delta))
+        self._ranked.append(ranked)
+        if self._progress is not None:
+            self._progress(1)
+        return ranked
+
+    def next_start(self) -> Ranked | None:
+        """The best of those that nobody moved on from."""
+        best = _best([one for one in self._ranked if one.candidate.key not in self._left])
+        if best is not None:
+            self.leave(best)
+        return best
+
+    def leave(self, ranked: Ranked) -> None:
+        """Somebody moves on from it."""
+        self._left.add(ranked.candidate.key)
+
+    def result(self, transcripts: int) -> Searched:
+        winner = _best(self._ranked)
+        if winner is None:
+            raise PrivacyError("the search has no adjacent objective to try")
+        families = tuple(
+            Family(name, len(ranked), best.candidate.description, best.epsilon)
+            for name, ranked in self._by_family().items()
+            if (best := _best(ranked)) is not None
+        )
+        return Searched(winner, families, self.tried, self._budget, transcripts, FIRST_CHUNK, self._delta)
+
+    def _by_family(self) -> dict[str, list[Ranked]]:
+        families: dict[str, list[Ranked]] = {}
+        for one in self._ranked:
+            families.setdefault(one.candidate.family, []).append(one)
+        return families
+
+
+def _best(ranked: Sequence[Ranked]) -> Ranked | None:
+    """The first that no later one beats."""
+    best = None
+    for one in ranked:
+        if best is None or one.beats(best):
+            best = one
+    return best
+
+
+def _climb(bench: _SearchSamples, space: Space, start: Ranked) -> None:
+    """Move as long as a move is an improvement; after one go on with the next move from there."""
+    moves, turn, failed = space.near(start.candidate), 0, 0
+    while bench.open and failed < len(moves):
+        found = bench.judge(moves[turn % len(moves)]())
+        turn, failed = turn + 1, failed + 1
+        if found is not None and found.beats(start):
+            start, failed = found, 0
+            moves = space.near(start.candidate)
+            bench.leave(start)
+
+
+def _in_turn(families: Mapping[str, Iterator[Candidate]]) -> Iterator[Candidate]:
+    """One of each in turn, as long as any has one."""
+    left = list(families.values())
+    while left:
+        going: list[Iterator[Candidate]] = []
+        for family in left:
+            candidate = next(family, None)
+            if candidate is not None:
+                going.append(family)
+                yield candidate
+        left = going
+
+
+@dataclass(frozen=True)
+class _Watching:
+    """A hypothesis that notes where its gradient counts."""
+
+    hypothesis: Hypothesis
+    points: list[Array]
+
+    def gradient(self, x: Array) -> Array:
+        self.points.append(x.copy())
+        return self.hypothesis.gradient(x)
+
+    def hessian(self, x: Array) -> Array:
+        return self.hypothesis.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        x = self.hypothesis.proximal(v, step, regularizer)
+        self.points.append(x.copy())
+        return x
+
+    def batch(self, indices: Sequence[int]) -> Hypothesis:
+        return _Watching(self.hypothesis.batch(indices), self.points)

@@ -1,1 +1,0 @@
-"""The search for the adjacent pair that costs most."""

@@ -1,1 +1,0 @@
-"""Confidence intervals, and ε(δ) of what was released: closed forms, quadrature, sampling."""

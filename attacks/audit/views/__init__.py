@@ -1,1 +1,0 @@
-"""One claim looked at from many points of view."""

@@ -1,0 +1,209 @@
+"""Plain JSON values of rows, releases and coins, read back to the last bit.
+
+A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf",
+"-inf", and
+the sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for
+readers
+that know float64 only.
+"""
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, cast, get_args
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.errors import TranscriptError
+from netsim.transcript.message import Kind
+from netsim.transcript.record import DoorEvent, Record
+
+Plain = dict[str, Any]
+GENERATOR = "PCG64"
+WIDE = ("state", "inc")
+"""The 128-bit numbers of PCG64."""
+NARROW = ("has_uint32", "uinteger")
+
+
+def is_mapping(tree: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a part of a plain tree is a mapping."""
+    return isinstance(tree, Mapping)
+
+
+def is_list(tree: object) -> TypeGuard[list[object]]:
+    """Whether a part of a plain tree is a list."""
+    return isinstance(tree, list)
+
+
+def number(value: float) -> float | str:
+    """A float64."""
+    if math.isfinite(value):
+        return value
+    return struct.pack(">d", value).hex() if math.isnan(value) else str(value)
+
+
+def to_number(tree: object, where: str) -> float:
+    """You get a `TranscriptError` for what is none."""
+    if isinstance(tree, int | float) and not isinstance(tree, bool):
+        try:
+            return float(tree)
+        except OverflowError:
+            raise _wrong(where, tree, "a number") from None
+    if tree in ("inf", "-inf"):
+        return float(cast(str, tree))
+    if isinstance(tree, str) and len(tree) == 16:
+        try:
+            value = float(struct.unpack(">d", bytes.fromhex(tree))[0])
+        except ValueError:
+            raise _wrong(where, tree, "a number") from None
+        if math.isnan(value):
+            return value
+    raise _wrong(where, tree, "a number")
+
+
+def vector(value: Array) -> list[float | str]:
+    """(1, dimension)."""
+    return [number(one) for one in cast("list[float]", value[0].tolist())]
+
+
+def to_vector(tree: object, where: str) -> Array:
+    """(1, dimension), read-only."""
+    if not is_list(tree) or not tree:
+        raise _wrong(where, tree, "a list of numbers")
+    value = np.array([[to_number(one, f"{where}[{k}]") for k, one in enumerate(tree)]])
+    value.flags.writeable = False
+    return value
+
+
+def row(record: Record) -> Plain:
+    """A row at a door: `receiver` −1 is every neighbor; no row of it was heard on a link."""
+    return {
+        "time": number(record.time),
+        "event": record.event,
+        "sender": record.sender,
+        "receiver": record.receiver,
+        "kind": record.kind,
+        "number": record.number,
+        "attempt": record.attempt,
+        "size": record.size,
+        "values": {name: vector(value) for name, value in record.values.items()},
+    }
+
+
+def to_row(tree: object, where: str, agent: int) -> Record:
+    """A row at the door of this agent."""
+    time = to_number(entry(tree, "time", where), f"{where}.time")
+    event, kind = entry(tree, "event", where), entry(tree, "kind", where)
+    if event not in get_args(DoorEvent):
+        raise _wrong(f"{where}.event", event, " or ".join(get_args(DoorEvent)))
+    if kind not in get_args(Kind):
+        raise _wrong(f"{where}.kind", kind, " or ".join(get_args(Kind)))
+    whole = {
+        key: _whole(entry(tree, key, where), f"{where}.{key}")
+        for key in ("sender", "receiver", "number", "attempt", "size")
+    }
+    if agent != whole["receiver" if event == "received" else "sender"]:
+        raise _wrong(f"{where}.event", event, f"at the door of agent {agent}")
+    values = entry(tree, "values", where)
+    if not is_mapping(values):
+        raise _wrong(f"{where}.values", values, "a mapping of fields")
+    return Record(
+        time,
+        "node",
+        cast(DoorEvent, event),
+        whole["sender"],
+        whole["receiver"],
+        cast(Kind, kind),
+        whole["number"],
+        -1,
+        whole["attempt"],
+        whole["size"],
+        {name: to_vector(value, f"{where}.values.{name}") for name, value in values.items()},
+    )
+
+
+def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Any]:
+    """Each release: where it is on the wire to the last bit (the agent's `message`, from 0, and the `field`), or as
+    numbers where it is nowhere."""
+    sent = [one for one in rows if one.event == "sent"]
+    told = {
+        value.tobytes(): {"message": k, "field": name}
+        for k, one in reversed(list(enumerate(sent)))
+        for name, value in one.values.items()
+    }
+    return [told.get(release.tobytes()) or vector(release) for release in given]
+
+
+def to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
+    """(1, dimension)."""
+    if not is_mapping(tree):
+        return to_vector(tree, where)
+    sent = [one for one in rows if one.event == "sent"]
+    message = _whole(entry(tree, "message", where), f"{where}.message")
+    name = entry(tree, "field", where)
+    if not 0 <= message < len(sent) or name not in sent[message].values:
+        raise _wrong(where, tree, f"a field of a message; {len(sent)} were sent")
+    return sent[message].values[cast(str, name)]
+
+
+def known_coins(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A bit generator's state, if it is one that can be stored; else a `TranscriptError`."""
+    if state.get("bit_generator") != GENERATOR:
+        raise TranscriptError(f"coins of a {state.get('bit_generator')} cannot be stored: {GENERATOR} can")
+    return state
+
+
+def coins(state: Mapping[str, Any]) -> Plain:
+    """The state of a PCG64."""
+    return {
+        "generator": GENERATOR,
+        **{key: hex(state["state"][key]) for key in WIDE},
+        **{key: int(state[key]) for key in NARROW},
+    }
+
+
+def to_coins(tree: object) -> Mapping[str, Any]:
+    """The state of a PCG64."""
+    if entry(tree, "generator", "coins") != GENERATOR:
+        raise _wrong("coins.generator", entry(tree, "generator", "coins"), GENERATOR)
+    wide: dict[str, int] = {}
+    for key in WIDE:
+        text = entry(tree, key, "coins")
+        try:
+            wide[key] = int(cast(str, text), 16)
+        except (TypeError, ValueError):
+            raise _wrong(f"coins.{key}", text, "a hexadecimal number") from None
+        if not 0 <= wide[key] < 2**128:
+            raise _wrong(f"coins.{key}", text, "128 bits")
+    narrow = {key: _whole(entry(tree, key, "coins"), f"coins.{key}") for key in NARROW}
+    for key, value in narrow.items():
+        if not 0 <= value < 2**32:
+            raise _wrong(f"coins.{key}", value, "32 bits")
+    return {"bit_generator": GENERATOR, "state": wide, **narrow}
+
+
+def entry(tree: object, key: str, where: str = "") -> object:
+    """What a mapping has under a key. You get a `TranscriptError` where it has none."""
+    if not is_mapping(tree) or key not in tree:
+        raise TranscriptError(f"{f'{where}.' if where else ''}{key}: missing")
+    return tree[key]
+
+
+def listed(tree: object, key: str) -> list[object]:
+    """The list that a mapping has under a key."""
+    found = entry(tree, key)
+    if not is_list(found):
+        raise _wrong(key, found, "a list")
+    return found
+
+
+def _whole(tree: object, where: str) -> int:
+    if not isinstance(tree, int) or isinstance(tree, bool) or abs(tree) >= 2**53:
+        raise _wrong(where, tree, "a whole number")
+    return tree
+
+
+def _wrong(where: str, value: object, wanted: str) -> TranscriptError:
+    shown = repr(value)
+    return TranscriptError(f"{where} = {shown if len(shown) < 60 else shown[:56] + ' …'}: not {wanted}")

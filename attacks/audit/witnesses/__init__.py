@@ -1,1 +1,0 @@
-"""A transcript that breaks a claim, cut out of an audit and replayed."""

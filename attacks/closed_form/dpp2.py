@@ -1,0 +1,378 @@
+"""DPP² inverted: gradients from y and z where η_k is known, and with all η fitted to the transcript where it is
+not.
+
+With d⁰ = 0 the y that were sent tell d^{k+1} = η_k d^k + y^k, and q^{k+1} = ρ(P d^{k+1})_i. Then each
+gradient is
+told twice, once in z and once by how x moves, for d^{k+1} − d^k = x^k + w^k:
+
+    z^k − q^{k+1}                                                  = ∇f(x^k) + e^k,
+    (β(Pz^k)_i − d^{k+2} + 2d^{k+1} − d^k)/α − q^{k+1}             = ∇f(x^k) − w^{k+1}/α,
+
+two noises that nothing else holds. The estimate weighs them by their variances, 2u_e² and 2u_w²/α² at rounds
+k and
+k + 1: the errors of different rounds are independent, and the best linear estimate is this. The last
+gradient is told
+once. It needs every y and z of the agent and of its neighbors, and their neighbors' y, from the first round
+on: for
+(P d)_i is built up of (P y)_i.
+
+Source: this project. Who may run it: an outsider on all links around the agent, or at its door. Who does not
+know
+η_k: `attacks.closed_form.dpp2`.
+
+An outsider that hears all y and z knows, at every agent and coordinate,
+
+    d^{k+1} = η_k d^k + y^k,
+    d^{k+2} − 2d^{k+1} + d^k + αz^k − βPz^k = w^{k+1} + αe^k,        k = 0 … K − 2,
+
+agents × coordinates equations a round for one unknown number. Given η everything else follows, d being a
+function of
+η and of what was told without error: this is a nonlinear regression, solved by Gauss–Newton on whitened
+residuals, on
+prefixes of 4, 8, 16, … rounds so that it starts near. One round at a time (`round_by_round`) each η_{k+1} is
+fitted
+given those before; their errors add up in d, and it drifts.
+
+What is identifiable: η_k counts only through η_k d^k. So η_0 is not (d⁰ = 0), without noise η_1 is not either
+(d¹ = x⁰ = 0), and they hide nothing; every d is identifiable, so there is no other freedom. To first order the
+estimate of a gradient at given η and the residuals are uncorrelated, so that
+
+    Var ĝ = Var(ĝ | η) + G C Gᵀ,    C = (JᵀJ)⁻¹ of the whitened residuals, G = ∂ĝ/∂η.
+
+Source: this project. Who may run it: an outsider that hears all links.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks.closed_form.exchanges import Exchanges
+from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from netsim.adversary import AdversaryView, PublicKnowledge
+from netsim.algorithms.dpp2 import Dpp2
+from netsim.arrays import Array, Mask
+from netsim.errors import AttackError
+
+
+class DPP2Round(NamedTuple):
+    """What one agent told in rounds 0, 1, …: `y`, `z`, and its (Py), (Pz); (rounds, replicas, dimension)."""
+
+    agent: int
+    y: Array
+    z: Array
+    apart_y: Array
+    apart_z: Array
+
+
+def through_relay(view: AdversaryView) -> list[GradientEstimate]:
+    """One estimate per agent and round, up to the first round of which something was missed.
+
+    You get an `AttackError` where the algorithm is not DPP², its exchanges may end without some messages, or a codec
+    changes what is sent.
+    """
+    algorithm = checked(view)
+    eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
+    return [e for told in relayed(view) for e in _estimates(told, algorithm, eta)]
+
+
+def relay_evidence(view: AdversaryView) -> list[Evidence]:
+    """The same, agent by agent: errors independent between rounds, of no one law (two Laplace noises, weighed)."""
+    return Evidence.each(through_relay(view), law=None)
+
+
+def checked(view: AdversaryView) -> Dpp2:
+    """The algorithm, if this inversion is its own."""
+    algorithm = view.public.algorithm
+    if not isinstance(algorithm, Dpp2):
+        raise AttackError(f"{type(algorithm).__name__} is not DPP²: this inversion is its own")
+    if not view.public.patience.endless:
+        raise AttackError("exchanges may end without some messages: probe the agent at its door")
+    check_lossless(view)
+    return algorithm
+
+
+def relayed(view: AdversaryView) -> Iterator[DPP2Round]:
+    """Every agent of which round 0 was heard, up to the first round that was not."""
+    exchanges, public = Exchanges(view), view.public
+    for agent in sorted(set(range(public.agents)) - view.inside.keys() - public.forgetful):
+        taken = exchanges.taken(agent)
+        rounds = 0
+        while all((agent, n) in exchanges.told and n in taken for n in (2 * rounds, 2 * rounds + 1)):
+            rounds += 1
+        if rounds:
+            told = [[exchanges.told[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
+            others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
+            apart = [_apart(public, agent, np.array(told[j]), np.array(others[j])) for j in (0, 1)]
+            yield DPP2Round(agent, np.array(told[0]), np.array(told[1]), *apart)
+
+
+def _apart(public: PublicKnowledge, agent: int, told: Array, others: Array) -> Array:
+    """(Pv)_i; `others` (rounds, neighbors, replicas, dimension)."""
+    assert isinstance(public.algorithm, Dpp2)
+    if public.algorithm.matrix == "laplacian":
+        return others.shape[1] * told - others.sum(axis=1)
+    weights = public.weights[agent]
+    return told - weights[0] * told - np.einsum("n,knrd->krd", weights[1:], others)
+
+
+def relay(told: Array, eta: Array) -> Array:
+    """d^{k+1} = η_k d^k + y^k from d^0 = 0, (rounds + 1, replicas, dimension); of what is told by P, P d."""
+    d = [np.zeros_like(told[0])]
+    for k, y in enumerate(told):
+        d.append(eta[k] * d[-1] + y)
+    return np.array(d)
+
+
+def variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
+    """Of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not told: ∞."""
+    e = np.array([2 * algorithm.scale_e(k) ** 2 for k in range(rounds)])
+    w = np.array([2 * algorithm.scale_w(k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)] + [math.inf])
+    return e, w
+
+
+def weigh(e: Array, w: Array) -> Array:
+    """The share of the first of two readings of variances e and w: w/(e + w), where both are 0 one half."""
+    with np.errstate(invalid="ignore"):
+        share = np.where(np.isinf(w), 1.0, w / (e + w))
+    return np.where((e == 0) & (w == 0), 0.5, share)
+
+
+def second_reading(told: DPP2Round, algorithm: Dpp2, d: Array) -> Array:
+    """z^k − w^{k+1}/α by how x moved, (rounds − 1, replicas, dimension)."""
+    return (algorithm.beta * told.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step
+
+
+def _estimates(told: DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
+    rounds = len(told.y)
+    d, hidden = relay(told.y, eta), algorithm.rho * relay(told.apart_y, eta)[1:]
+    e, w = variances(algorithm, rounds)
+    share = weigh(e, w)
+    z = told.z * share[:, None, None]
+    z[:-1] += (1 - share[:-1, None, None]) * second_reading(told, algorithm, d)
+    point = np.zeros_like(told.y[0])
+    for k in range(rounds):
+        variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
+        yield GradientEstimate(told.agent, k, point, z[k] - hidden[k], math.sqrt(variance))
+        point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * told.apart_z[k]
+
+
+SWEEPS = 30
+ENOUGH = 1e-14
+"""Relative: a step of this size or less ends the fit."""
+BLIND = 1e-9
+"""A column of the Jacobian below this share of the largest tells nothing."""
+
+
+class RelayFit(NamedTuple):
+    """What the transcript says of η and of the gradients.
+
+    `eta` (replicas, rounds), 0 where not `identifiable` (replicas, rounds); `stddev` (replicas, rounds) of its errors
+    by the noise's law, 0 without noise, ∞ where not identifiable; `misfit` (replicas,): the mean square of the
+    whitened residuals, about 1 where the model is right and there is noise. `estimates`: the gradients, all agents',
+    each with the root mean square of the stated deviations over replicas and coordinates; `deviations` (agents,
+    rounds, replicas, dimension): one by one.
+    """
+
+    eta: Array
+    stddev: Array
+    identifiable: Mask
+    misfit: Array
+    estimates: list[GradientEstimate]
+    deviations: Array
+
+
+class _Received:
+    """Everything that was told of one replica; arrays (rounds, agents × dimension)."""
+
+    def __init__(self, view: AdversaryView) -> None:
+        self.algorithm: Dpp2 = checked(view)
+        self.told = list(relayed(view))
+        if len(self.told) < view.public.agents:
+            raise AttackError("η is fitted to what all agents say: it needs all links, and no insider among them")
+        self.rounds = min(len(told.y) for told in self.told)
+        if self.rounds < 3:
+            raise AttackError(f"{self.rounds} whole rounds were heard: a second difference needs 3")
+        cut = slice(0, self.rounds)
+        self.y = np.array([t.y[cut] for t in self.told])  # (agents, rounds, replicas, dimension)
+        a, b = self.algorithm.step, self.algorithm.beta
+        self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.told])
+        e, w = variances(self.algorithm, self.rounds)
+        self.noisy = bool(np.any(e > 0) or np.any(w[:-1] > 0))
+        self.scale = self._scale(e, w)
+
+    def of(self, replica: int) -> tuple[Array, Array]:
+        y, pull = self.y[:, :, replica], self.pull[:, :, replica]
+        return _flat(y), _flat(pull)
+
+    def _scale(self, e: Array, w: Array) -> Array:
+        """Standard deviation of w^{k+1} + αe^k; 1 where there is no noise at all."""
+        scale = self.algorithm.step * np.sqrt(e[:-1] + w[:-1])
+        return np.maximum(scale, 1e-12 * float(np.max(scale))) if self.noisy else np.ones_like(scale)
+
+
+def _flat(values: Array) -> Array:
+    return np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
+
+
+def round_by_round(view: AdversaryView) -> Array:
+    """η (replicas, rounds), each fitted to its own round alone given those before: it drifts under noise."""
+    heard = _Received(view)
+    fits = np.zeros((view.replicas, heard.rounds))
+    for r in range(view.replicas):
+        fits[r] = _extended(np.zeros(2), *heard.of(r))
+    return fits
+
+
+def fit_relay(view: AdversaryView) -> RelayFit:
+    """All η_k jointly, and every gradient.
+
+    You get an `AttackError` where the algorithm is not DPP², or not all of at least three rounds was heard.
+    """
+    heard = _Received(view)
+    fits = [_fitted(*heard.of(r), heard.scale, heard.noisy) for r in range(view.replicas)]
+    eta = np.array([fit.eta for fit in fits])
+    known = np.array([fit.identifiable for fit in fits])
+    spread = np.array([np.where(fit.identifiable, np.sqrt(np.diag(fit.covariance)), np.inf) for fit in fits])
+    estimates, deviations = _gradients(heard, eta, [fit.covariance for fit in fits])
+    return RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
+
+
+class _Fit(NamedTuple):
+    eta: Array
+    covariance: Array
+    identifiable: Mask
+    misfit: float
+
+
+def _fitted(y: Array, pull: Array, scale: Array, noisy: bool) -> _Fit:
+    rounds, eta = len(y), np.zeros(2)
+    while True:
+        length = min(rounds, 2 * len(eta))
+        eta = _extended(eta, y[:length], pull[:length])
+        eta = _refined(eta, y[:length], pull[:length], scale[: length - 1])
+        if length == rounds:
+            break
+    residual, jacobian = _linearized(eta, y, pull, scale)
+    size = np.linalg.norm(jacobian, axis=0)
+    seen = size > BLIND * np.max(size)
+    inverse: Array = np.asarray(np.linalg.pinv(jacobian[:, seen] / size[seen]), dtype=np.float64)
+    factor: Array = inverse / size[seen][:, None]
+    covariance = np.zeros((rounds, rounds))
+    if noisy:
+        covariance[np.ix_(seen, seen)] = factor @ factor.T
+    return _Fit(np.where(seen, eta, 0.0), covariance, seen, float(np.mean(residual**2)))
+
+
+def _extended(eta: Array, y: Array, pull: Array) -> Array:
+    """One round at a time: η_{k+1} by least squares on its own round."""
+    grown = eta.tolist()
+    d = _relayed(eta, y)
+    before, now = d[len(grown) - 1], d[len(grown)]
+    for k in range(len(grown) - 1, len(y) - 1):
+        wanted = 2 * now - before - pull[k] - y[k + 1]  # η_{k+1} d^{k+1}
+        size = float(now @ now)
+        grown.append(float(now @ wanted) / size if size > 0 else 0.0)
+        before, now = now, grown[-1] * now + y[k + 1]
+    return np.array(grown)
+
+
+def _relayed(eta: Array, y: Array) -> Array:
+    return relay(y[: len(eta)], eta)
+
+
+def _refined(eta: Array, y: Array, pull: Array, scale: Array) -> Array:
+    """Gauss–Newton with step halving."""
+    residual, jacobian = _linearized(eta, y, pull, scale)
+    cost = float(residual @ residual)
+    for _ in range(SWEEPS):
+        step = _least_squares(jacobian, residual)
+        for halving in range(12):
+            trial = eta - step / 2**halving
+            there = _linearized(trial, y, pull, scale)
+            if float(there[0] @ there[0]) < cost:
+                break
+        else:
+            return eta
+        eta, (residual, jacobian), cost = trial, there, float(there[0] @ there[0])
+        if np.max(np.abs(step)) <= ENOUGH * max(1.0, float(np.max(np.abs(eta)))):
+            return eta
+    return eta
+
+
+def _least_squares(jacobian: Array, residual: Array) -> Array:
+    size = np.linalg.norm(jacobian, axis=0)
+    seen = size > BLIND * np.max(size)
+    step = np.zeros(len(size))
+    step[seen] = np.linalg.lstsq(jacobian[:, seen] / size[seen], residual, rcond=1e-13)[0] / size[seen]
+    return step
+
+
+def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array, Array]:
+    """Whitened residuals (rounds − 1 times width,), and how they move with η (…, rounds)."""
+    d, moves = _relayed(eta, y), _moves(eta, y)
+    residual = (d[2:] - 2 * d[1:-1] + d[:-2] + pull[:-1]) / scale[:, None]
+    jacobian = (moves[2:] - 2 * moves[1:-1] + moves[:-2]) / scale[:, None, None]
+    return residual.ravel(), jacobian.reshape(residual.size, -1)
+
+
+def _moves(eta: Array, y: Array) -> Array:
+    """∂d^k/∂η, (rounds + 1, width, rounds)."""
+    rounds, width = y.shape
+    d = _relayed(eta, y)
+    moves = np.zeros((rounds + 1, width, rounds))
+    for k in range(rounds):
+        moves[k + 1] = eta[k] * moves[k]
+        moves[k + 1, :, k] += d[k]
+    return moves
+
+
+def _gradients(heard: _Received, eta: Array, covariances: list[Array]) -> tuple[list[GradientEstimate], Array]:
+    algorithm, rounds = heard.algorithm, heard.rounds
+    e, w = variances(algorithm, rounds)
+    share = weigh(e, w)
+    own: Array = e * share  # of the two readings together: ew/(e + w)
+    spread = _spread(heard, eta, covariances, share)
+    deviations = np.asarray(np.sqrt(own[None, :, None, None] + spread), dtype=np.float64)
+    estimates: list[GradientEstimate] = []
+    by_round = eta.T[:, :, None]
+    for i, told in enumerate(heard.told):
+        cut = told._replace(y=told.y[:rounds], z=told.z[:rounds], apart_z=told.apart_z[:rounds])
+        d = relay(cut.y, by_round)
+        hidden = algorithm.rho * relay(told.apart_y[:rounds], by_round)[1:]
+        z = cut.z * share[:, None, None]
+        z[:-1] += (1 - share[:-1, None, None]) * second_reading(cut, algorithm, d)
+        point = np.zeros_like(cut.y[0])
+        for k in range(rounds):
+            deviation = root_mean_square(deviations[i, k])
+            estimates.append(GradientEstimate(told.agent, k, point, z[k] - hidden[k], deviation))
+            point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * cut.apart_z[k]
+    return estimates, deviations
+
+
+def _spread(heard: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
+    """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension)."""
+    algorithm, rounds = heard.algorithm, heard.rounds
+    agents, _, replicas, dimension = heard.y.shape
+    spread = np.zeros((agents, rounds, replicas, dimension))
+    weight = (1 - share[:-1]) / algorithm.step
+    apart = np.array([t.apart_y[:rounds] for t in heard.told])
+    for r in range(replicas):
+        factor = _root(covariances[r])
+        moved = _moves(eta[r], _flat(heard.y[:, :, r])) @ factor
+        gradient = -algorithm.rho * (_moves(eta[r], _flat(apart[:, :, r])) @ factor)[1:]
+        gradient[:-1] -= weight[:, None, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
+        squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)
+        spread[:, :, r] = np.moveaxis(squares, 0, 1)
+    return spread
+
+
+def root_mean_square(values: Array) -> float:
+    """Over all of them."""
+    return math.sqrt(float(np.mean(np.square(values))))
+
+
+def _root(covariance: Array) -> Array:
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))

@@ -1,0 +1,108 @@
+"""The gradients of ADMM with random penalties, through λ, which anybody on the wire adds up.
+
+Every x is on the wire and the state is what was sent, so λ_i^k = ζ Σ_{t≤k} Σ_j (x_j^t − x_i^t) is known, and so is
+all of
+
+    x⁺ = θ x_i + (1 − θ) x̄_i − (∇f_i(x_i) − λ_i)/D + Lap(b_k),   x̄_i the mean of the neighbors' x,
+
+but θ ~ U(0, 1) and the Laplace noise, both of each coordinate its own:
+
+    ĝ = λ_i + D((x_i + x̄_i)/2 − x⁺),   bias 0,   variance D²((x_i − x̄_i)²/12 + 2b_k²),
+    λ_i + D(min(x_i, x̄_i) − x⁺) ≤ ∇f_i(x_i) + D·Lap(b_k) ≤ λ_i + D(max(x_i, x̄_i) − x⁺).
+
+The random penalty hides a gradient by D|x_i − x̄_i|, so nothing at consensus, and nothing in round 0, where all x are
+0. Errors of different rounds and coordinates are independent: θ and the noise of one round are in one release only,
+and no better linear estimate of unknown gradients exists.
+
+It needs all that the agent and its neighbors told from round 0 on; the gradient of the last round is told too, by the
+x⁺ of that round.
+
+Source: this project; the algorithm: Xiao 2019, Algorithm 1. Who may run it: an outsider on all links around the
+agent, or at its door.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from attacks.closed_form.bounds import GradientBounds
+from attacks.closed_form.exchanges import Exchanges
+from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from netsim.adversary import AdversaryView
+from netsim.algorithms.random_penalty_admm import RandomPenaltyAdmm
+from netsim.errors import AttackError
+
+SLACK = 1e-12
+"""Relative: what rounding may move an end by, of the largest number that came in."""
+
+
+def through_penalties(view: AdversaryView) -> list[GradientEstimate]:
+    """One estimate per agent and round, up to the first of which something was missed; agent by agent.
+
+    `stddev` is the root mean square over coordinates and replicas, which have each their own: `penalty_bounds`.
+    You get an `AttackError` where the algorithm is another one, its exchanges may end without some messages, or a
+    codec changes what is sent.
+    """
+    return [_estimate(bounds) for bounds in penalty_bounds(view)]
+
+
+def penalty_evidence(view: AdversaryView) -> list[Evidence]:
+    """The same with variances by coordinate, mean over replicas; the law is neither Gaussian nor Laplace."""
+    by_agent: dict[int, list[GradientBounds]] = {}
+    for bounds in penalty_bounds(view):
+        by_agent.setdefault(bounds.agent, []).append(bounds)
+    return [_evidence(found) for found in by_agent.values()]
+
+
+def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
+    """The interval of each gradient for θ in [0, 1]; `stddev` is D times that of the Laplace noise.
+
+    θ being uniform, `GradientBounds.uniform` are the exact standard deviations of the middles' errors.
+    """
+    algorithm = view.public.algorithm
+    if not isinstance(algorithm, RandomPenaltyAdmm):
+        raise AttackError(f"{type(algorithm).__name__} is not random-penalty ADMM: this inversion is its own")
+    if not view.public.patience.endless:
+        raise AttackError("exchanges may end without some messages: nobody else knows which λ took in")
+    check_lossless(view)
+    exchanges = Exchanges(view)
+    agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
+    return [bounds for agent in agents for bounds in _of_agent(view, algorithm, exchanges, agent)]
+
+
+def _of_agent(
+    view: AdversaryView, algorithm: RandomPenaltyAdmm, exchanges: Exchanges, agent: int
+) -> Iterator[GradientBounds]:
+    told, taken = exchanges.told, exchanges.taken(agent)
+    zeros = np.zeros((view.replicas, view.public.dimension))
+    x = dual = mean = zeros
+    k = 0
+    while (agent, k) in told:
+        new = told[agent, k]["x"]
+        low, high = np.minimum(x, mean), np.maximum(x, mean)
+        size = np.maximum(np.abs(dual), algorithm.penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
+        slack = SLACK * size
+        base = dual - algorithm.penalty * new
+        stddev = algorithm.penalty * math.sqrt(2) * float(algorithm.scale(k))
+        yield GradientBounds(
+            agent, k, (x, x), base + algorithm.penalty * low - slack, base + algorithm.penalty * high + slack, stddev
+        )
+        if k not in taken:
+            return
+        others = np.array([values["x"] for values in taken[k]])
+        x, mean = new, others.mean(axis=0)
+        dual = dual + algorithm.dual_step * (others.sum(axis=0) - len(others) * new)
+        k += 1
+
+
+def _estimate(bounds: GradientBounds) -> GradientEstimate:
+    stddev = math.sqrt(float(np.mean(np.square(bounds.uniform))))
+    return GradientEstimate(bounds.agent, bounds.query, bounds.points[0], bounds.middle, stddev)
+
+
+def _evidence(found: list[GradientBounds]) -> Evidence:
+    variances = np.array([np.mean(np.square(b.uniform), axis=0) for b in found])
+    covariance = np.einsum("ts,td->tsd", np.eye(len(found)), variances)
+    points, gradients = np.array([b.points[0] for b in found]), np.array([b.middle for b in found])
+    return Evidence(found[0].agent, tuple(b.query for b in found), points, gradients, covariance, None)

@@ -1,0 +1,260 @@
+"""Linear equations of RECAL's visits, solved as far as they determine their unknowns.
+
+Of visit k of agent i, with baton (u, x) in and (u⁺, x⁺) out, the state (y, λ) before and (y⁺, λ⁺) after:
+
+    told    u⁺ − u = λ⁺ − λ                     the change of u is that of the dual
+    moved   x⁺ = x − ũ − β(x − y)               line 2, where r = 0
+    dual    λ⁺ = λ + β(x⁺ − y⁺)                 line 4
+    sum     u = Σ_i λ_i                         wherever it is certain how many visits each agent had made
+    step    ∇f(y) = λ + β(x − y) − (y⁺ − y)/α   line 3
+
+with y = λ = 0 before an agent's first visit. Unknown are every y and λ, every gradient, and what was not
+heard of
+the batons. A line may hold up to Gaussian noise. The lines are the same for each coordinate.
+
+Lines without noise that have one unknown left are solved at once, in order; those with two tie one to the other
+(`attacks.closed_form.token_equations`), so that of an agent whose λ is lost one unknown is left. What
+remains falls into groups
+that share no unknown, each solved by generalized least squares (`attacks.probe.linear`): whatever is
+determined is
+found, with the covariance of its errors, and what is not is left out. Groups of more than `LARGEST` unknowns
+are left
+out whole.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks.probe.linear import solve
+from netsim.arrays import Array
+
+Name = tuple[str, int, int]
+"""What, of which agent or sender, of which visit or number."""
+
+NOTHING = 1e-12
+"""A coefficient below this share of the largest that went into it has cancelled."""
+STEEP = 1e6
+"""No unknown is tied to another by a larger factor, or by less than its inverse."""
+
+
+class Tie(NamedTuple):
+    """value = factor · (value of `root`) + `rest`."""
+
+    root: Name
+    factor: float
+    rest: Array
+
+
+class Ties:
+    """All unknowns by class; what is found of a class's root is found of all its members.
+
+    `values` is added to. Small classes are put into large ones, so that an unknown moves a few times only.
+    """
+
+    def __init__(self, values: dict[Name, Array]) -> None:
+        self.values = values
+        self._zero = np.zeros_like(next(iter(values.values())))
+        self._ties: dict[Name, Tie] = {}
+        self._members: dict[Name, list[Name]] = {}
+
+    def tie(self, name: Name) -> Tie:
+        """Of an unknown; its own root, if nothing ties it."""
+        if name not in self._ties:
+            self._ties[name] = Tie(name, 1.0, self._zero)
+            self._members[name] = [name]
+        return self._ties[name]
+
+    def roots(self, terms: Mapping[Name, float]) -> dict[Name, float]:
+        """The unknown roots of Σ coefficient · value, with their coefficients."""
+        found: dict[Name, float] = defaultdict(float)
+        largest: dict[Name, float] = defaultdict(float)
+        for name, coefficient in terms.items():
+            if name not in self.values:
+                root, factor, _ = self.tie(name)
+                found[root] += coefficient * factor
+                largest[root] = max(largest[root], abs(coefficient * factor))
+        return {root: c for root, c in found.items() if abs(c) > NOTHING * largest[root]}
+
+    def constant(self, terms: Mapping[Name, float]) -> Array:
+        """What is known of Σ coefficient · value."""
+        total = self._zero
+        for name, coefficient in terms.items():
+            known = self.values[name] if name in self.values else self.tie(name).rest
+            total = total + coefficient * known
+        return total
+
+    def settle(self, lines: Iterable[Mapping[Name, float]]) -> None:
+        """Σ coefficient · value = 0 for all lines: whatever follows from those with one or two roots."""
+        all_lines = list(lines)
+        holding: dict[Name, set[int]] = defaultdict(set)
+        queue = deque(range(len(all_lines)))
+        waiting = set(queue)
+        for index, line in enumerate(all_lines):
+            for root in self.roots(line):
+                holding[root].add(index)
+        while queue:
+            index = queue.popleft()
+            waiting.discard(index)
+            roots = self.roots(all_lines[index])
+            moved = self._use(roots, all_lines[index])
+            if moved is None:
+                continue
+            for other in holding.pop(moved, set()):
+                for root in roots.keys() - {moved}:
+                    holding[root].add(other)
+                if other not in waiting:
+                    waiting.add(other)
+                    queue.append(other)
+
+    def _use(self, roots: dict[Name, float], line: Mapping[Name, float]) -> Name | None:
+        """The root that is a root no more."""
+        if len(roots) == 1:
+            ((root, coefficient),) = roots.items()
+            self.find(root, -self.constant(line) / coefficient)
+            return root
+        if len(roots) != 2:
+            return None
+        kept, moved = sorted(roots, key=lambda root: len(self._members[root]), reverse=True)
+        factor = -roots[kept] / roots[moved]
+        if not 1 / STEEP < abs(factor) < STEEP:
+            return None
+        rest = -self.constant(line) / roots[moved]
+        for name in self._members.pop(moved):
+            _, own, before = self._ties[name]
+            self._ties[name] = Tie(kept, own * factor, own * rest + before)
+            self._members[kept].append(name)
+        return moved
+
+    def find(self, root: Name, value: Array) -> None:
+        """The value of a root, and so of all that is tied to it."""
+        for name in self._members.pop(root):
+            _, factor, rest = self._ties.pop(name)
+            self.values[name] = factor * value + rest
+
+    def members(self, root: Name) -> list[Name]:
+        """All unknowns that are tied to a root, itself included."""
+        return list(self._members.get(root, ()))
+
+
+LARGEST = 1200
+"""Unknowns of a group that is solved at once: some seconds."""
+
+
+class Line(NamedTuple):
+    """Σ coefficient · value = noise of standard deviation `stddev`."""
+
+    terms: dict[Name, float]
+    stddev: float = 0.0
+
+
+class Found(NamedTuple):
+    """`values` of all that is determined, each (replicas, dimension); `groups`: of what noise touches, its place and
+    factor in the unknowns of a group, with the covariance of their errors."""
+
+    values: dict[Name, Array]
+    groups: list[tuple[dict[Name, tuple[int, float]], Array]]
+    ties: Ties
+
+    def covariance(self, names: Sequence[Name]) -> Array:
+        """(names, names), 0 where exact."""
+        total = np.zeros((len(names), len(names)))
+        for places, covariance in self.groups:
+            here = [k for k, name in enumerate(names) if name in places]
+            there = [places[names[k]][0] for k in here]
+            factors = np.array([places[names[k]][1] for k in here])
+            total[np.ix_(here, here)] = covariance[np.ix_(there, there)] * np.multiply.outer(factors, factors)
+        return total
+
+    def tie(self, name: Name) -> Tie:
+        """What an unknown that is not determined is tied to."""
+        return self.ties.tie(name)
+
+
+def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequence[Line] = ()) -> Found:
+    """All that the lines and what is known determine; `known` is not changed.
+
+    `combined` are lines that name combinations: asked for only where what they combine is not found at once.
+    """
+    values = _propagated(lines, dict(known))
+    ties = Ties(values)
+    left = [line for line in lines if any(name not in values for name in line.terms)]
+    left += [line for line in combined if sum(name not in values for name in line.terms) > 2]
+    ties.settle(line.terms for line in left if line.stddev == 0)
+    groups: list[tuple[dict[Name, tuple[int, float]], Array]] = []
+    for group in _groups(left, ties):
+        if len({root for _, roots in group for root in roots}) <= LARGEST:
+            groups.append(_solved(group, ties))
+    return Found(values, groups, ties)
+
+
+def _propagated(lines: Sequence[Line], values: dict[Name, Array]) -> dict[Name, Array]:
+    exact = [line for line in lines if line.stddev == 0]
+    holding: dict[Name, list[int]] = defaultdict(list)
+    left: list[set[Name]] = []
+    for index, line in enumerate(exact):
+        left.append({name for name in line.terms if name not in values})
+        for name in left[-1]:
+            holding[name].append(index)
+    ready = deque(index for index, names in enumerate(left) if len(names) == 1)
+    while ready:
+        index = ready.popleft()
+        if not left[index]:
+            continue
+        (name,) = left[index]
+        terms = exact[index].terms
+        rest = [coefficient * values[other] for other, coefficient in terms.items() if other != name]
+        values[name] = sum(rest[1:], rest[0]) / -terms[name]
+        for other in holding[name]:
+            left[other].discard(name)
+            if len(left[other]) == 1:
+                ready.append(other)
+    return values
+
+
+Rooted = tuple[Line, dict[Name, float]]
+"""A line with the unknowns that are left of it."""
+
+
+def _groups(lines: Sequence[Line], ties: Ties) -> list[list[Rooted]]:
+    """Lines with unknowns, those together that share one, directly or through others."""
+    parent: dict[Name, Name] = {}
+
+    def top(name: Name) -> Name:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    rooted: list[Rooted] = [(line, roots) for line in lines if (roots := ties.roots(line.terms))]
+    for _, roots in rooted:
+        first, *others = roots
+        for other in others:
+            parent[top(other)] = top(first)
+    groups: dict[Name, list[Rooted]] = defaultdict(list)
+    for line, roots in rooted:
+        groups[top(next(iter(roots)))].append((line, roots))
+    return list(groups.values())
+
+
+def _solved(group: Sequence[Rooted], ties: Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
+    """Adds what the group determines to the values; places, factors and covariance of its unknowns."""
+    unknowns = sorted({root for _, roots in group for root in roots})
+    places = {root: k for k, root in enumerate(unknowns)}
+    design, observed = np.zeros((len(group), len(unknowns))), list[Array]()
+    for row, (line, roots) in enumerate(group):
+        for root, coefficient in roots.items():
+            design[row, places[root]] = coefficient
+        observed.append(-ties.constant(line.terms))
+    noise = np.diag([line.stddev for line, _ in group])
+    found = solve(design, noise, np.array([values.ravel() for values in observed]))
+    members: dict[Name, tuple[int, float]] = {}
+    for root, k in places.items():
+        members |= {name: (k, ties.tie(name).factor) for name in ties.members(root)}
+    for root, k in places.items():
+        if found.identifiable[k]:
+            ties.find(root, found.estimate[k].reshape(observed[0].shape))
+    return members, found.covariance

@@ -1,0 +1,260 @@
+"""Gradient estimates: single estimates of one agent's gradients, and all of them with the law of their errors."""
+
+from collections import deque
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.probe import EXACT, UNMIXED, Law, Probed
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.models import NOTHING, Penalty
+from netsim.transcript.message import Values
+from netsim.transcript.record import Record
+
+NOBODY = -2
+"""The receiver of a row whose place in the baton's way is unknown."""
+
+
+class GradientEstimate(NamedTuple):
+    """∇f_agent(point) ≈ gradient, both (replicas, dimension).
+
+    `query` counts the agent's gradient queries from 0; `stddev` is that of one coordinate's error, the same for
+    all (0: exact up to rounding).
+    """
+
+    agent: int
+    query: int
+    point: Array
+    gradient: Array
+    stddev: float
+
+
+def check_lossless(view: AdversaryView) -> None:
+    """You get an `AttackError` where a codec changes what is sent: no estimate would be as exact as it says."""
+    if not view.public.codec.lossless:
+        raise AttackError(f"{view.public.codec} changes what is sent: the inversion is for float64 on the wire")
+
+
+class Visit(NamedTuple):
+    """One activation of an agent, its `number`-th from 0: the baton it got and the baton it passed on."""
+
+    agent: int
+    number: int
+    incoming: Values
+    outgoing: Values
+
+
+def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Visit]:
+    """The visits of each agent from its first on, as long as none of its batons was missed.
+
+    Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
+    The visits of an agent with a tap at its door are read there, those of the others on the links and at the doors
+    of insiders. Insiders need no inference of their own; of agents that may begin anew nothing follows. Where there
+    may be more than one baton (a first holder that begins anew) no order of packets on links tells which one an
+    agent had, and only doors are read. A baton that a link delivers twice is taken once. `first` is the first
+    holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    """
+    watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
+    start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
+    yield from _at_doors(view, first, start, skipped)
+    if first in view.public.forgetful:
+        return
+    yield from (visit for visit in _on_links(view, first, start) if visit.agent not in watched | skipped)
+
+
+def _at_doors(view: AdversaryView, first: int, start: Values, skipped: Container[int]) -> Iterator[Visit]:
+    """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
+    doors = [agent for agent in view.adversary.doors if agent not in skipped]
+    held = {agent: deque([start] if agent == first else []) for agent in doors}
+    for row in view.transcript:
+        if row.event == "received" and row.receiver in held:
+            held[row.receiver].append(row.values)
+        elif row.event == "sent" and row.sender in held:
+            yield Visit(row.sender, row.number, held[row.sender].popleft(), row.values)
+
+
+def in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
+    """The order in which the one baton passed.
+
+    Rows of taps on links are in order. Those of insiders' doors are in order of time among them; at equal times the
+    baton's way says the order, or, where part of it was not heard, nothing does: then rows are for `NOBODY`.
+    """
+    counts: dict[int, int] = {}
+    for _, group in groupby(rows, key=attrgetter("time")):
+        here = list(group)
+        if len({row.place for row in here}) > 1:
+            here = _chained(here, holder, counts)
+        for row in here:
+            counts[row.sender] = row.number + 1
+            holder = row.receiver
+            yield row
+
+
+def _chained(rows: list[Record], holder: int, counts: dict[int, int]) -> list[Record]:
+    known = {(row.sender, row.number): row for row in rows}
+    chain: list[Record] = []
+    counts = dict(counts)
+    while (row := known.pop((holder, counts.get(holder, 0)), None)) is not None:
+        chain.append(row)
+        counts[holder] = row.number + 1
+        holder = row.receiver
+    return chain + [row._replace(receiver=NOBODY) for row in known.values()]
+
+
+def _on_links(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:
+    """A visit is whole if the message heard just before the outgoing one was addressed to its sender.
+
+    A tap that misses packets may have missed a first transmission and heard its repetition, after the next
+    holder's: a message whose first attempt it did not hear is out of its place.
+    """
+    seen: dict[int, int] = {}
+    complete = view.adversary.capture_loss == 0
+    receiver, incoming = first, start
+    for row in in_order(view.messages(), first):
+        agent = row.sender
+        if row.receiver == NOBODY:
+            seen[agent] = -1
+            receiver = NOBODY
+            continue
+        if not complete and row.attempt > 0:
+            continue
+        if receiver == agent and row.number == seen.get(agent, 0):
+            seen[agent] = row.number + 1
+            yield Visit(agent, row.number, incoming, row.values)
+        else:
+            seen[agent] = -1  # a gap: from here on this agent's dual is unknown
+        receiver, incoming = row.receiver, row.values
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """∇f_agent(points[t]) ≈ gradients[t], in order of the agent's `queries`.
+
+    `points`, `gradients` (rounds, replicas, dimension); `covariance` (rounds, rounds, dimension): of the errors of
+    each coordinate, between rounds; coordinates are independent, and 0 is exact up to rounding. One for all may be a
+    view of (rounds, rounds, 1) that is broadcast: its last stride is 0. `law` is that of the errors where it is
+    known, else None: "laplace" says that they are independent between rounds too. What is not identifiable, or was
+    asked at an unknown point, is not in here; `hidden` counts it. `rounding` (rounds,): how far rounding alone may
+    move a coordinate; None where nothing is known to amplify it.
+    """
+
+    agent: int
+    queries: tuple[int, ...]
+    points: Array
+    gradients: Array
+    covariance: Array
+    law: Law | None = "gaussian"
+    hidden: int = 0
+    rounding: Array | None = None
+
+    @classmethod
+    def of(cls, estimates: Sequence[GradientEstimate], law: Law | None = "gaussian") -> "Evidence":
+        """From the estimates of one agent, their errors independent. You get an `AttackError` without any."""
+        if not estimates:
+            raise AttackError("no gradient estimate of this agent: nothing to reconstruct from")
+        points = np.array([e.point for e in estimates])
+        variances = np.array([e.stddev**2 for e in estimates])
+        covariance = np.broadcast_to(np.diag(variances)[..., None], (*np.diag(variances).shape, points.shape[-1]))
+        queries = tuple(e.query for e in estimates)
+        return cls(estimates[0].agent, queries, points, np.array([e.gradient for e in estimates]), covariance, law)
+
+    @classmethod
+    def each(cls, estimates: Sequence[GradientEstimate], law: Law | None = "gaussian") -> list["Evidence"]:
+        """One for each agent among the estimates, in order of agents."""
+        by_agent: dict[int, list[GradientEstimate]] = {}
+        for estimate in estimates:
+            by_agent.setdefault(estimate.agent, []).append(estimate)
+        return [cls.of(own, law) for _, own in sorted(by_agent.items())]
+
+    @classmethod
+    def probed(cls, found: Probed, law: Law | Literal["stated"] | None = "stated") -> "Evidence":
+        """From all gradients that a probe tells, with their points; `law`: where it is known better than is stated.
+
+        You get an `AttackError` where there is none.
+        """
+        known = np.flatnonzero(found.identifiable & found.located)
+        if not known.size:
+            raise AttackError(f"no gradient of agent {found.agent} is identifiable: nothing to reconstruct from")
+        covariance = _block(found.covariance, known)
+        return cls(
+            found.agent,
+            tuple(known.tolist()),
+            found.points[known],
+            found.gradients[known],
+            covariance,
+            _joint_law([found.law[t] for t in known.tolist()], covariance) if law == "stated" else law,
+            len(found.identifiable) - len(known),
+            found.rounding[known],
+        )
+
+    @property
+    def rounds(self) -> int:
+        return len(self.points)
+
+    @property
+    def replicas(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def exact(self) -> bool:
+        """Whether every estimate is exact up to rounding, and rounding small beside it."""
+        if self.rounding is None:
+            return not np.any(self.covariance[..., :1] if self.alike else self.covariance)
+        size = np.max(np.abs(self.gradients), axis=(1, 2), initial=0.0)
+        return bool(np.all(self.stddev <= self.rounding[:, None]) and np.all(self.rounding <= EXACT * size))
+
+    @property
+    def alike(self) -> bool:
+        """Whether one covariance was given for all coordinates; without it they may be equal all the same."""
+        return self.covariance.strides[-1] == 0
+
+    @property
+    def stddev(self) -> Array:
+        """Of each estimate's error, (rounds, dimension)."""
+        return np.sqrt(np.maximum(np.einsum("ttd->td", self.covariance), 0.0))
+
+    def without(self, penalty: Penalty) -> Array:
+        """The gradients of the mean loss alone, (rounds, replicas, dimension): what is public is subtracted."""
+        return self.gradients if penalty == NOTHING else self.gradients - penalty.gradient(self.points)
+
+    def only(self, rounds: Sequence[int]) -> "Evidence":
+        """These of its estimates, by position."""
+        chosen = list(rounds)
+        return Evidence(
+            self.agent,
+            tuple(self.queries[t] for t in chosen),
+            self.points[chosen],
+            self.gradients[chosen],
+            _block(self.covariance, chosen),
+            self.law,
+            self.hidden,
+            None if self.rounding is None else self.rounding[chosen],
+        )
+
+
+def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array:
+    """Of (rounds, rounds, dimension), these rows and columns; what holds for all coordinates is kept once."""
+    chosen = np.asarray(rounds, dtype=np.intp)
+    cells = np.ix_(chosen, chosen)
+    if covariance.strides[-1]:
+        return covariance[cells]
+    return np.broadcast_to(covariance[..., 0][cells][..., None], (len(chosen), len(chosen), covariance.shape[-1]))
+
+
+def _joint_law(laws: Sequence[Law | None], covariance: Array) -> Law | None:
+    """That of all errors together: Gaussian, or independent Laplace."""
+    if set(laws) == {"gaussian"}:
+        return "gaussian"
+    told = covariance if covariance.strides[-1] else covariance[..., :1]
+    apart = told.copy()
+    np.einsum("ttd->td", apart)[:] = 0.0
+    scale = np.sqrt(np.einsum("ttd->td", told))
+    independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
+    return "laplace" if set(laws) == {"laplace"} and independent else None

@@ -1,0 +1,211 @@
+"""Inference of private gradients from a view: by an algorithm's closed form, or by a probe of its code.
+
+At a tapped door the record is the agent's own. On links an eavesdropper puts it together as far as it goes
+(`attacks.closed_form.exchanges`): for algorithms that only exchange and wait for everybody, and for tokens
+that walk. What
+was not heard becomes an unknown beside the gradients, and costs those that it hides.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from attacks.closed_form.exchanges import Surroundings
+from attacks.closed_form.registry import (
+    ClosedForm,
+    Inversion,
+    closed_form_of,
+)
+from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from attacks.probe import Assumption, Free, Prior, Probed, probe, probe_network
+from attacks.replay.recorded import Recording
+from netsim.adversary import AdversaryView
+from netsim.algorithms import Algorithm
+from netsim.errors import AttackError
+from netsim.transcript.record import Record
+
+FREE = Free()
+
+
+def through_probe(view: AdversaryView) -> list[GradientEstimate]:
+    """One estimate for each identifiable query of every agent that was heard; agent by agent, in order.
+
+    `stddev` is the root mean square over the coordinates; where rounding alone may be more than a small share of the
+    gradient, it is counted in. You get an `AttackError` where nothing was heard that a probe can use, a codec changes
+    what is sent, or the messages are no affine function of the gradients.
+    """
+    heard = observed_agents(view)
+    return [estimate for agent, rows in heard.items() for estimate in estimates_of(probed(view, agent, rows))]
+
+
+def observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
+    """What was heard around every agent that was, and that needs to be inferred, by agent.
+
+    You get an `AttackError` where it is nothing that a probe can use.
+    """
+    around = Surroundings(view)
+    agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
+    heard = {agent: rows for agent in agents if (rows := around.rows(agent))}
+    if not heard:
+        raise AttackError(
+            "from what was heard a probe cannot put together what any agent got and sent: of algorithms that send to "
+            "single agents (other than one token) it needs a tap at a door, of exchanges that end without some "
+            "messages too, and of others a message of the agent"
+        )
+    return heard
+
+
+def probed(
+    view: AdversaryView,
+    agent: int,
+    rows: tuple[Record, ...] | None = None,
+    prior: Prior | None = None,
+    laplace: Literal["blue", "ml"] = "blue",
+) -> Probed:
+    """All that a probe tells of one agent, also which of its gradients are not identifiable.
+
+    `rows`: the record at its door, if it is known already; `prior` and `laplace` as in `attacks.probe.probe`. You get
+    an `AttackError` where nothing was heard of the agent that a probe can use, where it may begin anew, and where the
+    probe refuses.
+    """
+    check_lossless(view)
+    if agent in view.public.forgetful:
+        raise AttackError(f"agent {agent} may begin anew without its state: when is not known")
+    chosen = rows_of(view, agent) if rows is None else rows
+    if not chosen:
+        raise AttackError(f"nothing was heard of agent {agent} that a probe can use")
+    recording = Recording(view.public, agent, chosen, view.replicas, np.random.default_rng(0))
+    return probe(recording, prior=prior, laplace=laplace)
+
+
+def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
+    """The record at the agent's door, put together as far as it goes with gaps marked; empty where it cannot be."""
+    return Surroundings(view).rows(agent)
+
+
+def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[GradientEstimate]:
+    """One estimate for each identifiable query at a known point, by one probe of all agents that are no insiders:
+    what one agent received and nobody observed is what another one's code has made of its gradients.
+
+    `gradients`: what is assumed of them. You get an `AttackError` where `attacks.probe.probe_network` refuses.
+    """
+    found = probe_network(view, gradients=gradients)
+    return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
+
+
+def evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
+    """The same, one for each agent with an identifiable gradient at a known point."""
+    found = probe_network(view, gradients=gradients)
+    return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
+
+
+def estimates_of(found: Probed, queries: Sequence[int] | None = None) -> list[GradientEstimate]:
+    """One for each identifiable gradient, or for these `queries`; `stddev` is the root mean square over the
+    coordinates, 0 where it is exact; rounding is counted in where it is larger."""
+    stddev = np.sqrt(np.mean(found.stddev**2, axis=-1))
+    exact = found.exact
+    silent = stddev <= found.rounding
+    stddev = np.where(exact, 0.0, np.where(silent, np.hypot(stddev, found.rounding), stddev))
+    return [
+        GradientEstimate(found.agent, t, found.points[t], found.gradients[t], float(stddev[t]))
+        for t in (found.seen if queries is None else queries)
+    ]
+
+
+T = TypeVar("T")
+
+
+def inversion_of(algorithm: Algorithm) -> Inversion:
+    """The inversion that is tried first: the algorithm's own, or a probe of its code."""
+    return inversions_of(algorithm)[0]
+
+
+def inversions_of(algorithm: Algorithm) -> list[Inversion]:
+    """All that are tried, in order, each where those before it refuse."""
+    own = closed_form_of(algorithm)
+    if own is None:
+        return [through_probe]
+    return [own.infer, through_probe] if own.first else [through_probe, own.infer]
+
+
+def infer(view: AdversaryView) -> list[GradientEstimate]:
+    """Estimate every gradient that the view determines, by the algorithm's own inversion or by a probe.
+
+    You get an `AttackError` where both refuse.
+    """
+    return inferred(view)[1]
+
+
+def inferred(view: AdversaryView) -> tuple[Inversion, list[GradientEstimate]]:
+    """Which inversion did not refuse, and its estimates."""
+    first, *rest = inversions_of(view.public.algorithm)
+    try:
+        return first, first(view)
+    except AttackError as refusal:
+        if not rest:
+            raise
+        return _or_else(refusal, lambda: (rest[0], rest[0](view)))
+
+
+def evidence(view: AdversaryView, only: int | None = None) -> list[Evidence]:
+    """The same, one for each agent of which something was inferred, with what is known of the errors.
+
+    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the agents
+    that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less time.
+    """
+    found = _evidence(view, only)
+    return [one for one in found if only in (None, one.agent)]
+
+
+def _evidence(view: AdversaryView, only: int | None) -> list[Evidence]:
+    own = closed_form_of(view.public.algorithm)
+    if own is None or not own.first:
+        return _by_probe(view, own, only)
+    try:
+        return own.evidence(view)
+    except AttackError as refusal:
+        return _or_else(refusal, lambda: _by_probe(view, None, only))
+
+
+def _by_probe(view: AdversaryView, own: ClosedForm | None, only: int | None = None) -> list[Evidence]:
+    """By a probe; of the agents that it refuses, by the algorithm's `own` inversion."""
+    try:
+        heard = observed_agents(view)
+    except AttackError as refusal:
+        return _by_own(view, own, refusal)
+    found: dict[int, Evidence] = {}
+    refused: dict[int, AttackError] = {}
+    for agent, rows in heard.items():
+        if only not in (None, agent):
+            continue
+        try:
+            told = probed(view, agent, rows)
+        except AttackError as refusal:
+            refused[agent] = refusal
+        else:
+            if (told.identifiable & told.located).any():
+                found[agent] = Evidence.probed(told)
+    if refused and (own is not None or not found):
+        try:
+            others = _by_own(view, own, next(iter(refused.values())))
+        except AttackError:
+            if not found:
+                raise
+            others = []
+        found |= {one.agent: one for one in others if one.agent in refused}
+    return [found[agent] for agent in sorted(found)]
+
+
+def _by_own(view: AdversaryView, own: ClosedForm | None, refusal: AttackError) -> list[Evidence]:
+    if own is None:
+        raise refusal
+    return _or_else(refusal, lambda: own.evidence(view))
+
+
+def _or_else(refusal: AttackError, other: Callable[[], T]) -> T:
+    """What another way finds; where that refuses too, both say why."""
+    try:
+        return other()
+    except AttackError as second:
+        raise AttackError(f"{refusal}; and otherwise: {second}") from refusal

@@ -1,0 +1,461 @@
+"""MAP estimates of one record or a small batch from noisy gradients, by Gauss-Newton, with their uncertainty.
+
+With the whitening R of the errors between rounds the mode minimizes
+
+    J(x) = ½ ‖R (G − slope(x) ⊗ x)‖² + ½ (x − m)ᵀ V⁻¹ (x − m).
+
+Its Jacobian is dx ↦ slope ⊗ dx + (S Θ dx) ⊗ x with S_t = ℓ''; the Gauss-Newton matrix is pI + V⁻¹, p = ‖R
+slope‖²,
+and terms whose rank is the number of rounds, so that conjugate gradients with that diagonal need few steps.
+Points
+and gradients are read, never copied per label: all labels are solved at once.
+
+For records x_i and targets τ_i the gradient is (1/m) Σ_i slope_i ⊗ x_i; J is as in `modes`, with one more
+sum, and is
+minimized by the same steps: its derivatives here are for x of all records side by side, (rows, hypotheses,
+m·entries). A hypothesis is one label for each record.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.reconstruction.product import Product, with_intercept
+from netsim.arrays import Array, Mask
+from netsim.models import Softmax
+
+FEW = 4
+"""Hypotheses: for so many, a product of each alone is faster than one of all."""
+STEPS, INNER = 40, 25
+"""Gauss-Newton steps, and of conjugate gradients in each, at most."""
+SHORTER = 20
+"""How often a step that raises J is made four times shorter."""
+ROUNDED = 1e-13
+"""Of ‖RG‖²: J is not known better."""
+SETTLED, EXACT = 1e-4, 1e-10
+"""Converged: the step is so small in units of the posterior deviation, or relative to the record."""
+
+
+Positions = NDArray[np.intp]
+
+
+class Gaussian(NamedTuple):
+    """A prior of x for each hypothesis: `mean`, `precision` (hypotheses, entries); precision 0 is none."""
+
+    mean: Array
+    precision: Array
+
+
+class Place(NamedTuple):
+    """J and its derivatives at some x: `value` (rows, hypotheses), `gradient` (…, entries), `product`, the
+    Gauss-Newton matrix times a vector, and `diagonal`, its part that is one, both (…, entries)."""
+
+    value: Array
+    gradient: Array
+    product: Callable[[Array], Array]
+    diagonal: Array
+    strength: Array
+    """p of each observed entry, (rows, hypotheses, entries)."""
+
+
+@dataclass(frozen=True)
+class MAPEstimate:
+    """`record` (rows, hypotheses, entries) with its `value` J, the data's `strength` p of each entry, whether the
+    optimizer `converged`, and `reach`, what its last step promised to take off J, (rows, hypotheses)."""
+
+    record: Array
+    value: Array
+    strength: Array
+    converged: Mask
+    reach: Array
+
+    def put(self, rows: Positions, hypotheses: Positions, other: "MAPEstimate") -> None:
+        """What `other` found for one hypothesis of some rows."""
+        for mine, its in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows, hypotheses] = its[:, 0]
+
+    def improve(self, rows: Positions, other: "MAPEstimate") -> None:
+        """What `other` found for some rows, where its J is lower."""
+        better = other.value < self.value[rows]
+        for mine, its in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = np.where(better.reshape(*better.shape, *[1] * (its.ndim - 2)), its, mine[rows])
+
+
+class Common:
+    """J where one covariance serves every coordinate: what is computed once is R G, and no residual is formed."""
+
+    def __init__(self, product: Product, targets: Array, prior: Gaussian) -> None:
+        """`targets` (hypotheses, outputs), ignored where they are unknown."""
+        self.it, self.targets, self.prior = (
+            product,
+            targets[None, :, None],
+            Gaussian(prior.mean[None], prior.precision[None]),
+        )
+        rows, rounds, outputs, _ = product.points.shape
+        factor = product.between / product.unit[:, None, None]
+        diagonal = np.einsum("rtt->rt", factor)
+        lone = np.count_nonzero(factor) == np.count_nonzero(diagonal)
+        self.factor = np.ascontiguousarray(diagonal) if lone else factor
+        self.points = product.points.reshape(rows, rounds * outputs, product.entries)
+        flat = product.gradients.reshape(rows, rounds, -1)
+        white = self.factor[..., None] * flat if lone else np.matmul(factor, flat)
+        self.white = white.reshape(rows, rounds * outputs, product.seen)
+        numbers = self.white.reshape(rows, -1)
+        self.total = np.matmul(numbers[:, None], numbers[:, :, None])[:, 0]
+        self.slack = ROUNDED * self.total
+
+    def only(self, rows: Positions, hypotheses: Positions) -> "Common":
+        """One hypothesis for each of some rows."""
+        found = copy(self)
+        if len(rows) < len(self.points):
+            found.points, found.white, found.factor = self.points[rows], self.white[rows], self.factor[rows]
+            found.total, found.slack = self.total[rows], self.slack[rows]
+        found.targets = self.targets[0, hypotheses, None]
+        found.prior = Gaussian(*(part[0, hypotheses, None] for part in self.prior))
+        return found
+
+    def at(self, x: Array) -> Place:
+        seen, it = self.it.seen, self.it
+        a = x[..., :seen]
+        logits = self._forward(self.points, x)
+        bend = it.bend(logits)
+        slope = self._whiten(it.slope(logits, self.targets))
+        size = np.sum(a * a, axis=-1)
+        strength = np.sum(slope * slope, axis=(-2, -1))
+        heard = self._forward(self.white, a)
+        value = 0.5 * (self.total - 2 * np.sum(slope * heard, axis=(-2, -1)) + strength * size)
+        gradient = self._back(self.points, bend(self._unwhiten(slope * size[..., None, None] - heard)))
+        gradient[..., :seen] += strength[..., None] * a - self._back(self.white, slope)
+        off = x - self.prior.mean
+        value = value + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
+        gradient += self.prior.precision * off
+        spread = np.zeros_like(x)
+        spread[..., :seen] = strength[..., None]
+
+        def product(d: Array) -> Array:
+            moved = self._whiten(bend(self._forward(self.points, d)))
+            along = np.sum(d[..., :seen] * a, axis=-1)[..., None, None]
+            found = self._back(self.points, bend(self._unwhiten(slope * along + moved * size[..., None, None])))
+            found[..., :seen] += np.sum(slope * moved, axis=(-2, -1))[..., None] * a
+            return (found + (spread + self.prior.precision) * d) * it.free
+
+        return Place(value, gradient * it.free, product, spread + self.prior.precision, spread)
+
+    def factors(self, x: Array, replica: int, hypothesis: int) -> tuple[Array, Array, float]:
+        """B (rows, entries), a (entries,) and p of the Gauss-Newton matrix pI + V⁻¹ + BᵀB − (p/‖a‖²) aaᵀ at x."""
+        a = np.where(np.arange(len(x)) < self.it.seen, x, 0.0)
+        logits = (self.points[replica] @ x).reshape(-1, self.it.points.shape[2])
+        white = self.factor[replica] if self.factor.ndim == 3 else np.diag(self.factor[replica])
+        slope = (white @ self.it.slope(logits, self.targets[0, hypothesis])).ravel()
+        bend = np.moveaxis(
+            self.it.bend(logits)(np.eye(logits.shape[1])[:, None]), 0, -1
+        )  # (rounds, outputs, outputs)
+        turned = np.einsum("tcd,tdn->tcn", bend, self.it.points[replica])
+        bent = np.einsum("st,tcn->scn", white, turned).reshape(len(slope), -1)
+        size = float(np.linalg.norm(a))
+        return size * (bent + np.outer(slope, a) / size**2), a, float(slope @ slope)
+
+    def _forward(self, matrix: Array, x: Array) -> Array:
+        """Matrix times x, (rows, hypotheses, rounds, outputs)."""
+        if x.shape[1] <= FEW:
+            found = np.matmul(matrix[:, None], x[..., None])
+        else:
+            found = np.matmul(x, matrix.swapaxes(-1, -2))
+        return found.reshape(*x.shape[:2], -1, self.it.points.shape[2])
+
+    def _back(self, matrix: Array, values: Array) -> Array:
+        """Transposed matrix times values (rows, hypotheses, rounds, outputs), (rows, hypotheses, entries)."""
+        flat = values.reshape(*values.shape[:2], -1)
+        return (
+            np.matmul(flat[:, :, None], matrix[:, None])[:, :, 0] if len(flat[0]) <= FEW else np.matmul(flat, matrix)
+        )
+
+    def _whiten(self, values: Array) -> Array:
+        if self.factor.ndim == 2:
+            return self.factor[:, None, :, None] * values
+        return np.einsum("rst,rltc->rlsc", self.factor, values)
+
+    def _unwhiten(self, values: Array) -> Array:
+        if self.factor.ndim == 2:
+            return self.factor[:, None, :, None] * values
+        return np.einsum("rst,rlsc->rltc", self.factor, values)
+
+
+class Weighted:
+    """J where coordinates have covariances of their own; `root` and `back` are R and Rᵀ on residuals
+    (rows, hypotheses, rounds, outputs, seen). Residuals are formed: slower, and exact for tiny noise too."""
+
+    def __init__(
+        self,
+        product: Product,
+        targets: Array,
+        prior: Gaussian,
+        root: Callable[[Array], Array],
+        back: Callable[[Array], Array],
+    ) -> None:
+        self.it, self.targets, self.prior, self.root, self.back = product, targets[:, None], prior, root, back
+        self.slack = np.zeros((1, 1))
+
+    @classmethod
+    def of(cls, product: Product, targets: Array, prior: Gaussian) -> "Weighted":
+        """With the covariance that the evidence has of each coordinate, between rounds."""
+        shaped = by_output(product)
+
+        def root(m: Array) -> Array:
+            return np.einsum("cpst,rltcp->rlscp", shaped, m)
+
+        def back(m: Array) -> Array:
+            return np.einsum("cpst,rlscp->rltcp", shaped, m)
+
+        return cls(product, targets, prior, root, back)
+
+    @classmethod
+    def independent(cls, product: Product, targets: Array, prior: Gaussian, weights: Array) -> "Weighted":
+        """With one weight 1/deviation for every number, (rows, hypotheses, rounds, outputs, seen)."""
+        return cls(product, targets, prior, lambda m: weights * m, lambda m: weights * m)
+
+    def residual(self, x: Array) -> Array:
+        """G − slope ⊗ x, (rows, hypotheses, rounds, outputs, seen)."""
+        slope = self.it.slope(self._logits(x), self.targets)
+        return self.it.gradients[:, None] - slope[..., None] * x[..., None, None, : self.it.seen]
+
+    def at(self, x: Array) -> Place:
+        seen, it = self.it.seen, self.it
+        a = x[..., :seen]
+        logits = self._logits(x)
+        bend, slope = it.bend(logits), it.slope(logits, self.targets)
+        white = self.root(it.gradients[:, None] - slope[..., None] * a[..., None, None, :])
+        off = x - self.prior.mean
+        value = 0.5 * np.sum(white**2, axis=(-3, -2, -1)) + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
+
+        def adjoint(m: Array) -> Array:
+            found = np.einsum("rltc,rtcn->rln", bend(np.einsum("rltcp,rlp->rltc", m, a)), it.points)
+            found[..., :seen] += np.einsum("rltc,rltcp->rlp", slope, m)
+            return found
+
+        def forward(d: Array) -> Array:
+            moved = bend(self._logits(d))
+            return slope[..., None] * d[..., None, None, :seen] + moved[..., None] * a[..., None, None, :]
+
+        spread = np.zeros_like(x)
+        lifted = self.root(np.broadcast_to(slope[..., None], white.shape))
+        spread[..., :seen] = np.sum(lifted**2, axis=(-3, -2))
+
+        def product(d: Array) -> Array:
+            return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * it.free
+
+        gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * it.free
+        return Place(value, gradient, product, spread + self.prior.precision, spread)
+
+    def _logits(self, x: Array) -> Array:
+        return np.einsum("rln,rtcn->rltc", x, self.it.points)
+
+
+def by_output(product: Product) -> Array:
+    """`own` of the gradient's coordinates in the order of the product, (outputs, seen, rounds, rounds)."""
+    assert product.own is not None
+    factor, model = product.own, product.model
+    if isinstance(model, Softmax) and model.intercept:
+        order = with_intercept(model, np.arange(model.dimension, dtype=np.float64)).astype(np.int64)
+        factor = factor[order.ravel()]
+    return factor.reshape(product.points.shape[2], product.seen, *factor.shape[1:])
+
+
+def objective(product: Product, targets: Array, prior: Gaussian) -> Common | Weighted:
+    """J of a case, in the cheapest form that is exact."""
+    return (Common if product.own is None else Weighted.of)(product, targets, prior)
+
+
+class Objective(Protocol):
+    """J; `slack`: by how much rounding may raise it, (rows, 1)."""
+
+    slack: Array
+
+    def at(self, x: Array) -> Place: ...
+
+
+def minimize(j: Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
+    """From `start` (rows, hypotheses, entries), by damped Gauss-Newton steps that never raise J.
+
+    Each row and hypothesis goes its own way: its bits do not depend on how many others there are.
+    """
+    x = start.copy()
+    place = j.at(x)
+    done = np.zeros(x.shape[:2], dtype=np.bool_)
+    settled, reach = done.copy(), np.zeros(done.shape)
+    for _ in range(steps):
+        direction = np.where(done[..., None], 0.0, _conjugate_gradients(place, done))
+        reach = np.where(done, reach, -np.sum(direction * place.gradient, axis=-1))
+        small = _small(direction, x, place)
+        trial, ahead, worse = _shortened(j, x, place, direction, done)
+        done |= worse
+        x = np.where(done[..., None], x, trial)
+        settled |= ~done & small
+        done |= settled
+        place = j.at(x) if worse.any() else ahead
+        if done.all():
+            break
+    stopped = done & ~settled
+    if stopped.any():
+        settled |= stopped & _small(_conjugate_gradients(place, ~stopped), x, place, 1e2)
+    return MAPEstimate(x, place.value, place.strength, settled, reach)
+
+
+def _shortened(j: Objective, x: Array, place: Place, direction: Array, done: Mask) -> tuple[Array, Place, Mask]:
+    """The first of x + direction·4⁻ᵏ that does not raise J, for each row; and which rows have none."""
+    length = np.ones(x.shape[:2])
+    trial = x + direction
+    ahead = j.at(trial)
+    worse = ~(ahead.value <= place.value + j.slack) & ~done
+    for _ in range(SHORTER):
+        if not worse.any():
+            break
+        length = np.where(worse, length / 4, length)
+        trial = x + length[..., None] * direction
+        ahead = j.at(trial)
+        worse = ~(ahead.value <= place.value + j.slack) & ~done
+    return trial, ahead, worse
+
+
+def _small(step: Array, x: Array, place: Place, slack: float = 1.0) -> Mask:
+    """Whether a step matters neither to the posterior nor to the digits of x."""
+    spread = np.sqrt(np.sum(step * step * place.diagonal, axis=-1) / x.shape[-1])
+    return (spread <= slack * SETTLED) | (np.linalg.norm(step, axis=-1) <= slack * EXACT * np.linalg.norm(x, axis=-1))
+
+
+def _conjugate_gradients(place: Place, done: Mask, tolerance: float = 0.1) -> Array:
+    """−(Gauss-Newton)⁻¹ gradient, to a tolerance; rows that are done stay 0."""
+    scale = 1 / np.where(place.diagonal > 0, place.diagonal, np.max(place.diagonal, axis=-1, keepdims=True) + 1e-300)
+    residual = -place.gradient
+    found = np.zeros_like(residual)
+    precise = scale * residual
+    direction = precise.copy()
+    rho = np.sum(residual * precise, axis=-1)
+    enough = tolerance**2 * rho
+    active = ~done & (rho > 0)
+    for _ in range(INNER):
+        if not active.any():
+            break
+        image = place.product(direction)
+        curvature = np.sum(direction * image, axis=-1)
+        step = np.where(active & (curvature > 0), rho / np.where(curvature > 0, curvature, 1.0), 0.0)[..., None]
+        found += step * direction
+        residual = residual - step * image
+        precise = scale * residual
+        new = np.sum(residual * precise, axis=-1)
+        active &= (new > enough) & (curvature > 0)
+        direction = precise + (new / np.where(rho > 0, rho, 1.0))[..., None] * direction
+        rho = new
+    return found
+
+
+SMALL = 128
+"""Entries up to which all singular vectors are computed."""
+
+
+def posterior_deviation(j: Common | Weighted, mode: MAPEstimate, chosen: Positions) -> Array:
+    """Standard deviations of the chosen hypothesis, (rows, entries); 0 of what is fixed.
+
+    Exact for a Gaussian posterior; never above the prior's, which is the answer where rounding leaves none. Where
+    coordinates have covariances of their own, slopes are taken as known: the deviations are then a little too small.
+    """
+    rows = np.arange(len(chosen))
+    precision = j.prior.precision.reshape(-1, j.it.entries)[chosen]
+    diagonal = mode.strength[rows, chosen] + precision
+    if not isinstance(j, Common):
+        return np.where(j.it.free, 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.inf)), 0.0)
+    found = np.zeros_like(diagonal)
+    free = j.it.free
+    for r, k in enumerate(chosen):
+        x = mode.record[r, k]
+        bent, a, p = j.factors(x, r, int(k))
+        before = 1 / np.where(precision[r, free] > 0, precision[r, free], np.finfo(np.float64).tiny)
+        size = float(x[: j.it.seen] @ x[: j.it.seen])
+        variance = before
+        if size > 0 and np.all(np.isfinite(bent)) and np.all(np.isfinite(x)) and np.all(diagonal[r, free] > 0):
+            variance = _inverse_diagonal(diagonal[r, free], bent[:, free], a[free], p / size)
+        found[r, free] = np.sqrt(np.clip(variance, 0.0, before))
+    return found
+
+
+def _inverse_diagonal(d: Array, b: Array, a: Array, c: float) -> Array:
+    """Of the inverse of D + BᵀB − c aaᵀ, for D > 0: by the singular values of BD^(−1/2), whatever their size."""
+    root = np.sqrt(d)
+    _, sizes, axes = np.linalg.svd(b / root, full_matrices=len(b) < len(d) <= SMALL)
+    told = np.zeros(len(axes))
+    told[: len(sizes)] = sizes**2
+    if len(axes) == len(d):  # nothing cancels
+        light = axes.T / (1 + told)
+        inverse, moved = np.sum(axes.T * light, axis=1) / d, light @ (axes @ (a / root)) / root
+    else:
+        light = axes.T * (told / (1 + told))
+        inverse, moved = (1 - np.sum(axes.T * light, axis=1)) / d, (a / root - light @ (axes @ (a / root))) / root
+    left = 1 - c * float(a @ moved)
+    return np.where(left > 0, inverse + c * moved**2 / (left if left > 0 else 1.0), np.inf)
+
+
+class Batch:
+    """J of `records` records. `targets` (hypotheses, records, outputs); `prior` of x side by side."""
+
+    def __init__(self, product: Product, records: int, targets: Array, prior: Gaussian) -> None:
+        self.it, self.records, self.targets = product, records, targets[None, :, None]
+        self.prior = Gaussian(prior.mean[None], prior.precision[None])
+        self.slack = np.zeros((1, 1))
+        self.free = np.tile(product.free, records)
+        self.root, self.back = _whitening(product)
+
+    def at(self, x: Array) -> Place:
+        it, m, seen = self.it, self.records, self.it.seen
+        x = x.reshape(*x.shape[:2], m, it.entries)
+        a = x[..., :seen]
+        logits = self._logits(x)
+        bend, slope = it.bend(logits), it.slope(logits, self.targets) / m
+        white = self.root(it.gradients[:, None] - np.einsum("rltmc,rlmp->rltcp", slope, a, optimize=True))
+        off = x.reshape(*x.shape[:2], -1) - self.prior.mean
+        value = 0.5 * np.sum(white**2, axis=(-3, -2, -1)) + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
+
+        def adjoint(e: Array) -> Array:
+            turned = bend(np.einsum("rltcp,rlmp->rltmc", e, a, optimize=True)) / m
+            found = np.einsum("rltmc,rtcn->rlmn", turned, it.points, optimize=True)
+            found[..., :seen] += np.einsum("rltmc,rltcp->rlmp", slope, e, optimize=True)
+            return found.reshape(*x.shape[:2], -1)
+
+        def forward(d: Array) -> Array:
+            d = d.reshape(x.shape)
+            moved = bend(self._logits(d)) / m
+            return np.einsum("rltmc,rlmp->rltcp", slope, d[..., :seen], optimize=True) + np.einsum(
+                "rltmc,rlmp->rltcp", moved, a, optimize=True
+            )
+
+        def product(d: Array) -> Array:
+            return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * self.free
+
+        spread = np.zeros_like(x)
+        for i in range(m):
+            lifted = self.root(np.broadcast_to(slope[:, :, :, i, :, None], white.shape))
+            spread[:, :, i, :seen] = np.sum(lifted**2, axis=(-3, -2))
+        spread = spread.reshape(off.shape)
+        gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * self.free
+        return Place(value, gradient, product, spread + self.prior.precision, spread)
+
+    def _logits(self, x: Array) -> Array:
+        return np.einsum("rlmn,rtcn->rltmc", x, self.it.points, optimize=True)
+
+
+def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """R and Rᵀ of residuals (rows, hypotheses, rounds, outputs, seen)."""
+    if product.own is None:
+        factor = product.between / product.unit[:, None, None]
+        return (
+            lambda e: np.einsum("rst,rltcp->rlscp", factor, e, optimize=True),
+            lambda e: np.einsum("rst,rlscp->rltcp", factor, e, optimize=True),
+        )
+    shaped = by_output(product)
+    return (
+        lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e),
+        lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e),
+    )

@@ -1,0 +1,279 @@
+"""Descent of a gradient-matching objective for a whole stack of cases, replicas and restarts at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks.estimates import Evidence
+from attacks.reconstruction.attack import Case, Known, Reconstruction
+from attacks.reconstruction.gradient_matching import Matching, free_directions, narrowed
+from attacks.reconstruction.optimizers import LBFGS, Minimum
+from netsim.arrays import Array, Mask
+from netsim.models import MLP, Linear, Logistic, Model
+
+ALIKE = 1e-6
+"""Of the largest variance: what differs by less counts as equal."""
+
+
+class Candidates(NamedTuple):
+    """What an optimizer ended with: features (pairs, restarts, m, width), targets (pairs, restarts, m, outputs), the
+    attacker's objective and whether the optimizer converged (pairs, restarts)."""
+
+    features: Array
+    targets: Array
+    objective: Array
+    converged: Mask
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Cases with one model, one number of records and the same kind of knowledge; a pair is a case and a replica."""
+
+    cases: tuple[Case, ...]
+    rounds: int
+
+    @property
+    def known(self) -> Known:
+        """Of the first case. The model, the records, the range and the shape are those of all; the penalty is not."""
+        return self.cases[0].known
+
+    @property
+    def model(self) -> Model:
+        """With parameters that are counted from 0: `points` are."""
+        model = self.known.model
+        return replace(model, seed=None) if isinstance(model, MLP) else model
+
+    @property
+    def records(self) -> int:
+        return self.known.records
+
+    @cached_property
+    def chosen(self) -> tuple[tuple[int, ...], ...]:
+        """Of each case, the positions of the estimates that are matched."""
+        return tuple(most_telling(case.evidence, self.rounds) for case in self.cases)
+
+    @cached_property
+    def points(self) -> Array:
+        """(pairs, rounds, dimension)."""
+        model = self.known.model
+        points = self._gathered(lambda case: case.evidence.points)
+        return points + model.origin if isinstance(model, MLP) and model.seed is not None else points
+
+    @cached_property
+    def wanted(self) -> Array:
+        """The gradients of the mean loss there, what is public subtracted: (pairs, rounds, dimension)."""
+        return self._gathered(lambda case: case.evidence.without(case.known.penalty))
+
+    @property
+    def deviation(self) -> Array:
+        """Of the errors of the first estimate that is matched, (pairs, dimension)."""
+        firsts = zip(self.cases, self.chosen, strict=True)
+        return np.concatenate(
+            [np.repeat(c.evidence.stddev[list(t[:1])], c.evidence.replicas, axis=0) for c, t in firsts]
+        )
+
+    @property
+    def pairs(self) -> int:
+        return len(self.wanted)
+
+    @cached_property
+    def targets(self) -> Array | None:
+        """Of public labels, (pairs, m, outputs); None where no labels are known."""
+        if self.known.labels is None:
+            return None
+        rows = [np.repeat(self.model.targets(_labels(c))[None], c.evidence.replicas, axis=0) for c in self.cases]
+        return np.concatenate(rows)
+
+    def answers(self, attack: str, found: Candidates, opens: Sequence[str]) -> list[Reconstruction]:
+        """Of each case, in each replica the restart with the lowest objective. `opens`: of each case."""
+        values = np.where(np.isfinite(found.objective), found.objective, np.inf)
+        best = np.argmin(values, axis=1)
+        row = np.arange(len(best))
+        answers: list[Reconstruction] = []
+        first = 0
+        for case, chosen, sentence in zip(self.cases, self.chosen, opens, strict=True):
+            part = row[first : first + case.evidence.replicas]
+            first += len(part)
+            at = part, best[part]
+            queries = tuple(case.evidence.queries[t] for t in chosen)
+            answers.append(
+                Reconstruction(
+                    attack,
+                    case.evidence.agent,
+                    found.features[at],
+                    found.targets[at],
+                    found.objective[at],
+                    found.converged[at],
+                    queries,
+                    open=sentence,
+                )
+            )
+        return answers
+
+    @property
+    def firsts(self) -> list[int]:
+        """The first pair of each case."""
+        return np.cumsum([0, *(case.evidence.replicas for case in self.cases[:-1])]).tolist()
+
+    def _gathered(self, of: Callable[[Case], Array]) -> Array:
+        rows = [of(c)[list(t)].swapaxes(0, 1) for c, t in zip(self.cases, self.chosen, strict=True)]
+        return np.ascontiguousarray(np.concatenate(rows))
+
+
+def in_stacks(
+    cases: Sequence[Case], rounds: int, solved: Callable[[Stack], list[Reconstruction]]
+) -> list[Reconstruction]:
+    """Solve the cases stack by stack; the answers are in the order of the cases."""
+    groups: list[tuple[tuple[object, ...], list[int]]] = []
+    for index, case in enumerate(cases):
+        kind = _kind(case)
+        for other, members in groups:
+            if other == kind:
+                members.append(index)
+                break
+        else:
+            groups.append((kind, [index]))
+    answers: dict[int, Reconstruction] = {}
+    for _, members in groups:
+        found = solved(Stack(tuple(cases[i] for i in members), rounds))
+        answers.update(zip(members, found, strict=True))
+    return [answers[i] for i in range(len(cases))]
+
+
+def most_telling(evidence: Evidence, count: int) -> tuple[int, ...]:
+    """Which estimates to match, best first: those of least error variance, of equal ones the earliest.
+
+    Early gradients are the longest as a rule. Lengths themselves do not choose: one choice serves all replicas, and
+    the noise of other transcripts has no part in what is rebuilt from one. This is the attacker's choice; the papers
+    have one gradient and choose nothing.
+    """
+    variance: Array = np.sum(np.square(evidence.stddev), axis=-1)
+    step = ALIKE * float(np.max(variance, initial=0.0))
+    steps: Array = np.round(variance / step) if step > 0 else variance
+    return tuple(np.lexsort((np.arange(len(steps)), steps, variance > 0))[:count].tolist())
+
+
+def _kind(case: Case) -> tuple[object, ...]:
+    known = case.known
+    return known.model, known.records, known.labels is None, known.value_range, known.image_shape
+
+
+def _labels(case: Case) -> Array:
+    assert case.known.labels is not None
+    return np.asarray(case.known.labels)
+
+
+NUMBERS, REMEMBERED = 20_000_000, 40
+"""Numbers that are held at once, of gradients or of the steps that an optimizer remembers for each unknown."""
+
+TURNED = "each record may as well have the other sign, and with it the other target"
+"""(−a, −b) has the gradient of (a, b) for a linear model, and (−a, 1 − p) that of (a, p) for a logistic one."""
+
+
+def matched(
+    stack: Stack, optimizer: LBFGS, start: Array, y: Array, targets: Array | None
+) -> tuple[Candidates, list[str]]:
+    """The minima of the squared misfit from start (pairs, restarts, m, width), and what is open in each case.
+
+    Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
+    """
+    portions = pieces(stack, start.shape[1])
+    parts = [_matched(stack, part, optimizer, start[part], y[part], targets) for part in portions]
+    return joined([found for found, _ in parts]), [sentence for _, sentences in parts for sentence in sentences]
+
+
+def _matched(
+    stack: Stack, part: slice, optimizer: LBFGS, start: Array, y: Array, targets: Array | None
+) -> tuple[Candidates, list[str]]:
+    restarts = start.shape[1]
+    model, parameters, wanted, begun = stack.model, stack.points[part], stack.wanted[part], start
+    small = narrowed(model, parameters, wanted, begun)
+    if small is not None:
+        model, parameters, wanted, begun = small.model, small.parameters, small.wanted, small.down(start)
+    fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
+    points, gradients = np.repeat(parameters, restarts, axis=0), np.repeat(wanted, restarts, axis=0)
+    objective = Matching(model, points, gradients, stack.records, fixed)
+    x = flat(begun).reshape(len(begun) * restarts, -1)
+    if fixed is None:
+        x = np.concatenate([x, flat(y).reshape(len(x), -1)], axis=-1)
+    end = replace(optimizer, racing=restarts).minimize(objective, x)
+    found = candidates(*objective.parts(end.x), end, restarts)
+    first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
+    beyond = stack.model.width - model.width
+    sentences = [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
+    return found if small is None else found._replace(features=small.up(found.features)), sentences
+
+
+def pieces(stack: Stack, restarts: int) -> Iterator[slice]:
+    """Pairs in portions that fit in memory."""
+    each = restarts * max(stack.wanted[0].size, REMEMBERED * stack.records * stack.model.width)
+    size = max(1, NUMBERS // each)
+    for first in range(0, stack.pairs, size):
+        yield slice(first, min(first + size, stack.pairs))
+
+
+def flat(values: Array) -> Array:
+    """(pairs, restarts, …) as (rows, …)."""
+    return values.reshape(-1, *values.shape[2:])
+
+
+def candidates(features: Array, targets: Array, end: Minimum, restarts: int) -> Candidates:
+    """Rows as (pairs, restarts)."""
+    lead = len(features) // restarts, restarts
+    return Candidates(
+        features.reshape(*lead, *features.shape[1:]),
+        targets.reshape(*lead, *targets.shape[1:]),
+        end.value.reshape(lead),
+        end.converged.reshape(lead),
+    )
+
+
+def joined(parts: list[Candidates]) -> Candidates:
+    return Candidates(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.targets for part in parts]),
+        np.concatenate([part.objective for part in parts]),
+        np.concatenate([part.converged for part in parts]),
+    )
+
+
+def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) -> tuple[Array, Array]:
+    """Random starts, N(0, spread²): features (pairs, restarts, m, width), then y (pairs, restarts, m, outputs)."""
+    shape = stack.pairs, restarts, stack.records
+    features = spread * rng.standard_normal((*shape, stack.model.width))
+    return features, spread * rng.standard_normal((*shape, stack.model.outputs))
+
+
+def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
+    """Of each case, what the matched gradients cannot tell: of its first replica, at its best candidate."""
+    sentences: list[str] = []
+    for pair in stack.firsts:
+        one = slice(pair, pair + 1)
+        part = Candidates(found.features[one], found.targets[one], found.objective[one], found.converged[one])
+        small = narrowed(stack.model, stack.points[one], stack.wanted[one], part.features)
+        if small is None:
+            sentences.append(_examined(stack.model, stack.points[pair], part, 0, soft, 0))
+            continue
+        part = part._replace(features=small.down(part.features))
+        beyond = stack.model.width - small.model.width
+        sentences.append(_examined(small.model, small.parameters[0], part, 0, soft, beyond))
+    return sentences
+
+
+def _examined(model: Model, parameters: Array, found: Candidates, pair: int, soft: bool, beyond: int) -> str:
+    values = found.objective[pair]
+    best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+    features, targets = found.features[pair, best], found.targets[pair, best]
+    turned = TURNED if soft and isinstance(model, Linear | Logistic) else ""
+    free = free_directions(model, parameters, features, targets, soft, beyond)
+    if free is None:
+        return "whether the gradient determines the records was not examined: there are too many unknowns"
+    if not free:
+        return turned
+    what = "features and targets" if soft else "features"
+    which = f"{free} direction{'' if free == 1 else 's'} of the {what}"
+    told = f"the matched gradients of a {model.name} model do not tell {which} of {len(features)} record(s)"
+    return f"{told}; {turned}" if turned else told

@@ -1,0 +1,328 @@
+"""Hypotheses of one record: its label, a Gaussian law of its features, its mirror image, its direction and length.
+
+Least squares and logistic losses have the same gradients for both, and so has a softmax of two outputs
+without an
+intercept. A range of one sign tells them apart; another range only where one of them lies outside; a prior
+as far as
+ln p(record)/p(mirror image) is decisive. Public labels tell.
+
+G = slope ⊗ x has rank 1 over all rounds and outputs: the first right singular vector u of the whitened
+gradients is
+x's direction, the maximum likelihood one where slopes are free, and exact without noise. What is left is a
+number ρ,
+x = ρu:
+
+- with an intercept the last entry of x is 1: ρ = 1/u_last;
+- least squares: uᵀG_t/c = ρ²(uᵀθ_t) − ρt for every round is linear in ρ² and ρt, c the loss's scale: two
+rounds do;
+- else uᵀG_t = ρ·ℓ'(ρ Θ_t u): one unknown, found by looking along a grid of lengths and by Newton's method.
+  At θ = 0 the slope is known and the length with it. Where slopes saturate a second length may explain one
+  gradient
+  as well; more rounds decide.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.reconstruction.attack import FLOOR, Known, Prior
+from attacks.reconstruction.map_estimate import Gaussian
+from attacks.reconstruction.product import Product
+from netsim.arrays import Array, Mask
+from netsim.models import Linear
+
+
+class Hypotheses(NamedTuple):
+    """One for each label that is possible, or a single one where the target is a number.
+
+    `targets` (hypotheses, outputs), `prior` of x, `surprise` (hypotheses,): −ln of what the prior says of the label
+    and of the density's constant, so that J + surprise compares hypotheses. `limits`: the least and the largest value
+    that the prior allows, (entries,) each, where features have a declared range.
+    """
+
+    targets: Array
+    prior: Gaussian
+    surprise: Array
+    limits: tuple[Array, Array] | None = None
+
+    @property
+    def choices(self) -> int:
+        """How many there are."""
+        return len(self.surprise)
+
+    def repeated(self, times: int) -> "Hypotheses":
+        """All of them so many times, one after the other."""
+        prior = Gaussian(*(np.tile(part, (times, 1)) for part in self.prior))
+        return Hypotheses(np.tile(self.targets, (times, 1)), prior, np.tile(self.surprise, times))
+
+    @classmethod
+    def of(cls, product: Product, known: Known) -> "Hypotheses":
+        """All labels with the prior's law of each, or, without a prior, with none.
+
+        A label that the prior has no record of gets the law of all records together, and the share of one record in
+        ten thousand.
+        """
+        labels = list(known.model.classes) if known.labels is None else [float(known.labels[0])]
+        if isinstance(known.model, Linear):
+            return cls._of_numbers(product, known)
+        targets = known.model.targets(np.array(labels)[:, None])[:, 0]
+        mean = np.ones((len(labels), product.entries))
+        precision = np.zeros_like(mean)
+        surprise = np.zeros(len(labels))
+        if known.prior is not None:
+            for k, label in enumerate(labels):
+                center, variance, share = law_of(known.prior, label)
+                mean[k, : known.model.width], precision[k, : known.model.width] = center, 1 / variance
+                surprise[k] = 0.5 * float(np.sum(np.log(variance))) - math.log(share)
+        return cls(targets, Gaussian(mean, precision), surprise, _limits(product, known))
+
+    @classmethod
+    def _of_numbers(cls, product: Product, known: Known) -> "Hypotheses":
+        """Least squares: the target is a number of mean and variance as among the public records."""
+        mean, precision = np.zeros((1, product.entries)), np.zeros((1, product.entries))
+        if known.prior is not None:
+            center, variance = pooled(known.prior)
+            middle, spread = target_moments(known.prior)
+            mean[0], precision[0] = np.append(center, middle), 1 / np.append(variance, spread)
+        if known.labels is not None:
+            mean[0, -1] = float(known.labels[0])
+        return cls(np.zeros((1, 1)), Gaussian(mean, precision), np.zeros(1))
+
+
+def target_moments(prior: Prior) -> tuple[float, float]:
+    """Mean and variance of a target: as the prior says, or of its labels taken for numbers."""
+    if prior.target is not None:
+        return prior.target
+    labels = np.array(prior.labels)
+    shares = np.array([prior.share[label] for label in prior.labels])
+    middle = float(np.sum(shares * labels))
+    return middle, float(np.sum(shares * (labels - middle) ** 2)) + FLOOR
+
+
+def _limits(product: Product, known: Known) -> tuple[Array, Array] | None:
+    """None without a prior, which alone is cut off at a range; entries beyond the features may have any value."""
+    if known.prior is None or known.value_range is None:
+        return None
+    low, high = np.full(product.entries, -np.inf), np.full(product.entries, np.inf)
+    low[: known.model.width], high[: known.model.width] = known.value_range
+    return low, high
+
+
+def law_of(prior: Prior, label: float) -> tuple[Array, Array, float]:
+    """Mean and variance (width,) of the features of a label, and its share."""
+    if label in prior.mean:
+        return prior.mean[label], prior.variance[label], max(prior.share.get(label, 1.0), 1e-4)
+    return *pooled(prior), 1e-4
+
+
+def pooled(prior: Prior) -> tuple[Array, Array]:
+    """Mean and variance (width,) over records of any label."""
+    shares = {label: prior.share.get(label, 1 / len(prior.mean)) for label in prior.mean}
+    mean = np.sum([shares[label] * prior.mean[label] for label in shares], axis=0)
+    around = [shares[label] * (prior.variance[label] + (prior.mean[label] - mean) ** 2) for label in shares]
+    return mean, np.sum(around, axis=0)
+
+
+DECISIVE = math.log(1000)
+"""ln of the odds from which a prior tells."""
+OUTSIDE = 1e-6
+"""Of a range's width: so far outside is not rounding."""
+
+
+def one_signed(known: Known) -> bool:
+    """Whether no feature can have the other sign."""
+    return known.value_range is not None and (known.value_range[0] >= 0 or known.value_range[1] <= 0)
+
+
+def outside(known: Known, features: Array) -> Array:
+    """Squared distance from the declared range, in units of its width, (…); 0 without one. `features` (…, width)."""
+    if known.value_range is None:
+        return np.zeros(features.shape[:-1])
+    low, high = known.value_range
+    return np.sum(((np.clip(features, low, high) - features) / (high - low)) ** 2, axis=-1)
+
+
+def surprise(known: Known, features: Array, told: Array) -> Array:
+    """−ln of the prior's density of records (…, width) with labels or targets `told` (…), but for a constant."""
+    assert known.prior is not None
+    if not known.model.classes:
+        center, variance = pooled(known.prior)
+        middle, spread = target_moments(known.prior)
+        return 0.5 * (np.sum((features - center) ** 2 / variance, axis=-1) + (told - middle) ** 2 / spread)
+    found = np.zeros(features.shape[:-1])
+    for label in known.model.classes:
+        center, variance, share = law_of(known.prior, label)
+        own = 0.5 * np.sum((features - center) ** 2 / variance + np.log(variance), axis=-1) - math.log(share)
+        found = np.where(told == label, own, found)
+    return found
+
+
+def preference(known: Known, features: Array, told: Array, exact: bool) -> Array:
+    """ln of the odds of records (…, width) with labels or targets `told` (…) against their mirror images, (…).
+
+    Infinite where a range tells. `exact`: features have no errors, so that one outside the range is impossible; with
+    errors that is a hint, worth 1 at most.
+    """
+    far = outside(known, -features) - outside(known, features)
+    if one_signed(known):
+        return np.where(far == 0, 0.0, np.copysign(np.inf, far))
+    odds = np.clip(far, -1.0, 1.0)
+    if known.prior is not None:
+        mirrored = sum(known.model.classes) - told
+        odds = odds + surprise(known, -features, mirrored) - surprise(known, features, told)
+    if not exact:
+        return odds
+    own, other = outside(known, features) > OUTSIDE**2, outside(known, -features) > OUTSIDE**2
+    return np.where(own == other, odds, np.where(own, -np.inf, np.inf))
+
+
+def sign_is_open(known: Known, features: Array, told: Array, exact: bool) -> Mask:
+    """Where nothing that is known decides for a record against its mirror image, (…)."""
+    if known.labels is not None:
+        return np.zeros(features.shape[:-1], np.bool_)
+    return preference(known, features, told, exact) < DECISIVE
+
+
+def sign_undecided(known: Known, features: Array, told: Array) -> Mask:
+    """Where nothing decides between true records and their mirror images either way, (…)."""
+    if known.labels is not None:
+        return np.zeros(features.shape[:-1], np.bool_)
+    return np.abs(preference(known, features, told, exact=True)) < DECISIVE
+
+
+LENGTHS = 160
+"""Lengths on the grid, from the shortest that slopes of at most √2 allow."""
+LONGEST = 1e6
+"""Of the shortest."""
+POLISH = 40
+"""Newton steps."""
+SAME = 1e-6
+"""Relative: lengths that differ by less are one."""
+TIED = 2.0
+"""Under noise: squared residuals that differ by less do not tell two lengths or records apart."""
+AS_GOOD = 1e-9
+"""Relative to the gradients: a second length that leaves so little more explains them as well."""
+
+
+class RankOne(NamedTuple):
+    """`record` (rows, hypotheses, entries), `value` (rows, hypotheses) its squared misfit along u in units of
+    the noise, and `twofold` (rows, hypotheses): another length explains the gradients as well."""
+
+    record: Array
+    value: Array
+    twofold: Mask
+
+
+def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
+    """A record for every hypothesis."""
+    u = direction(product)
+    if isinstance(product.model, Linear):
+        return _least_squares(product, product.model.scale, u)
+    if product.entries > product.model.width:
+        return _with_intercept(product, u, hypotheses.targets)
+    return _searched(product, u, hypotheses.targets)
+
+
+def direction(product: Product) -> Array:
+    """u (rows, seen), of length 1 and either sign."""
+    white = np.einsum("rst,rtcp->rscp", product.between, product.gradients)
+    return np.array([np.linalg.svd(one.reshape(-1, product.seen), full_matrices=False)[2][0] for one in white])
+
+
+def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
+    """Weighted least squares of uᵀG/c on uᵀθ and −1 gives ρ² and ρt."""
+    white = product.between
+    heard = np.einsum("rst,rtp,rp->rs", white, product.gradients[:, :, 0] / scale, u)
+    along = np.einsum("rst,rtp,rp->rs", white, product.points[:, :, 0, : product.seen], u)
+    ones = -np.sum(white, axis=2)
+    design = np.stack([along, ones], axis=-1)
+    found = np.einsum("rkt,rt->rk", np.linalg.pinv(design, rcond=1e-12), heard)
+    length = np.sqrt(np.maximum(found[:, 0], 1e-300))
+    residual = heard - np.einsum("rtk,rk->rt", design, found)
+    record = np.concatenate([length[:, None] * u, (found[:, 1] / length)[:, None]], axis=-1)
+    value = np.sum(residual**2, axis=-1) * (scale / product.unit) ** 2
+    singular = np.linalg.svd(design, compute_uv=False)
+    unknown = (singular[:, -1] <= 1e-10 * singular[:, 0]) | (found[:, 0] <= 0)
+    return RankOne(record[:, None], value[:, None], unknown[:, None])
+
+
+def _with_intercept(product: Product, u: Array, targets: Array) -> RankOne:
+    last = np.where(np.abs(u[:, -1:]) > 1e-300, u[:, -1:], 1e-300)
+    record, lengths = u / last, np.repeat(1 / last, len(targets), axis=1)[..., None]
+    value = _Lengths.of(product, u, targets).misfits(lengths)[..., 0]
+    return RankOne(np.repeat(record[:, None], len(targets), axis=1), value, np.zeros(value.shape, np.bool_))
+
+
+def _searched(product: Product, u: Array, targets: Array) -> RankOne:
+    """Two best minima along the grid, polished; the shorter one where both explain the gradients."""
+    size = np.max(np.linalg.norm(product.gradients, axis=(-2, -1)), axis=1) / np.sqrt(2)
+    half = np.geomspace(1.0, LONGEST, LENGTHS)
+    grid = np.where(size > 0, size, 1.0)[:, None] * np.concatenate([-half[::-1], half])
+    along = _Lengths.of(product, u, targets)
+    found = np.concatenate([along.of_row(r).misfits(grid[r][None, None]) for r in range(len(u))])
+    starts = np.take_along_axis(np.broadcast_to(grid[:, None], found.shape), _two_lowest(found), axis=2)
+    polished = along.polished(starts)
+    value = along.misfits(polished)
+    noisy = product.unit == 1
+    slack: Array = (AS_GOOD * np.linalg.norm(product.gradients.reshape(len(u), -1), axis=1) / product.unit) ** 2
+    equal = np.abs(value[..., 0] - value[..., 1]) <= np.where(noisy, np.maximum(slack, TIED), slack)[:, None]
+    apart = np.abs(polished[..., 0] - polished[..., 1]) > SAME * np.max(np.abs(polished), axis=-1)
+    order = np.where(equal[..., None], np.argsort(np.abs(polished), axis=-1), np.argsort(value, axis=-1))[..., :1]
+    length = np.take_along_axis(polished, order, axis=-1)
+    return RankOne(length * u[:, None], np.take_along_axis(value, order, axis=-1)[..., 0], equal & apart)
+
+
+def _two_lowest(values: Array) -> NDArray[np.intp]:
+    """Positions (…, 2) of the two lowest local minima along the last axis, the lowest twice where there is one."""
+    edge = np.full((*values.shape[:-1], 1), np.inf)
+    ends = np.concatenate([edge, values, edge], axis=-1)
+    low = (values <= ends[..., :-2]) & (values < ends[..., 2:])
+    order = np.argsort(np.where(low, values, np.inf), axis=-1, kind="stable")[..., :2]
+    second = np.take_along_axis(low, order[..., 1:], axis=-1)
+    return np.concatenate([order[..., :1], np.where(second, order[..., 1:], order[..., :1])], axis=-1)
+
+
+class _Lengths(NamedTuple):
+    """x = ρu as a function of ρ alone: `heard` uᵀG and `along` Θu (rows, 1, 1, rounds, outputs), R in `white`."""
+
+    product: Product
+    heard: Array
+    along: Array
+    white: Array
+    targets: Array
+
+    @classmethod
+    def of(cls, product: Product, u: Array, targets: Array) -> "_Lengths":
+        heard, along = (
+            np.einsum("rtcp,rp->rtc", part[..., : product.seen], u)[:, None, None]
+            for part in (product.gradients, product.points)
+        )
+        return cls(product, heard, along, product.between / product.unit[:, None, None], targets[None, :, None, None])
+
+    def of_row(self, r: int) -> "_Lengths":
+        return self._replace(heard=self.heard[r : r + 1], along=self.along[r : r + 1], white=self.white[r : r + 1])
+
+    def misfits(self, lengths: Array) -> Array:
+        """Squared whitened residuals, of lengths (rows, hypotheses, lengths)."""
+        return np.sum(self._mixed(self.heard - lengths[..., None, None] * self._slope(lengths)) ** 2, axis=(-2, -1))
+
+    def polished(self, lengths: Array) -> Array:
+        """Gauss-Newton on the length; a step is at most half of it, so that the sign stays."""
+        for _ in range(POLISH):
+            rho = lengths[..., None, None]
+            slope = self._slope(lengths)
+            bent = self.product.bend(rho * self.along)(np.broadcast_to(self.along, slope.shape))
+            residual, moved = self._mixed(self.heard - rho * slope), -self._mixed(slope + rho * bent)
+            curvature = np.sum(moved**2, axis=(-2, -1))
+            step = -np.sum(residual * moved, axis=(-2, -1)) / np.where(curvature > 0, curvature, np.inf)
+            lengths = lengths + np.clip(step, -0.5 * np.abs(lengths), 0.5 * np.abs(lengths))
+        return lengths
+
+    def _slope(self, lengths: Array) -> Array:
+        """ℓ' at x = ρu, (rows, hypotheses, lengths, rounds, outputs)."""
+        return self.product.slope(lengths[..., None, None] * self.along, self.targets)
+
+    def _mixed(self, values: Array) -> Array:
+        return np.einsum("rst,rlktc->rlksc", self.white, values)

@@ -1,0 +1,143 @@
+"""Residuals in units of their noise: whitening between rounds, and the misfit of candidate records.
+
+With candidates (A, t), model gradients ∇ℓ and estimates g̃_k at the points θ_k, the residual of coordinate c is
+r_kc = g̃_kc − ∇ℓ(θ_k; A, t)_c, and χ² = Σ_c r_cᵀ Σ_c⁻¹ r_c with the full covariance Σ_c between rounds. At
+the true
+records χ² has mean `degrees`: all rounds times all coordinates. An attack that fitted p unknowns leaves about
+`degrees` − p. A much larger χ² says that the candidate is not what caused the gradients: the optimizer
+failed, or the
+model is another one. A small one says that the candidate explains them, not that it is the only one that does.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from attacks.estimates import Evidence
+from attacks.reconstruction.attack import Case
+from netsim.arrays import Array
+from netsim.errors import AttackError
+
+ROUNDING = 1e-9
+"""Deviation that every estimate keeps, as a share of the largest gradient: what is called exact is exact up to it."""
+ALIKE = 1e-9
+"""Relative: covariances of two coordinates that differ by less are the same."""
+
+
+@dataclass(frozen=True)
+class Whitener:
+    """R, in the smallest form that is exact, and the unit of each replica.
+
+    `factor` is (rounds, rounds) where every coordinate has the same covariance, else (dimension, rounds, rounds).
+    `unit` (replicas,): 1, or, where every estimate is exact, what rounding is taken to be; R is then the identity.
+    """
+
+    factor: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "Whitener":
+        """Of the errors that the evidence declares. Directions with less than rounding get rounding in its place."""
+        sizes = np.max(np.abs(evidence.gradients), axis=(0, 2), initial=0.0)
+        rounding = ROUNDING * np.where(sizes > 0, sizes, 1.0)
+        if evidence.exact:
+            return cls(np.eye(evidence.rounds), rounding)
+        covariance = evidence.covariance
+        first = covariance[..., 0]
+        spread = ALIKE * float(np.max(np.abs(first), initial=0.0))
+        common = evidence.alike or bool(np.all(np.abs(covariance - first[..., None]) <= spread))
+        blocks = first[None] if common else np.moveaxis(covariance, -1, 0)
+        floor = 2.0 ** math.ceil(math.log2(float(np.max(rounding))))
+        factor = _inverse_root(blocks, floor**2)
+        return cls(factor[0] if common else factor, np.ones(evidence.replicas))
+
+    @property
+    def common(self) -> bool:
+        """Whether one matrix serves every coordinate."""
+        return self.factor.ndim == 2
+
+    @cached_property
+    def between(self) -> Array:
+        """R of the coordinates' mean covariance, (rounds, rounds): `factor` where they have the same."""
+        if self.common:
+            return self.factor
+        roots = np.linalg.inv(self.factor)
+        return _inverse_root(np.mean(roots @ np.swapaxes(roots, -1, -2), axis=0), 0.0)
+
+    def __call__(self, values: Array) -> Array:
+        """R v over the unit, for values (rounds, replicas, dimension); each replica's bits are its own."""
+        spec = "st,trd->srd" if self.common else "dst,trd->srd"
+        return np.einsum(spec, self.factor, values) / self.unit[:, None]
+
+
+def _inverse_root(covariance: Array, least: float) -> Array:
+    """R with R Σ Rᵀ = I of symmetric positive semidefinite matrices (…, n, n); no row has a variance below `least`.
+
+    Deviations may span many orders of magnitude: rows are scaled to 1 before the decomposition.
+    """
+    variance = np.einsum("...tt->...t", covariance)
+    lifted = np.maximum(variance, least)
+    scale = 1 / np.sqrt(lifted)
+    correlation = covariance * scale[..., :, None] * scale[..., None, :]
+    np.einsum("...tt->...t", correlation)[...] = 1.0
+    sizes, axes = np.linalg.eigh(correlation)
+    roots = 1 / np.sqrt(np.maximum(sizes, np.finfo(np.float64).eps * covariance.shape[-1]))
+    return roots[..., :, None] * np.swapaxes(axes, -1, -2) * scale[..., None, :]
+
+
+VARIANCE_OF_SQUARES = {"gaussian": 2.0, "laplace": 5.0}
+"""Var z² of a variable of variance 1."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """`squared` (replicas,): χ² over `degrees` residuals, of which each has mean square 1 at the true records.
+
+    `deviation`: the standard deviation of χ² there (where errors are independent or Gaussian). `relative`
+    (replicas,): ‖residual‖/‖gradients‖ over all rounds, without any weights.
+    """
+
+    squared: Array
+    degrees: int
+    deviation: float
+    relative: Array
+
+    @property
+    def per_degree(self) -> Array:
+        """χ²/degrees, (replicas,): about 1 at the true records."""
+        return self.squared / self.degrees
+
+    def excess(self, fitted: int = 0) -> Array:
+        """How many standard deviations χ² lies above its mean, (replicas,), with so many unknowns fitted.
+
+        A fit of all there is leaves nothing: with `fitted` ≥ degrees the mean is 0.
+        """
+        return (self.squared - max(0, self.degrees - fitted)) / self.deviation
+
+
+def misfit(case: Case, features: Array, targets: Array) -> Misfit:
+    """Of candidates: features (replicas, m, width), targets (replicas, m, outputs).
+
+    Candidates' gradients are clipped as the agent's are. Estimates without noise count as exact up to rounding
+    (`whitening.ROUNDING`). You get an `AttackError` where the shapes are not those of the case.
+    """
+    evidence, known = case
+    shape = (evidence.replicas, known.records)
+    if features.shape != (*shape, known.model.width) or targets.shape != (*shape, known.model.outputs):
+        raise AttackError(f"candidates of shapes {features.shape} and {targets.shape} for {shape} records")
+    given, expected = evidence.without(known.penalty), known.model.gradient(evidence.points, features, targets)
+    if known.clip is not None:
+        public = known.penalty.gradient(evidence.points)
+        expected = known.clip(expected + public) - public
+    residual = given - expected
+    white = Whitener.of(evidence)(residual)
+    degrees = evidence.rounds * evidence.points.shape[-1]
+    norm = np.sqrt(np.einsum("trd->r", given**2))
+    return Misfit(
+        np.einsum("trd->r", white**2),
+        degrees,
+        math.sqrt(VARIANCE_OF_SQUARES[evidence.law or "gaussian"] * degrees),
+        np.sqrt(np.einsum("trd->r", residual**2)) / np.where(norm > 0, norm, 1.0),
+    )

@@ -1,0 +1,229 @@
+"""Replay of one agent's public code on observed messages, under a hypothesis about its data.
+
+`gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would
+explain it; incoming messages are those observed; every other value that is sent is compared with the one
+observed, and so is which messages there are. Two replays of the same record, one per hypothesis, give the exact
+privacy loss of every release and the messages that no noise covers.
+
+The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never
+goes on the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an
+adversary who knows it, an upper bound for one who sees the wire. Every value that is sent is encoded before
+it is
+compared. Under a codec that rounds each coordinate for itself (`Codec.cells`) a release that is sent can be
+taken
+from the wire as it was rounded, with the interval of what it may have been: that is right for an agent that
+goes on
+with what it told.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording, Slot, find_releases
+from attacks.replay.replayed import ULPS, Answer, Comparison, Perturbed, Release, Replayed, Sending, bits
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array, Mask
+from netsim.codecs import Dither, Encoder
+from netsim.errors import TranscriptError
+from netsim.mechanisms import Mechanism, Scale, UniformLaplace
+from netsim.models.model import Regularizer, Zero
+from netsim.transcript.message import Values
+from netsim.transcript.record import Record
+
+ROUNDING = 1e-10
+"""A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
+
+
+class Hypothesis(Protocol):
+    """What an agent's private objective might be. The caller brings it; an attack has no other."""
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), (replicas, dimension)."""
+        ...
+
+    def hessian(self, x: Array) -> Array:
+        """∇²f at one point x (dimension,); (dimension, dimension)."""
+        ...
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """argmin f + ‖· − v‖²/(2·step), with + r if there is one; (replicas, dimension)."""
+        ...
+
+    def batch(self, indices: Sequence[int]) -> "Hypothesis":
+        """The mean over these of its records."""
+        ...
+
+
+def replay(
+    view: AdversaryView,
+    agent: int,
+    hypothesis: Hypothesis,
+    coins: np.random.Generator,
+    releases: Sequence[Array] | None = None,
+    dither: Dither | None = None,
+) -> Replayed:
+    """Rerun `agent` on what a tap at its door recorded.
+
+    `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
+    are the outputs of its `privatize` calls, needed only where one is not sent verbatim; `dither` is what its codec
+    drew, if that is random. Under another hypothesis than the true one (or with other coins) the agent may send
+    other messages than were sent: `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if
+    it may have begun anew without its state, if a release is neither on the wire nor granted, or a dither is missing.
+    """
+    if agent in view.public.forgetful:
+        raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
+    recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins)
+    slots = {} if releases is not None else find_releases(recording._replace(coins=_clone(coins)))
+    encoder = Encoder(view.public.codec, view.public.dimension, dither)
+    node = _Reader(recording, hypothesis, encoder, slots, releases)
+    node.read()
+    return node.finish()
+
+
+def _clone(coins: np.random.Generator) -> np.random.Generator:
+    twin = np.random.Generator(type(coins.bit_generator)())
+    twin.bit_generator.state = coins.bit_generator.state
+    return twin
+
+
+def _finest(mechanism: Mechanism) -> Scale:
+    """The variance of the finest part of its noise; of a mixture that is the Laplace noise, for its width is data."""
+    return 2 * mechanism.scale**2 if isinstance(mechanism, UniformLaplace) else mechanism.variance()
+
+
+class _Reader(RecordedNode):
+    """The hypothesis's gradients, the observed releases, the comparisons."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        hypothesis: Hypothesis,
+        encoder: Encoder,
+        slots: dict[int, Slot],
+        granted: Sequence[Array] | None,
+    ) -> None:
+        super().__init__(recording)
+        self._found = Replayed()
+        self._codec, self._encoder = recording.public.codec, encoder
+        self._verbatim = granted is None or self._codec.lossless
+        self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
+        self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
+        self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._judged = np.ones(self.replicas, dtype=bool)
+        self._answer: Answer | None = None
+
+    def finish(self) -> Replayed:
+        """What was found, with how the replay ended."""
+        self._found.departure, self._found.overran = self.departure, self.overran
+        return self._found
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        self._asked()
+        hypothesis = self._hypothesis if batch is None else self._hypothesis.batch(batch)
+        return self._answered("gradient", hypothesis.gradient(x))
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        self._asked()
+        if regularized and not isinstance(self.regularizer, Zero):
+            return self._answered("proximal", self._hypothesis.proximal(v, step, self.regularizer))
+        return self._answered("proximal", self._hypothesis.proximal(v, step))
+
+    def _answered(self, kind: Literal["gradient", "proximal"], value: Array) -> Array:
+        self._answer = Answer(kind, self._carried(value))
+        return value
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        self._asked()
+        x = self._carried(self._observed(len(self._found.releases)))
+        pull = (v - x) / step
+        self._judge(mechanism, np.maximum(np.abs(v), np.abs(x)) / step)
+        law = Perturbed(mechanism, pull, _log_jacobian(self._hypothesis, x, step))
+        return self._explained(Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged))
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        observed = self._carried(self._observed(len(self._found.releases)))
+        self._judge(mechanism, observed)
+        cells = None if self._codec.lossless or not self._verbatim else self._codec.cells(observed)
+        return self._explained(Release(self.sent, mechanism, observed, value.copy(), self._judged, cells=cells))
+
+    def _explained(self, release: Release) -> Array:
+        self._found.releases.append(release)
+        self._given[id(release.observed)] = release
+        return release.observed
+
+    def _observed(self, index: int) -> Array:
+        if self._granted is not None:
+            if index >= len(self._granted):
+                self._found.out_of_releases = True
+                raise EndOfRecord
+            return self._granted[index]
+        slot = self._slots.get(index)
+        found = None if slot is None else self._outgoing[slot[:2]].values[slot[2]]
+        if found is None or not (self._codec.lossless or self._codec.cells(found)):
+            raise TranscriptError(
+                f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
+                "released: grant the replay its value (the loss is then an upper bound)"
+            )
+        return found
+
+    def _judge(self, mechanism: Mechanism, observed: Array) -> None:
+        """A function of what was observed alone: the loss stays that of a transcript stopped at some time."""
+        stddev = np.broadcast_to(np.sqrt(_finest(mechanism)), observed.shape)
+        drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
+        if np.any(drowned & self._judged):
+            self._judged = self._judged & ~drowned
+            if self._found.unreliable_from is None:
+                self._found.unreliable_from = self.activation
+
+    def _seen(self, row: Record) -> None:
+        for value in row.values.values():
+            self._carried(value)
+
+    def _carried(self, value: Array) -> Array:
+        np.fmax(self._largest, np.abs(value), out=self._largest)
+        return value
+
+    def _sent(self, row: Record, values: Values) -> None:
+        made = len(self._found.releases)
+        which = row.receiver, row.kind, row.number
+        self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made, *which))
+        for name, encoded in self._encoder(values).items():
+            value, observed = values[name], row.values[name]
+            identical = np.array_equal(bits(encoded), bits(observed))
+            release = self._given.get(id(value))
+            if release is not None:
+                release.carriers.append((self.sent, name))
+            if release is not None and identical:
+                if self._verbatim and release.sent_in is None:
+                    release.sent_in = self.sent
+                continue
+            possible = None if identical else self._possible(value, observed)
+            predicted = observed if identical else encoded
+            kept = value.copy() if self._codec.random else None
+            self._found.comparisons.append(
+                Comparison(
+                    self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept, self._answer
+                )
+            )
+
+    def _possible(self, value: Array, observed: Array) -> Mask:
+        """Where the codec may have made what was observed of a value that differs from this one by rounding."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = ULPS * np.finfo(float).eps * self._largest
+            anything = np.isinf(rounding) & ~np.isnan(value)
+            low = np.where(anything, -np.inf, value - rounding)
+            high = np.where(anything, np.inf, value + rounding)
+            return self._codec.could_be(observed, low, high)
+
+
+def _log_jacobian(hypothesis: Hypothesis, x: Array, step: float) -> Array:
+    """log det(I/step + ∇²f(x)) of each replica."""
+    identity = np.eye(x.shape[-1]) / step
+    curvature = np.array([hypothesis.hessian(row) + identity for row in x])
+    return np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)

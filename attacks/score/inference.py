@@ -1,0 +1,188 @@
+"""Scores of membership and property inference: false alarms, powers, ROC, and what a privacy claim allows.
+
+Scores of the candidate in transcripts of both worlds come in; rates come with Clopper-Pearson intervals. The
+area
+under the ROC is the share of pairs (in, out) in the right order, ties by half, with Hoeffding's interval for U
+statistics, AUC ± √(ln(2/α)/2n), n the smaller sample, which holds for every law (Hoeffding 1963, section 5).
+
+The *advantage* is power less false alarms of the rule "in where the score is above 0", which is the best one
+where
+the score is the exact log likelihood ratio: it is then the total variation between the two worlds'
+transcripts. Its
+interval is of both rates at once.
+
+(ε, δ)-DP for this pair of worlds allows at most (Kairouz, Oh, Viswanath 2015)
+
+    power at level α       min(e^ε α + δ, 1 − e^{−ε}(1 − δ − α), 1)
+    advantage              (e^ε − 1 + 2δ)/(e^ε + 1)
+    right one of k         (e^ε + (k − 1)δ)/(e^ε + k − 1), all k equally likely and pairwise adjacent
+
+The last one: P(j|j) ≤ e^ε P(j|i) + δ for all i ≠ j, summed over both.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attacks.audit.accounting.intervals import Interval, clopper_pearson
+from attacks.reconstruction.likelihood_ratio import Choice, Decision
+from attacks.score.robustness import approximate_bound
+from netsim.arrays import Array
+
+CURVE = 100
+"""Points of a ROC that are kept, at most."""
+
+
+@dataclass(frozen=True)
+class AtLevel:
+    """Of one level of false alarms: the `power` that the law of the score promises, and what was counted."""
+
+    level: float
+    power: float
+    found: Interval
+    alarms: Interval
+    count: tuple[int, int]
+    """How often "in" was said, of those that are in and of those that are not."""
+
+
+@dataclass(frozen=True)
+class MembershipScore:
+    """The game's rates. `roc`: false alarms and powers, (2, points), of the scores against one threshold for all."""
+
+    trials: tuple[int, int]
+    levels: tuple[AtLevel, ...]
+    advantage: Interval
+    auc: Interval
+    roc: Array
+
+
+def score_membership(
+    inside: Sequence[Decision], out: Sequence[Decision], levels: Sequence[float], confidence: float
+) -> MembershipScore:
+    """Decisions of transcripts in which the first candidate is in, and of such in which it is not."""
+    here, there = _scores(inside), _scores(out)
+    return MembershipScore(
+        (here.size, there.size),
+        tuple(_at(level, inside, out, confidence) for level in levels),
+        _advantage(here, there, confidence),
+        _area(here, there, confidence),
+        _curve(here, there),
+    )
+
+
+def _scores(decisions: Sequence[Decision]) -> Array:
+    return np.concatenate([one.scores[:, 0] for one in decisions])
+
+
+def _at(level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> AtLevel:
+    said = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
+    power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
+    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in said)
+    return AtLevel(level, power, found, alarms, (int(np.sum(said[0])), int(np.sum(said[1]))))
+
+
+def _advantage(here: Array, there: Array, confidence: float) -> Interval:
+    half = 1 - (1 - confidence) / 2
+    found, alarms = (clopper_pearson(int(np.sum(own > 0)), own.size, half) for own in (here, there))
+    return Interval(
+        found.lower - alarms.upper, found.estimate - alarms.estimate, found.upper - alarms.lower, confidence
+    )
+
+
+def _area(here: Array, there: Array, confidence: float) -> Interval:
+    order = np.sort(there)
+    below = np.searchsorted(order, here, "left") + np.searchsorted(order, here, "right")
+    area = float(np.mean(below)) / 2 / there.size
+    away = math.sqrt(math.log(2 / (1 - confidence)) / (2 * min(here.size, there.size)))
+    return Interval(max(area - away, 0.0), area, min(area + away, 1.0), confidence)
+
+
+def _curve(here: Array, there: Array) -> Array:
+    """From (0, 0) to (1, 1): all thresholds, thinned."""
+    thresholds = np.unique(np.concatenate([here, there]))[::-1]
+    chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
+    points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
+    return np.concatenate([np.zeros((2, 1)), points], axis=1)
+
+
+# ── what a claim allows ─────────────────────────────────────────────────────────────────────────────────
+
+
+def allowed_power(level: float, epsilon: float, delta: float) -> float:
+    """Of a test whose false alarms have this probability."""
+    return approximate_bound(level, epsilon, delta)
+
+
+def allowed_advantage(epsilon: float, delta: float) -> float:
+    """(e^ε − 1 + 2δ)/(e^ε + 1), at most 1."""
+    return min(math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1), 1.0)
+
+
+def allowed_right(hypotheses: int, epsilon: float, delta: float) -> float:
+    """How often the right one of k equally likely hypotheses can be named."""
+    grown = math.exp(-epsilon)
+    return min((1 + (hypotheses - 1) * delta * grown) / (1 + (hypotheses - 1) * grown), 1.0)
+
+
+def of_group(size: int, epsilon: float, delta: float) -> tuple[float, float]:
+    """(ε, δ) for data sets that are `size` adjacent steps apart: (kε, δ·Σ_{i<k} e^{iε}), δ at most 1."""
+    if delta == 0:
+        return size * epsilon, 0.0
+    with np.errstate(over="ignore"):
+        total = delta * float(np.sum(np.exp(epsilon * np.arange(size))))
+    return size * epsilon, min(total, 1.0)
+
+
+def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: float) -> bool:
+    """Whether the rates at some level prove the claim false, all levels together at this confidence.
+
+    Either side of the test may prove it: power above what its false alarms allow, or the same of the complements.
+    """
+    each = 1 - (1 - confidence) / (2 * len(score.levels))
+    for one in score.levels:
+        (here, there), (n, m) = one.count, score.trials
+        found, alarms = clopper_pearson(here, n, each), clopper_pearson(there, m, each)
+        if found.lower > allowed_power(alarms.upper, epsilon, delta):
+            return True
+    return False
+
+
+# ── properties ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class PropertyScore:
+    """How often the likeliest hypothesis was the `right` one, and what the posterior `said` of it on average.
+
+    `confusion` (hypotheses, hypotheses): by the true one and the one named. `bits`: the mean of
+    log2(posterior of the true one · k), what was learned beyond equal chances; negative where the posterior misleads.
+    """
+
+    right: Interval
+    count: int
+    trials: int
+    said: float
+    bits: float
+    confusion: Array
+
+
+def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: float) -> PropertyScore:
+    """Choices of transcripts, with one replica or more, and which hypothesis was true in each."""
+    posterior = np.concatenate([one.log_posterior for one in choices])
+    truth = np.repeat(np.array(true, dtype=np.int64), [len(one.log_posterior) for one in choices])
+    named, hypotheses = np.argmax(posterior, axis=1), posterior.shape[1]
+    confusion = np.zeros((hypotheses, hypotheses))
+    np.add.at(confusion, (truth, named), 1)
+    right = int(np.sum(named == truth))
+    said: Array = np.exp(np.max(posterior, axis=1))
+    bits: Array = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
+    return PropertyScore(
+        clopper_pearson(right, truth.size, confidence),
+        right,
+        truth.size,
+        float(np.mean(said)),
+        float(np.mean(bits)),
+        confusion,
+    )

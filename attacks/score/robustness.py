@@ -1,0 +1,145 @@
+"""Reconstruction robustness: how often any attack at all can rebuild a record, however it is made.
+
+κ is the success rate of the best guess without the transcript: the largest probability, over the prior of the record,
+that one fixed guess is near it. With f the trade-off function of the release against one reference law, the same for
+all records of the prior, P(success) ≤ 1 − f(κ): success is a test of "this record" against "the reference", where
+record and transcript are independent, and there nobody does better than κ. Hence
+
+    Gaussian, μ-GDP     Φ(Φ⁻¹(κ) + μ)
+    pure ε              min(e^ε κ, 1 − e^{−ε}(1 − κ))
+    (ε, δ)              min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1)
+    ρ-zCDP              e^{−(√ln(1/κ) − √ρ)²} where ρ < ln 1/κ, else 1
+
+The reference is any law whatever: an adjacent data set without the record, one fixed record instead, or the middle
+of what the prior's records release. μ, ε, ρ are those of the pairs (record, reference): with the middle as
+reference they are half as large as between records that are furthest apart, and with two records the Gaussian bound
+is then met.
+
+Source: Balle, Cherubin, Hayes 2022; Hayes, Mahloujifar, Balle 2023; Kaissis et al. 2023 for f-DP. The second term of
+pure ε is the other side of the same trade-off function, and smaller where κ > 1/(1 + e^ε).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from attacks.audit.accounting.intervals import Interval, clopper_pearson
+from netsim.arrays import Array, Mask
+from netsim.errors import PrivacyError
+
+
+def gaussian_bound(kappa: float, mu: float) -> float:
+    """Φ(Φ⁻¹(κ) + μ), for releases that are μ-GDP against the reference; μ = √(Σ(‖Δ_t‖₂/σ_t)²) ≥ 0."""
+    _check(kappa, mu=mu)
+    if kappa in (0.0, 1.0) or math.isinf(mu):
+        return kappa if kappa in (0.0, 1.0) else 1.0
+    return float(ndtr(ndtri(kappa) + mu))
+
+
+def pure_bound(kappa: float, epsilon: float) -> float:
+    """min(e^ε κ, 1 − e^{−ε}(1 − κ))."""
+    return approximate_bound(kappa, epsilon, 0.0)
+
+
+def approximate_bound(kappa: float, epsilon: float, delta: float) -> float:
+    """min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1)."""
+    _check(kappa, epsilon=epsilon)
+    if not 0 <= delta <= 1:
+        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+    first = math.exp(min(epsilon, 700.0)) * kappa + delta
+    second = 1 - math.exp(-epsilon) * max(1 - delta - kappa, 0.0)
+    return min(first, second, 1.0)
+
+
+def zcdp_bound(kappa: float, rho: float) -> float:
+    """e^{−(√ln(1/κ) − √ρ)²}: P ≤ (e^{αρ} κ)^{(α−1)/α} at the best α = √(ln(1/κ)/ρ); 1 where ρ ≥ ln 1/κ."""
+    _check(kappa, rho=rho)
+    if kappa == 0:
+        return 0.0 if math.isfinite(rho) else 1.0
+    surprise = math.log(1 / kappa)
+    return 1.0 if rho >= surprise else math.exp(-((math.sqrt(surprise) - math.sqrt(rho)) ** 2))
+
+
+def _check(kappa: float, **budget: float) -> None:
+    if not 0 <= kappa <= 1:
+        raise PrivacyError(f"kappa = {kappa!r}: the success rate of a guess, must lie in [0, 1]")
+    for name, value in budget.items():
+        if not value >= 0:
+            raise PrivacyError(f"{name} = {value!r}: must be at least 0")
+
+
+def exact_kappa(weights: Array, near: Mask) -> float:
+    """κ of a finite prior, exactly: the largest Σ_z weights[z]·near[guess, z] over the guesses.
+
+    `near` (guesses, records) must list a guess for every set of records that some guess is near at once: where
+    success is the record itself, the identity.
+    """
+    return float(np.max(near @ (weights / np.sum(weights))))
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """κ from public records: the rate of the best guess that was tried, and an upper bound for every guess there is.
+
+    `tried` is the interval of one guess, chosen on half of the records and judged on the others; `upper` holds for
+    all guesses at once, with probability `confidence`.
+    """
+
+    tried: Interval
+    upper: float
+    confidence: float
+
+
+def simulated_kappa(records: Array, distance: float, confidence: float = 0.95) -> Baseline:
+    """κ of "within `distance`", root mean square over coordinates, for the law of which `records` (n, width) are.
+
+    Guesses that are tried: their mean, and every record of the first half. The upper bound: a guess with rate κ has
+    no record near it with probability (1 − κ)^n; and where one is near, the ball of twice the distance around that
+    record holds all that is near the guess. So κ is at most the larger of 1 − (α/2)^{1/n} and the largest upper
+    bound, over the records, of the share of the others within twice the distance, each at α/(2n). Records are
+    independent draws. You get a `PrivacyError` for fewer than four.
+    """
+    n = len(records)
+    if n < 4:
+        raise PrivacyError(f"{n} public records: at least four are needed to choose a guess and to judge it")
+    first, second = records[: n // 2], records[n // 2 :]
+    guesses = np.concatenate([first.mean(axis=0, keepdims=True), first])
+    rates = np.mean(_distances(guesses, first) <= distance, axis=1)
+    rates[1:] -= 1 / len(first)  # it is near itself
+    best = guesses[int(np.argmax(rates))][None]
+    hits = int(np.sum(_distances(best, second) <= distance))
+    around = np.sum(_distances(records, records) <= 2 * distance, axis=1) - 1
+    alpha = 1 - confidence
+    missed = 1 - (alpha / 2) ** (1 / n)
+    most = clopper_pearson(int(np.max(around)), n - 1, 1 - alpha / (2 * n), "upper").upper
+    return Baseline(clopper_pearson(hits, len(second), confidence), max(missed, most), confidence)
+
+
+def _distances(rows: Array, others: Array) -> Array:
+    """Root mean square over coordinates, (rows, others), one row at a time."""
+    return np.array([np.sqrt(np.mean((others - row) ** 2, axis=-1)) for row in rows])
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """A measured success rate beside what no attack exceeds."""
+
+    rate: Interval
+    kappa: float
+    bound: float
+
+    @property
+    def above(self) -> bool:
+        """Whether the interval of the rate is above the bound.
+
+        It tells against the budget only where what was counted is what the bound is about: one guess at each of many
+        records that are drawn from the prior of κ, and the budget of everything that the attack saw.
+        """
+        return self.rate.lower > self.bound
+
+
+def beside(rate: Interval, kappa: float | Baseline, bound: float) -> Robustness:
+    """`bound` was computed with this κ; of a `Baseline` that is its upper end, which holds for every guess."""
+    return Robustness(rate, kappa.upper if isinstance(kappa, Baseline) else kappa, bound)

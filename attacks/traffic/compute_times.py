@@ -1,0 +1,189 @@
+"""Computing times of agents: from when their inputs are there until they send.
+
+On reliable links an arrival is acknowledged at once, so its moment is on the wire. Without acknowledgements
+a gap
+between two sendings holds the travel of a message too, and only bounds the work.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+from scipy import special
+
+from attacks.traffic.packets import ObservedPackets
+from attacks.traffic.protocol import Protocol, PublicSend
+from attacks.traffic.results import Amount, Computing
+from attacks.traffic.token_walk import Move
+from netsim.arrays import Array
+
+CONFIDENCE = 0.95
+"""Of all statements together that an agent is slower than another."""
+FEWEST = 8
+"""Fewer samples of an agent say nothing about who is slower."""
+
+
+@dataclass
+class Gaps:
+    """Of one agent: seconds a query between what it waited for and what it sent (`seconds`), of `asked` such gaps."""
+
+    seconds: list[float] = field(default_factory=list[float])
+    asked: int = 0
+    without: int = 0
+    """Gaps that began with no message's arrival."""
+
+    def add(self, told: PublicSend, gap: float | None, waits: float, *, travels: bool = True) -> None:
+        """One gap, less the mean wait for a clock; None where its beginning is not known."""
+        if not told.queries:
+            return
+        self.asked += 1
+        if gap is not None:
+            self.seconds.append((gap - waits) / told.queries)
+            self.without += not travels
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.seconds))
+
+    def error(self, whole: bool) -> float:
+        """The standard error of the mean: of its law's mean, or (`whole`) of the run's mean, of which all but
+        `asked` − n are known."""
+        n = len(self.seconds)
+        if n < 2:
+            return 0.0 if whole and n == self.asked else math.inf
+        spread = float(np.std(self.seconds, ddof=1)) / math.sqrt(n)
+        return spread * math.sqrt(max(0.0, 1 - n / self.asked)) if whole else spread
+
+
+def of_walk(heard: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
+    """From all moves of a walk. Without acknowledgements a gap holds one message's travel."""
+    (told,) = protocol.told
+    gaps = [Gaps() for _ in heard.neighbors]
+    waits = _waits(heard)
+    seen = _acknowledged(heard)
+    for k, (time, sender, _) in enumerate(moves):
+        since: float | None = 0.0
+        if k:
+            before, *link = moves[k - 1]
+            since = heard.arrival((link[0], link[1]), before) if seen else before
+        gaps[sender].add(told, None if since is None or since > time else time - since, waits, travels=k > 0)
+    if seen:
+        return _computing(heard, gaps, np.zeros(len(gaps)))
+    known = [_at_most(np.array(one.seconds), len(gaps)) for one in gaps if not one.without]
+    travel = min(known, default=math.inf) if heard.transport.alike else math.inf
+    return _computing(heard, gaps, np.full(len(gaps), travel), same_travel=heard.transport.alike)
+
+
+def of_rounds(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> Computing:
+    """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
+    much of the neighbors' messages' travel as was not over when the agent itself told."""
+    gaps = gaps_of_rounds(heard, protocol, times)
+    if _acknowledged(heard):
+        return _computing(heard, gaps, np.zeros(len(gaps)))
+    travel = _travel(heard, protocol, times) if heard.transport.alike else math.inf
+    return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
+
+
+def gaps_of_rounds(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> list[Gaps]:
+    """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
+    gaps = [Gaps(asked=1 if protocol.after else 0) for _ in times]
+    seen, wait = _acknowledged(heard), _waits(heard)
+    for i, own in enumerate(times):
+        around = [times[j] for j in heard.neighbors[i]]
+        if own is None or any(one is None for one in around):
+            continue
+        near = {j: times[j] or () for j in heard.neighbors[i]}
+        for k, told in enumerate(protocol.told):
+            since: float | None = 0.0 if k == 0 else _complete(heard, i, near, own, k - 1, seen)
+            gaps[i].add(
+                told, None if since is None or since > own[k] else own[k] - since, wait if told.closed else 0.0
+            )
+    return gaps
+
+
+def _complete(
+    heard: ObservedPackets, agent: int, near: dict[int, Sequence[float]], own: Sequence[float], k: int, seen: bool
+) -> float | None:
+    """When an agent's exchange k was over; without acknowledgements a moment before which it was not."""
+    told = {j: sent[k] for j, sent in near.items()}
+    if not seen:
+        return max(own[k], *told.values())
+    there = [heard.arrival((j, agent), near[j][k]) for j in near]
+    known = [one for one in there if one is not None]
+    return max(own[k], *known) if len(known) == len(there) else None
+
+
+def _travel(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
+    """At most so long a message travels in the mean: the least mean time from a sending to what waited for it."""
+    most = math.inf
+    for i, own in enumerate(times):
+        for j in heard.neighbors[i]:
+            other = times[j]
+            if own is None or other is None or len(own) < FEWEST or len(protocol.told) < FEWEST:
+                continue
+            lags = np.array(own[1:]) - np.array(other[:-1])
+            most = min(most, _at_most(lags, sum(map(len, heard.neighbors))))
+    return most
+
+
+def _at_most(seconds: Array, of: int) -> float:
+    """The high end of a mean, so that so many of them hold together."""
+    if len(seconds) < FEWEST:
+        return math.inf
+    quantile = float(special.stdtrit(len(seconds) - 1, 1 - (1 - CONFIDENCE) / (2 * max(1, of))))
+    return float(np.mean(seconds)) + quantile * float(np.std(seconds, ddof=1)) / math.sqrt(len(seconds))
+
+
+def _acknowledged(heard: ObservedPackets) -> bool:
+    """Whether arrivals are on the wire, once and in order."""
+    return bool(heard.transport.reliable) and heard.transport.in_order and not heard.transport.copies
+
+
+def _waits(heard: ObservedPackets) -> float:
+    """The mean wait for a clock's next tick, in seconds."""
+    rate = heard.transport.clock_rate
+    return 0.0 if rate is None else 1 / rate
+
+
+def _computing(
+    heard: ObservedPackets, gaps: Sequence[Gaps], travel: np.ndarray, same_travel: bool = False
+) -> Computing:
+    """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
+    all agents, whatever it is."""
+    seen, clocked = _acknowledged(heard) and not heard.transport.queues, heard.transport.clock_rate is not None
+    if heard.transport.queues:
+        travel, same_travel = np.full(len(gaps), math.inf), False
+    kind = "bounded" if not seen else "estimated" if clocked else "measured"
+    means = tuple(_mean(one, float(most), clocked) for one, most in zip(gaps, travel, strict=True))
+    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / max(2, len(gaps) * (len(gaps) - 1)))
+    slower = {
+        (i, j)
+        for i in range(len(gaps))
+        for j in range(len(gaps))
+        if i != j and _slower(gaps[i], gaps[j], 0.0 if same_travel else float(travel[i]), z)
+    }
+    why = None
+    if not any(means):
+        why = "of no agent both the end and the beginning of its work were heard"
+    return Computing(means, kind, tuple(len(one.seconds) for one in gaps), frozenset(slower), why)
+
+
+def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
+    if not gaps.seconds:
+        return None
+    quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
+    mean, error = gaps.mean, quantile * gaps.error(whole=not clocked)
+    below = quantile * gaps.error(
+        whole=not clocked and not travel
+    )  # of the run's travel no more is known than its law
+    return Amount(max(0.0, mean - travel - below), max(0.0, mean), max(0.0, mean + error))
+
+
+def _slower(one: Gaps, other: Gaps, travel: float, z: float) -> bool:
+    """Whether the first agent's work takes longer by more than chance, and than a message's travel, could explain."""
+    if min(len(one.seconds), len(other.seconds)) < FEWEST:
+        return False
+    chance = z * math.hypot(one.error(whole=False), other.error(whole=False))
+    return one.mean - other.mean > travel + chance + 1e-9

@@ -1,0 +1,324 @@
+"""Exchanges inferred from packet times: every consistent reading, and when each agent began each exchange.
+
+An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, …
+after that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new
+message or to
+one that is due at that moment. What is heard beside it excludes most of them: a message whose repetition
+does not
+come had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each
+neighbor have
+arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with
+bounded
+effort: of those that agree on all that is to come it is enough to know that there are several.
+
+How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's
+links are
+its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so
+many packets
+repeated none; else all readings of its packets are followed (`attacks.traffic.exchanges`): where times
+coincide, as
+when the timeout is the time that computing takes, two of them may be left, and nothing is said.
+"""
+
+import bisect
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Literal
+
+import numpy as np
+
+from attacks.traffic.packets import CLOSE, ObservedPackets, due, same
+from attacks.traffic.protocol import Protocol
+from attacks.traffic.results import Activity, Amount, Event
+from netsim.network.channels import MAX_BACKOFF
+
+MOST_STATES, MOST_A_MOMENT = 2_000, 10
+"""So many states are looked at for one agent, and so many more for each of its moments, of all readings together,
+before nothing is said."""
+Pending = tuple[float, int, float]
+"""A message that may be sent again: when, how often it was by then, when it first was."""
+State = tuple[int, tuple[tuple[Pending, ...], ...]]
+"""How many exchanges have begun, and what is pending on each link."""
+Chain = tuple[float, ...] | Literal["none", "several"]
+"""Beginnings of exchanges; of no reading, or of several that differ."""
+
+
+@dataclass(frozen=True)
+class Wires:
+    """One agent's links: times of its data packets on each; of the acknowledgements that came back on each (`back`);
+    `arrived[j]`: times of those that it sent itself on each, None where its exchanges wait for nobody. `end`: a
+    moment at which the run was not over."""
+
+    data: Sequence[Sequence[float]]
+    back: Sequence[Sequence[float]]
+    arrived: Sequence[Sequence[float]] | None
+    end: float
+
+
+def readings(
+    wires: Wires, total: int, known: Sequence[float] | None
+) -> Mapping[float, tuple[float, ...] | None] | None:
+    """Of each timeout that explains all packets the beginnings of `total` exchanges, None where there are several
+    ways. Nothing where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
+    moments = _moments(wires.data)
+    found: dict[float, tuple[float, ...] | None] = {}
+    search = _Search(wires, moments, total, known)
+    for timeout in _timeouts(moments):
+        one = search.completed(timeout)
+        if search.left <= 0:
+            return None
+        if one != "none":
+            found[timeout] = None if one == "several" else one
+    return found
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """How many packets each link carries at a time."""
+
+    time: float
+    counts: tuple[int, ...]
+
+
+def _moments(links: Sequence[Sequence[float]]) -> list[_Moment]:
+    packets = sorted((time, j) for j, link in enumerate(links) for time in link)
+    found: list[tuple[float, list[int]]] = []
+    for time, j in packets:
+        if not found or not same(found[-1][0], time):
+            found.append((time, [0] * len(links)))
+        found[-1][1][j] += 1
+    return [_Moment(time, tuple(counts)) for time, counts in found]
+
+
+def _timeouts(moments: Sequence[_Moment]) -> list[float]:
+    """Whatever T may be: the first repetition comes T after a new message, and at the latest with the first packet
+    that is not on all links at once; that one is due, too."""
+    uneven = next((k for k, one in enumerate(moments) if len(set(one.counts)) > 1), len(moments) - 1)
+    times = np.array([one.time for one in moments[: uneven + 1]])
+    ages = times[-1] - times[:-1]
+    found = {round(age, 10) for age in ages.tolist()}
+    for k in range(1, len(times) - 1):
+        gaps = times[k] - times[:k]
+        near = due(ages, gaps, float(times[-1])) if uneven < len(moments) - 1 else np.ones(gaps.size, bool)
+        found.update(round(gap, 10) for gap in gaps[near].tolist())
+    return sorted(found)
+
+
+class _Search:
+    """All readings of one agent, timeout by timeout; `left` counts down the states that may still be looked at."""
+
+    def __init__(self, wires: Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None) -> None:
+        self.left = MOST_STATES + MOST_A_MOMENT * len(moments)
+        self._wires, self._moments, self._total, self._known = wires, moments, total, known
+        self._ahead = [0] * (len(moments) + 1)
+        for k in range(len(moments) - 1, -1, -1):
+            self._ahead[k] = self._ahead[k + 1] + min(moments[k].counts)
+
+    def completed(self, timeout: float) -> Chain:
+        """The beginnings of all exchanges, moment by moment: of readings that agree on all that is to come, and not
+        on what was, it is enough to know that there are several."""
+        layer: dict[State, Chain] = {(0, ((),) * len(self._wires.data)): ()}
+        for at, moment in enumerate(self._moments):
+            after: dict[State, Chain] = {}
+            for state, chain in layer.items():
+                self.left -= 1
+                for one, new in self._next(at, state, timeout):
+                    longer = _longer(chain, moment.time, new)
+                    after[one] = longer if after.get(one, longer) == longer else "several"
+            layer = after
+            if not layer or self.left <= 0:
+                return "none"
+        only: Chain = "none"
+        for state, chain in layer.items():
+            if state[0] == self._total and self._settled(state):
+                if only not in ("none", chain):
+                    return "several"
+                only = chain
+        return only
+
+    def _next(self, at: int, state: State, timeout: float) -> Iterator[tuple[State, int]]:
+        """What a moment may be: so many exchanges begin, and the other packets are due again."""
+        begun, pending = state
+        moment = self._moments[at]
+        for new in self._beginnings(at, begun):
+            ways = [
+                list(self._after(j, pending[j], moment, count - new, new, timeout))
+                for j, count in enumerate(moment.counts)
+            ]
+            for links in product(*ways):
+                yield (begun + new, links), new
+
+    def _beginnings(self, at: int, begun: int) -> Iterator[int]:
+        moment = self._moments[at]
+        most = min(self._total - begun, *moment.counts)
+        least = max(0, self._total - begun - self._ahead[at + 1])
+        if self._known is not None:
+            least = most = sum(same(time, moment.time) for time in self._known[begun : begun + most + 1])
+        for new in range(least, most + 1):
+            if new <= min(moment.counts) and (not new or self._may_begin(begun + new - 1, moment.time)):
+                yield new
+
+    def _may_begin(self, exchange: int, time: float) -> bool:
+        """Whether so many messages of each neighbor had arrived."""
+        arrived = self._wires.arrived
+        return arrived is None or all(bisect.bisect_right(link, time + slack(time)) >= exchange for link in arrived)
+
+    def _after(
+        self, link: int, pending: tuple[Pending, ...], moment: _Moment, repeated: int, new: int, timeout: float
+    ) -> Iterator[tuple[Pending, ...]]:
+        """What is pending on a link after a moment at which so many packets repeat and so many are new."""
+        time = moment.time
+        near = slack(time)
+        over = [one for one in pending if one[0] < time - near]
+        now = [one for one in pending if abs(one[0] - time) <= near]
+        if len(now) < repeated or not all(self._acknowledged(link, one) for one in over):
+            return
+        later = [one for one in pending if one[0] > time + near]
+        begun = [(time + timeout, 0, time)] * new
+        for chosen in set(combinations(range(len(now)), repeated)):
+            if all(k in chosen or self._acknowledged(link, one) for k, one in enumerate(now)):
+                again = [
+                    (time + timeout * 2 ** min(one[1] + 1, MAX_BACKOFF), one[1] + 1, one[2])
+                    for one in (now[k] for k in chosen)
+                ]
+                yield tuple(sorted((*later, *again, *begun)))
+
+    def _acknowledged(self, link: int, one: Pending) -> bool:
+        """Whether an acknowledgement that may be this message's was on the air before it was due."""
+        again, _, sent = one
+        back = self._wires.back[link]
+        k = bisect.bisect_left(back, sent - slack(sent))
+        return k < len(back) and back[k] <= again + slack(again)
+
+    def _settled(self, state: State) -> bool:
+        """Whether what is pending in the end was acknowledged, or due after it."""
+        end = self._wires.end
+        return all(
+            one[0] >= end - slack(end) or self._acknowledged(j, one)
+            for j, pending in enumerate(state[1])
+            for one in pending
+        )
+
+
+def slack(time: float) -> float:
+    """Rounding of times that were added up."""
+    return 10 * CLOSE * max(1.0, time)
+
+
+def _longer(chain: Chain, time: float, new: int) -> Chain:
+    return chain if isinstance(chain, str) else chain + (time,) * new
+
+
+def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: float) -> int:
+    """How many of the messages that were first sent at these times on a link were acknowledged for certain: a
+    repetition was due before `end`, and there was no packet."""
+    found = 0
+    for first in sent:
+        again, often = first + timeout, 0
+        while again < end - slack(end):
+            k = bisect.bisect_left(link, again - slack(again))
+            if k == len(link) or link[k] > again + slack(again):
+                found += 1
+                break
+            often += 1
+            again += timeout * 2 ** min(often, MAX_BACKOFF)
+        if not math.isfinite(again):
+            break
+    return found
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """`times[i]`: when agent i began each of its exchanges, None where that is not identifiable."""
+
+    times: tuple[tuple[float, ...] | None, ...]
+    activity: Activity
+    timeouts: frozenset[float] | None = None
+    """What the links' timeout may be, in seconds; None where nothing tells it."""
+
+
+def exchanged(heard: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> Exchanged:
+    """What was heard of an algorithm in rounds, whose exchanges wait for all if `endless`. The number of rounds is
+    public, the tap adds nothing to it."""
+    agents, total = len(heard.neighbors), len(protocol.told)
+    counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
+    why = heard.obstacle("exchanges of different agents")
+    counted = [None if why else _times(heard, i, total) for i in range(agents)]
+    read, timeouts = _read(heard, counted, total, endless=endless) if not why else (counted, None)
+    times = tuple(read)
+    if wrong := _caused(times, heard.neighbors) if endless else set[int]():
+        times = tuple(None if i in wrong else own for i, own in enumerate(times))
+    begins = [k for k, one in enumerate(protocol.told) if one.closed]
+    events = sorted(Event(own[k], i) for i, own in enumerate(times) if own is not None for k in begins)
+    hidden = sum(own is None for own in times)
+    if hidden and not why and not heard.whole and heard.transport.reliable:
+        why = "the tap did not hear all: a repetition cannot be told from a new exchange"
+    if hidden and not why:
+        why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
+    return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why), timeouts)
+
+
+def _times(heard: ObservedPackets, agent: int, total: int) -> tuple[float, ...] | None:
+    """Where they follow from counting."""
+    links = [heard.data.get((agent, j), ()) for j in heard.neighbors[agent] if (agent, j) in heard.links]
+    if heard.whole:
+        clean = [link for link in links if len(link) == total]
+        all_of_them = len(clean) == len(heard.neighbors[agent])
+        if clean and (all_of_them or not heard.transport.queues):  # what waits on one link is on the air on another
+            return tuple(map(min, zip(*clean, strict=True)))
+    if heard.transport.queues or heard.transport.reliable:
+        return None
+    found = sorted({time for link in links for time in link})
+    return tuple(found) if len(found) == total else None
+
+
+def _read(
+    heard: ObservedPackets, counted: Sequence[tuple[float, ...] | None], total: int, *, endless: bool
+) -> tuple[list[tuple[float, ...] | None], frozenset[float] | None]:
+    """The times of agents whose packets have one reading only, and what the timeout may be; of all agents it is one,
+    None where no agent tells it. Where an agent's packets have two readings, and its neighbors do not exclude the
+    timeout of one of them, nothing is said of it: no eavesdropper can tell them apart."""
+    transport = heard.transport
+    if not (transport.reliable and heard.whole and transport.alike) or transport.queues:
+        return list(counted), None
+    found = [_readings(heard, i, total, own, endless=endless) for i, own in enumerate(counted)]
+    timeouts: set[float] | None = None
+    for one in found:
+        if one:
+            may = {round(timeout, 9) for timeout in one}
+            timeouts = may if timeouts is None else timeouts & may
+    times = list(counted)
+    for i, one in enumerate(found):
+        if times[i] is None and one:
+            left = {own for timeout, own in one.items() if round(timeout, 9) in (timeouts or ())}
+            times[i] = left.pop() if len(left) == 1 else None
+    return times, None if timeouts is None else frozenset(timeouts)
+
+
+def _readings(
+    heard: ObservedPackets, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
+) -> Mapping[float, tuple[float, ...] | None] | None:
+    near = [j for j in heard.neighbors[agent] if (agent, j) in heard.links]
+    data = [heard.data.get((agent, j), ()) for j in near]
+    if len(near) < 2 or all(len(link) == total for link in data):
+        return None
+    wires = Wires(
+        data,
+        [heard.acks.get((j, agent), ()) for j in near],
+        [heard.acks.get((agent, j), ()) for j in near] if endless else None,
+        heard.end,
+    )
+    return readings(wires, total, known)
+
+
+def _caused(times: Sequence[tuple[float, ...] | None], neighbors: Sequence[Sequence[int]]) -> set[int]:
+    """Agents whose exchanges begin before all of a neighbor's exchange before that one, which cannot be; with it."""
+    wrong: set[int] = set()
+    for i, own in enumerate(times):
+        for j in neighbors[i]:
+            other = times[j]
+            if own and other and any(b < a - 1e-9 for a, b in zip(other, own[1:], strict=False)):
+                wrong |= {i, j}
+    return wrong

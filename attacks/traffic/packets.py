@@ -1,0 +1,220 @@
+"""Packets as taps on links observed them: which carry data, which repeat another, how many were missed.
+
+The timeout T doubles up to 2^6 T (`netsim.reliable`). It is a setting of the transport and not told here.
+
+Each packet is heard or not by itself, so of N packets it heard Bin(N, 1 − missed). The interval holds at 95
+%: N with
+either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the
+tail is
+therefore compared with that of the least N (the CLs method, A. L. Read, J. Phys. G 28 (2002) 2693), which
+excludes
+less, and never all.
+"""
+
+import bisect
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from attacks.traffic.protocol import Protocol
+from attacks.traffic.results import Edge
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.network.channels import MAX_BACKOFF
+from netsim.network.links import Transport
+from netsim.transcript.message import ACK_BYTES, TAG_BYTES
+from netsim.transcript.record import EVERYBODY
+
+CLOSE = 1e-9
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two times are one, up to rounding."""
+    return abs(one - other) <= CLOSE * max(1.0, abs(one))
+
+
+def due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
+    """For each timeout whether a message of one of these ages is due again: after T, 3T, 7T, … 127T, 191T, …"""
+    often = ages[None, :] / timeouts[:, None]
+    power = 2.0 ** np.clip(np.round(np.log2(np.maximum(often, 0) + 1)), 1, MAX_BACKOFF + 1) - 1
+    last = 2.0**MAX_BACKOFF
+    power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
+    near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
+    return np.logical_or.reduce(near, axis=1)
+
+
+TAIL = 0.025
+
+
+def sent_in_all(heard: int, missed: float, least: int) -> tuple[int, float, int]:
+    """Low end, best guess and high end of N ≥ `least`, of which `heard` were; 0 < `missed` < 1. The ends differ: what
+    was missed is never known for certain."""
+    least = max(least, heard)
+    low = _first(least, lambda total: _at_least(heard, total, missed) >= TAIL)
+    floor = TAIL * _at_most(heard, least, missed)
+    high = _first(max(least, low) + 1, lambda total: _at_most(heard, total + 1, missed) < floor)
+    return low, min(max(heard / (1 - missed), low), high), high
+
+
+def _at_most(heard: int, total: int, missed: float) -> float:
+    """The probability to hear so many of `total`, or fewer."""
+    return 1.0 if heard >= total else float(special.betainc(total - heard, heard + 1, missed))
+
+
+def _at_least(heard: int, total: int, missed: float) -> float:
+    return 1.0 if heard <= 0 else float(special.betainc(heard, total - heard + 1, 1 - missed))
+
+
+def _first(low: int, holds: Callable[[int], bool]) -> int:
+    """The least number from `low` on for which it holds; it does for all that follow."""
+    step = 1
+    if holds(low):
+        return low
+    while not holds(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class ObservedPackets:
+    """`stream`: (time, sender, receiver) of data packets in order; `data` and `acks`: times by directed link.
+
+    `everywhere`: all links are tapped; `whole`: a tap missed nothing on its link; `missed`: the share that taps are
+    known to miss; `late`: they began after the run did; `timed`: clocks agree. `unclear`: why data and
+    acknowledgements cannot be told apart. `sizes`: those of sealed data packets.
+    """
+
+    transport: Transport
+    neighbors: tuple[tuple[int, ...], ...]
+    stream: tuple[tuple[float, int, int], ...]
+    data: Mapping[Edge, Sequence[float]]
+    acks: Mapping[Edge, Sequence[float]]
+    links: tuple[Edge, ...]
+    everywhere: bool
+    whole: bool
+    missed: float
+    late: bool
+    timed: bool
+    packets: int
+    sizes: tuple[int, ...]
+    unclear: str | None
+
+    def obstacle(self, what: str) -> str | None:
+        """Why it is not to be found who acted when, whatever was heard; `what` the taps' clocks have to order."""
+        if self.transport.radio:
+            return "on radio a frame waits for its turn, and is repeated for single neighbors"
+        if self.unclear:
+            return self.unclear
+        if self.transport.reliable is None:
+            return "some links repeat and others do not"
+        if not self.transport.steady:
+            return "links or agents are down at times: what is not heard may have been sent"
+        if not self.timed:
+            return f"the taps' clocks differ: {what} are in no certain order"
+        return None
+
+    @classmethod
+    def of(cls, view: AdversaryView, protocol: Protocol) -> "ObservedPackets":
+        """You get an `AttackError` where no link was heard."""
+        rows = [
+            (r.time, r.sender, r.receiver, r.size, r.kind == "sealed") for r in view.transcript if r.event == "air"
+        ]
+        if not rows:
+            raise AttackError("no packet was heard on a link: there are no times and sizes to analyse")
+        transport, adversary = view.public.transport, view.adversary
+        sizes = {size - TAG_BYTES * sealed for *_, size, sealed in rows}
+        acknowledged, unclear = transport.reliable is not False, None
+        if acknowledged and len(sizes) != 1 + len(protocol.vectors):
+            unclear = (
+                f"packets of {len(sizes)} sizes were heard, where messages and acknowledgements have "
+                f"{1 + len(protocol.vectors)}: which are which is not clear"
+            )
+        stream: list[tuple[float, int, int]] = []
+        data: dict[Edge, list[float]] = defaultdict(list)
+        acks: dict[Edge, list[float]] = defaultdict(list)
+        for time, i, j, size, sealed in rows:
+            if acknowledged and size - TAG_BYTES * sealed == ACK_BYTES:
+                acks[i, j].append(time)
+            else:
+                data[i, j].append(time)
+                stream.append((time, i, j))
+        every = {(i, j) for i, near in enumerate(view.public.neighbors) for j in near}
+        tapped = _tapped(view, {(i, j) for _, i, j, *_ in rows if j != EVERYBODY}, every)
+        own = {size - TAG_BYTES for *_, size, sealed in rows if sealed} - ({ACK_BYTES} if acknowledged else set())
+        return cls(
+            transport, view.public.neighbors, tuple(stream), data, acks, tuple(sorted(tapped)), tapped == every,
+            not adversary.capture_loss and not adversary.start, adversary.capture_loss, adversary.start > 0,
+            not adversary.clock_error, len(rows), tuple(sorted(own)), unclear,
+        )  # fmt: skip
+
+    def covered(self, agent: int) -> bool:
+        """Whether every link of an agent is tapped."""
+        return self.everywhere or all((agent, j) in self.links for j in self.neighbors[agent])
+
+    def arrival(self, link: Edge, sent: float) -> float | None:
+        """When a message that was first sent at this time on a reliable link in order was there, if that is certain.
+
+        Its receiver acknowledges at once whatever arrives: the next acknowledgement is this message's, unless an
+        older packet is still on its way, or another follows before. Older packets are not on their way if all that
+        could be were acknowledged. None travels longer than the longest travel that was seen (`travel`), as far as
+        that is known.
+        """
+        times, back = self.data.get(link, ()), self.acks.get(opposite(link), ())
+        k = bisect.bisect_left(times, sent)
+        first = k
+        while first and times[first] - times[first - 1] <= self.travel:
+            first -= 1
+        begun = bisect.bisect_left(back, times[first]) if first < len(times) else len(back)
+        after = bisect.bisect_left(back, sent)
+        if after - begun < k - first or after == len(back):
+            return None
+        if k and same(times[k - 1], sent):
+            return None
+        return back[after] if k + 1 == len(times) or before(back[after], times[k + 1]) else None
+
+    @cached_property
+    def end(self) -> float:
+        """A moment at which the run was not over: a packet went on the air."""
+        return max(link[-1] for link in [*self.data.values(), *self.acks.values()] if link)
+
+    @cached_property
+    def travel(self) -> float:
+        """The longest time, in seconds, from a packet to an acknowledgement that came before the next packet."""
+        longest = 0.0
+        for link, times in self.data.items():
+            back = self.acks.get(opposite(link), ())
+            for k, sent in enumerate(times):
+                after = bisect.bisect_left(back, sent)
+                if after < len(back) and (k + 1 == len(times) or back[after] < times[k + 1]):
+                    longest = max(longest, back[after] - sent)
+        return longest
+
+
+def before(one: float, other: float) -> bool:
+    """Whether a time is before another, and not the same up to rounding: what happens at one moment has no order."""
+    return one < other and not same(one, other)
+
+
+def opposite(link: Edge) -> Edge:
+    """The other direction."""
+    return link[1], link[0]
+
+
+def _tapped(view: AdversaryView, heard: set[Edge], every: set[Edge]) -> set[Edge]:
+    """The directed links with a tap: those that it says, or (of a rule) those on which something was heard."""
+    links = view.adversary.links
+    if links == "all" or (links is None and not view.adversary.insiders):
+        return every
+    if isinstance(links, tuple):
+        return {edge for i, j in links for edge in ((i, j), (j, i))}
+    return {edge for i, j in heard for edge in ((i, j), (j, i))}

@@ -1,0 +1,367 @@
+"""Lossy codecs: fixed point, quantized norms, scaled signs, some of the coordinates, and bit packing."""
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.arrays import Array, Mask, whole
+from netsim.codecs.codec import FLOAT64, Codec, within
+from netsim.errors import ScenarioError
+from netsim.transcript.message import FLOAT_BYTES, as_sent
+
+Codes = NDArray[np.int64]
+
+
+def packed_bytes(count: int, bits: int) -> int:
+    """How many bytes `count` codes of `bits` bits each take, filled up to whole bytes."""
+    return -(-count * bits // 8)
+
+
+def pack_codes(codes: Codes, bits: int) -> bytes:
+    """Signed codes in two's complement, one after the other, least significant bit first."""
+    digits = (codes[:, None] >> np.arange(bits)) & 1
+    return np.packbits(digits.astype(np.uint8).ravel(), bitorder="little").tobytes()
+
+
+def unpack_codes(data: bytes, count: int, bits: int) -> Codes:
+    """The codes that `pack_codes` made these bytes of."""
+    digits = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits, bitorder="little")
+    codes = digits.reshape(count, bits).astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))
+    return np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
+
+
+def round_up_or_down(t: NDArray[np.float64], dither: NDArray[np.float64]) -> NDArray[np.float64]:
+    """⌊t⌋ or ⌊t⌋ + 1, the mean being t; a whole number stays what it is.
+
+    The law is that of ⌊t + u⌋ for u uniform on [0, 1), without the rounding of that sum.
+    """
+    below = np.floor(t)
+    return below + (dither < t - below)
+
+
+Rounding = Literal["nearest", "stochastic"]
+
+
+@dataclass(frozen=True)
+class FixedPoint(Codec):
+    """k·step for whole |k| ≤ 2^(bits−1) − 1, step = limit/(2^(bits−1) − 1): `bits` bits a coordinate.
+
+    What is beyond ±`limit` saturates. `rounding` "nearest" (ties to even) is off by half a step at most,
+    "stochastic" by less than a step, and unbiased within the limit. The code −2^(bits−1) says: not a number.
+    """
+
+    bits: int = 16
+    limit: float = 1.0
+    rounding: Rounding = "nearest"
+
+    def __post_init__(self) -> None:
+        whole(self.bits, "bits", 2, 32)
+        if not 0 < self.limit < math.inf or self.step < np.finfo(float).tiny:
+            raise ScenarioError("limit", self.limit, "no range of numbers", "> 0, finite, its step not denormal")
+        if self.rounding not in get_args(Rounding):
+            raise ScenarioError("rounding", self.rounding, "unknown", ", ".join(get_args(Rounding)))
+
+    @property
+    def random(self) -> bool:
+        return self.rounding == "stochastic"
+
+    @property
+    def step(self) -> float:
+        """The distance between two numbers that can be said."""
+        return self.limit / self._most
+
+    @property
+    def _most(self) -> int:
+        return (1 << (self.bits - 1)) - 1
+
+    def size(self, dimension: int) -> int:
+        return packed_bytes(dimension, self.bits)
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:
+        steps = self._steps(value)
+        if self.random:
+            assert dither is not None
+            return round_up_or_down(steps, dither) * self.step + 0.0
+        return np.rint(steps) * self.step + 0.0
+
+    def pack(self, vector: Array) -> bytes:
+        unknown = np.isnan(vector)
+        codes = np.rint(np.where(unknown, 0.0, vector) / self.step).astype(np.int64)
+        return pack_codes(np.where(unknown, -self._most - 1, codes), self.bits)
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        codes = unpack_codes(data, dimension, self.bits)
+        return np.where(codes < -self._most, np.nan, codes * self.step)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        if not self.random:
+            return within(encoded, self.encode(low), self.encode(high))
+        return within(encoded, np.floor(self._steps(low)) * self.step, np.ceil(self._steps(high)) * self.step)
+
+    def cells(self, encoded: Array) -> tuple[Array, Array] | None:
+        if self.random:
+            return None
+        codes = np.rint(encoded / self.step)
+        low = np.where(codes == -self._most, -np.inf, (codes - 0.5) * self.step)
+        return low, np.where(codes == self._most, np.inf, (codes + 0.5) * self.step)
+
+    def _steps(self, value: Array) -> Array:
+        with np.errstate(over="ignore"):
+            steps = np.clip(value / self.step, -self._most, self._most)
+        return np.where(np.isnan(steps), np.nan, steps)  # one not-a-number for all
+
+
+Norm = Literal["l2", "linf"]
+SLACK = 1e-9
+"""Relative: what rounding may do to a bound on what a codec can have made."""
+MANTISSA = 53
+TINY = float(np.finfo(float).tiny)
+"""Below it float64 has fewer bits."""
+
+
+@dataclass(frozen=True)
+class Quantizer(Codec):
+    """The dithered b-bit quantizer, s = 2^(b−1) levels of the norm:
+
+        C(v) = (‖v‖/ξ)·sign(v)·⌊s|v|/‖v‖ + u⌋/s,   u uniform on [0, 1) for each coordinate.
+
+    ξ = 1 + min(d/s², √d/s) for the ℓ2 norm and 1 + d/(4s²) for ℓ∞, where the first coordinate that has the norm
+    always reaches level s. Then E C(v) = v/ξ and E‖C(v) − v‖² ≤ (1 − 1/ξ)‖v‖². With `unbiased` ξ is left out:
+    E C(v) = v.
+
+    On the wire: ‖v‖/(ξ s) as a float64, and each coordinate's level, −s … s. These are 2^b + 1 levels, one more than
+    b bits can tell apart, so a coordinate takes b + 1 bits. The scale is rounded up to 53 − b bits: a multiple of it
+    is then exact. Common factors of all levels go into the scale, so that the bytes say no more than the decoded
+    vector. What is not finite makes the vector nowhere a number.
+
+    Source: the quantizer of CPGT; with ℓ2 that of Alistarh et al. 2017, as scaled by Koloskova et al. 2019.
+    """
+
+    bits: int = 4
+    norm: Norm = "l2"
+    unbiased: bool = False
+
+    def __post_init__(self) -> None:
+        whole(self.bits, "bits", 1, 16)
+        if self.norm not in get_args(Norm):
+            raise ScenarioError("norm", self.norm, "unknown", ", ".join(get_args(Norm)))
+
+    @property
+    def random(self) -> bool:
+        return True
+
+    @property
+    def _levels(self) -> int:
+        return 1 << (self.bits - 1)
+
+    def shrinkage(self, dimension: int) -> float:
+        """ξ."""
+        s = self._levels
+        if self.unbiased:
+            return 1.0
+        return 1 + (dimension / (4 * s**2) if self.norm == "linf" else min(dimension / s**2, dimension**0.5 / s))
+
+    def size(self, dimension: int) -> int:
+        return FLOAT_BYTES + packed_bytes(dimension, self.bits + 1)
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:
+        assert dither is not None
+        shrinkage = self.shrinkage(value.shape[-1])
+        with np.errstate(all="ignore"):
+            unit = _rounded_up(self._norm(value) / (shrinkage * self._levels), MANTISSA - self.bits)
+            exact = np.where(unit > 0, np.abs(value) / shrinkage / unit, 0.0)
+            level = round_up_or_down(np.minimum(exact, self._levels), dither)
+            return np.where(np.isfinite(unit), as_sent(np.copysign(level * unit, value)), np.nan)
+
+    def pack(self, vector: Array) -> bytes:
+        if not np.isfinite(vector).all():
+            return FLOAT64.pack(np.array([np.nan])) + bytes(packed_bytes(vector.size, self.bits + 1))
+        unit = _common_measure(vector)
+        levels = np.rint(vector / unit).astype(np.int64) if unit else np.zeros(vector.size, np.int64)
+        return FLOAT64.pack(np.array([unit])) + pack_codes(levels, self.bits + 1)
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        unit = FLOAT64.unpack(data, 1)
+        levels = unpack_codes(data[FLOAT_BYTES:], dimension, self.bits + 1)
+        return np.where(np.isfinite(unit), unit * levels, np.nan)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        """By |ξ·C(v) − v| < ‖v‖/s: a bound that holds, not the set itself."""
+        shrinkage, largest = self.shrinkage(encoded.shape[-1]), np.fmax(np.abs(low), np.abs(high))
+        with np.errstate(all="ignore"):
+            reach = self._norm(largest) * (1 / self._levels + SLACK) + TINY
+            near = (low - reach <= shrinkage * encoded) & (shrinkage * encoded <= high + reach)
+        return near | ~np.isfinite(encoded) | ~np.isfinite(reach)
+
+    def _norm(self, value: Array) -> Array:
+        """(replicas, 1)."""
+        largest = np.max(np.abs(value), axis=-1, keepdims=True)
+        if self.norm == "linf":
+            return largest
+        unit = np.where(largest > 0, value / largest, 0.0)
+        return largest * np.sqrt(np.sum(np.ascontiguousarray(unit) ** 2, axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class ScaledSign(Codec):
+    """(‖v‖₁/d)·sign(v), where the sign of 0 is +: ‖C(v) − v‖² = ‖v‖² − ‖v‖₁²/d. One bit a coordinate.
+
+    On the wire: the mean magnitude as a float64 and the signs. What is not finite makes the vector nowhere a number.
+    """
+
+    def size(self, dimension: int) -> int:
+        return FLOAT_BYTES + packed_bytes(dimension, 1)
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
+        with np.errstate(all="ignore"):
+            mean = _mean_magnitude(value)
+        return np.where(np.isfinite(mean), as_sent(np.where(value < 0, -mean, mean)), np.nan)
+
+    def pack(self, vector: Array) -> bytes:
+        signs = -(vector < 0).astype(np.int64)
+        return FLOAT64.pack(np.abs(vector[:1])) + pack_codes(signs, 1)
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        mean = FLOAT64.unpack(data, 1)
+        signs = unpack_codes(data[FLOAT_BYTES:], dimension, 1)
+        return as_sent(np.where(np.isnan(mean), np.nan, np.where(signs < 0, -mean, mean)))
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        across = (low <= 0) & (high >= 0)
+        least = np.where(across, 0.0, np.fmin(np.abs(low), np.abs(high)))
+        with np.errstate(all="ignore"):
+            most = _mean_magnitude(np.fmax(np.abs(low), np.abs(high))) * (1 + SLACK)
+            mean = np.abs(encoded)
+            sized = (_mean_magnitude(least) * (1 - SLACK) <= mean + TINY) & (mean <= most + TINY)
+        signed = np.where(encoded < 0, low < 0, high >= 0) | (encoded == 0)
+        return (sized & signed) | ~np.isfinite(encoded) | ~np.isfinite(most)
+
+
+def _mean_magnitude(value: Array) -> Array:
+    """‖v‖₁/d, (replicas, 1), without overflow."""
+    magnitude = np.ascontiguousarray(np.abs(value))
+    largest = np.max(magnitude, axis=-1, keepdims=True)
+    return largest * np.mean(np.where(largest > 0, magnitude / largest, 0.0), axis=-1, keepdims=True)
+
+
+def _rounded_up(number: Array, bits: int) -> Array:
+    """The next number ≥ 0 of so many significant bits; near the least float64 of fewer."""
+    mantissa, exponent = np.frexp(number)
+    return np.ldexp(np.ceil(np.ldexp(mantissa, bits)), exponent - bits)
+
+
+def _common_measure(vector: Array) -> float:
+    """The largest float64 of which every coordinate is a whole multiple; 0 for zeros."""
+    mantissa, exponent = np.frexp(vector[vector != 0])
+    if not mantissa.size:
+        return 0.0
+    least = int(np.min(exponent)) - MANTISSA
+    wholes = np.ldexp(np.abs(mantissa), MANTISSA).astype(np.int64).tolist()
+    shifts = (exponent - MANTISSA - least).tolist()
+    measure = reduce(math.gcd, (number << shift for number, shift in zip(wholes, shifts, strict=True)))
+    return math.ldexp(measure, least)
+
+
+@dataclass(frozen=True)
+class _Sparse(Codec):
+    """At most `k` coordinates, or the `fraction` of them (rounded up): give one of the two.
+
+    On the wire: k indices in ascending order, each of as few whole bytes as d needs, then their float64 values;
+    where fewer differ from zero the first zeros fill up. The plain vector, if that is not more bytes.
+    """
+
+    k: int | None = None
+    fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.k is None) == (self.fraction is None):
+            raise ScenarioError("k", self.k, "one of k and fraction is asked for", "k, or a fraction")
+        if self.k is not None:
+            whole(self.k, "k")
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise ScenarioError("fraction", self.fraction, "no fraction of the coordinates", "0 < fraction <= 1")
+
+    def kept(self, dimension: int) -> int:
+        """How many coordinates are sent: all, where k is more than there are."""
+        if self.k is not None:
+            return min(self.k, dimension)
+        return max(1, int(np.ceil(cast(float, self.fraction) * dimension)))
+
+    def size(self, dimension: int) -> int:
+        return min(self.kept(dimension) * (_index_bytes(dimension) + FLOAT_BYTES), FLOAT_BYTES * dimension)
+
+    def pack(self, vector: Array) -> bytes:
+        dimension = vector.size
+        if self.size(dimension) == FLOAT_BYTES * dimension:
+            return FLOAT64.pack(vector)
+        zeros_last = np.argsort(vector == 0, kind="stable")
+        places = np.sort(zeros_last[: self.kept(dimension)])
+        indices = places.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _index_bytes(dimension)]
+        return indices.tobytes() + FLOAT64.pack(vector[places])
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        if self.size(dimension) == FLOAT_BYTES * dimension:
+            return FLOAT64.unpack(data, dimension)
+        kept, width = self.kept(dimension), _index_bytes(dimension)
+        places = np.zeros((kept, 8), np.uint8)
+        places[:, :width] = np.frombuffer(data, np.uint8, kept * width).reshape(kept, width)
+        vector = np.zeros(dimension)
+        vector[places.view("<u8").ravel()] = FLOAT64.unpack(data[kept * width :], kept)
+        return vector
+
+    def _first(self, order: NDArray[np.intp], value: Array, factor: float = 1.0) -> Array:
+        """The coordinates that come first in each replica's order, times `factor`."""
+        chosen = order[:, : self.kept(value.shape[-1])]
+        sent = np.zeros(value.shape)
+        with np.errstate(over="ignore"):
+            np.put_along_axis(sent, chosen, np.take_along_axis(value, chosen, axis=-1) * factor, axis=-1)
+        return as_sent(sent)
+
+
+@dataclass(frozen=True)
+class TopK(_Sparse):
+    """The k coordinates of largest magnitude as they are; of equal ones the first. What is no number counts as ∞.
+
+    ‖C(v) − v‖² ≤ (1 − k/d)‖v‖².
+    """
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
+        magnitude = np.where(np.isnan(value), np.inf, np.abs(value))
+        return self._first(np.argsort(-magnitude, axis=-1, kind="stable"), value)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        return within(encoded, low, high) | (encoded == 0)
+
+
+@dataclass(frozen=True)
+class RandomK(_Sparse):
+    """k coordinates drawn uniformly for each vector, times d/k: unbiased, E‖C(v) − v‖² = (d/k − 1)‖v‖².
+
+    With `unbiased` false they are sent as they are: E‖C(v) − v‖² = (1 − k/d)‖v‖².
+    """
+
+    unbiased: bool = True
+
+    @property
+    def random(self) -> bool:
+        return True
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:
+        assert dither is not None
+        return self._first(np.argsort(dither, axis=-1, kind="stable"), value, self._factor(value.shape[-1]))
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        factor = self._factor(encoded.shape[-1])
+        with np.errstate(over="ignore"):
+            return within(encoded, low * factor, high * factor) | (encoded == 0)
+
+    def _factor(self, dimension: int) -> float:
+        return dimension / self.kept(dimension) if self.unbiased else 1.0
+
+
+def _index_bytes(dimension: int) -> int:
+    return max(1, -(-(dimension - 1).bit_length() // 8))

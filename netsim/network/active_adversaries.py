@@ -1,0 +1,486 @@
+"""Active adversaries: their links and actions as data, and the interception of packets at a wire's far end.
+
+They drop, delay, replay and alter. All of it is outside the threat model of the papers, and runs are marked so.
+"""
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from netsim.adversary import Adversary, Wiretaps
+from netsim.arrays import Array, nonnegative, whole
+from netsim.clock import VirtualEnvironment
+from netsim.codecs import FLOAT64, Codec
+from netsim.errors import ScenarioError, SimulationError
+from netsim.network.laws import ConstantDelay, DelayLaw
+from netsim.network.links import LinkLaw
+from netsim.network.wires import LossyWire
+from netsim.randomness import Streams
+from netsim.topology import Topology
+from netsim.transcript.message import Message, Packet, Segment, Tagged, Values, as_sent
+
+Edge = tuple[int, int]
+
+# ── alterations ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Alteration(ABC):
+    """What becomes of one field's value."""
+
+    @abstractmethod
+    def apply(self, value: Array, rng: np.random.Generator) -> Array:
+        """A new array of the same shape (replicas, dimension); `rng` is the meddler's own, on this link."""
+
+
+@dataclass(frozen=True)
+class AddGaussian(Alteration):
+    """Adds independent noise N(0, stddev²) to every coordinate of every replica."""
+
+    stddev: float
+
+    def __post_init__(self) -> None:
+        nonnegative(self.stddev, "stddev")
+
+    def apply(self, value: Array, rng: np.random.Generator) -> Array:
+        return value + self.stddev * rng.standard_normal(value.shape)
+
+
+@dataclass(frozen=True)
+class ScaleBy(Alteration):
+    """Multiplies by `factor`."""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        _finite("factor", self.factor)
+
+    def apply(self, value: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        return self.factor * value
+
+
+@dataclass(frozen=True)
+class SetTo(Alteration):
+    """Puts `value` into every coordinate."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _finite("value", self.value)
+
+    def apply(self, value: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        return np.full_like(value, self.value)
+
+
+@dataclass(frozen=True)
+class FlipSign(Alteration):
+    """Turns x into −x."""
+
+    def apply(self, value: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        return -value
+
+
+Rewrite = Callable[[Values], Mapping[str, Array]]
+"""Values by field, read-only, ↦ what takes their place: the same names, shapes and float64."""
+
+# ── actions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A packet that comes by is gone with `probability`."""
+
+    probability: float = 1.0
+
+    def __post_init__(self) -> None:
+        _probability(self.probability)
+
+
+@dataclass(frozen=True)
+class Delay:
+    """With `probability` a packet is held back for `seconds`, a number or a law; others may overtake it then."""
+
+    seconds: float | DelayLaw
+    probability: float = 1.0
+
+    def __post_init__(self) -> None:
+        _probability(self.probability)
+        if isinstance(self.seconds, int | float):
+            ConstantDelay(self.seconds)  # checks the number
+
+    @property
+    def law(self) -> DelayLaw:
+        """The law of how long."""
+        return ConstantDelay(self.seconds) if isinstance(self.seconds, int | float) else self.seconds
+
+
+@dataclass(frozen=True)
+class Replay:
+    """With `probability` `copies` of a packet follow it, `after`, 2·`after`, … seconds after it came by.
+
+    A copy is the packet as it was when this action met it; the meddler's other actions do nothing to it.
+    """
+
+    after: float = 0.0
+    probability: float = 1.0
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        nonnegative(self.after, "after")
+        _probability(self.probability)
+        whole(self.copies, "copies")
+
+
+@dataclass(frozen=True)
+class Alter:
+    """With `probability` the values of `fields` (None: of all) of a message are changed as `how` says.
+
+    `how` is an `Alteration`, or a function from the values of those fields to new ones. Sizes stay as they are,
+    acknowledgements carry no values and pass, and so does a message without such a field. What comes out with the
+    same bits was not altered, and is not counted. All replicas share one fate: the packet's.
+    """
+
+    how: Alteration | Rewrite
+    probability: float = 1.0
+    fields: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _probability(self.probability)
+        if not isinstance(self.how, Alteration) and not callable(self.how):
+            raise ScenarioError("how", self.how, "neither an Alteration nor a function", "AddGaussian(1.0), …")
+        if self.fields is not None and not self.fields:
+            raise ScenarioError("fields", self.fields, "alters nothing", "names of fields, or None for all")
+
+    def rewritten(self, values: Values, rng: np.random.Generator) -> Values:
+        """The values after it, read-only; those not meant are the same arrays.
+
+        You get a `SimulationError` where a function gives back other names, shapes or types than it was given.
+        """
+        meant = {name: value for name, value in values.items() if self.fields is None or name in self.fields}
+        if isinstance(self.how, Alteration):
+            made: Mapping[str, Array] = {name: self.how.apply(value, rng) for name, value in meant.items()}
+        else:
+            made = self.how(dict(meant))
+        if made.keys() != meant.keys():
+            raise SimulationError(f"an Alter's function was given {sorted(meant)} and gave back {sorted(made)}")
+        return values | {name: _carried(name, made[name], value) for name, value in meant.items()}
+
+
+Action = Drop | Delay | Replay | Alter
+
+
+def _carried(name: str, new: object, value: Array) -> Array:
+    """What takes the place of `value`, as the wire carries it."""
+    kind, shape = getattr(new, "dtype", type(new).__name__), getattr(new, "shape", "none")
+    if type(new) is not np.ndarray or (kind, shape) != (value.dtype, value.shape):
+        raise SimulationError(
+            f"an Alter's function gave back {name!r} of type {kind} and shape {shape}; it was given {value.dtype} "
+            f"and {value.shape}, and a packet keeps its size"
+        )
+    copy = as_sent(cast(Array, new))
+    copy.setflags(write=False)
+    return copy
+
+
+def _probability(probability: float) -> None:
+    if not 0 <= probability <= 1:
+        raise ScenarioError("probability", probability, "a probability per packet", "0 <= probability <= 1")
+
+
+def _finite(field: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise ScenarioError(field, value, "not finite", "a finite number")
+
+
+# ── who ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ActiveAdversary:
+    """Somebody in the middle of `links`: "all", pairs of agents, or a rule that picks some (`netsim.adversary`).
+
+    It sits at the far end of both directions (`directed`: of (i, j) only from i to j, and `links` are pairs), behind
+    all that the link does to a packet and before the receiver's access line: taps and the link's own draws are
+    before it. It acts from `start` on and before `end`, in seconds, by when a packet comes by. A packet meets the
+    `actions` in their order, each with a draw of its own, until one drops it.
+    """
+
+    name: str
+    links: Literal["all"] | tuple[Edge, ...] | Wiretaps
+    actions: tuple[Action, ...]
+    start: float = 0.0
+    end: float = math.inf
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.actions:
+            raise ScenarioError("actions", self.actions, "does nothing", "at least one action")
+        for index, action in enumerate(self.actions):
+            if not isinstance(action, Drop | Delay | Replay | Alter):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ScenarioError(f"actions[{index}]", action, "no action", "Drop, Delay, Replay or Alter")
+        if not 0 <= self.start < math.inf:
+            raise ScenarioError("start", self.start, "when it begins, in seconds", ">= 0")
+        if not self.end > self.start:
+            raise ScenarioError("end", self.end, "does not end after it begins", f"> {self.start}")
+        if self.directed and not isinstance(self.links, tuple):
+            raise ScenarioError("directed", True, "only pairs of agents have a direction", "links: [[i, j], …]")
+
+    def tampered(self, topology: Topology) -> frozenset[Edge]:
+        """The directed links it sits on. You get a `ScenarioError` for a link that is not there."""
+        both = Adversary(self.name, self.links).tapped(topology)
+        return frozenset(self.links) if self.directed and isinstance(self.links, tuple) else both
+
+    def may_cut(self, *, tagged: bool) -> bool:
+        """Whether what it does keeps packets of a wire from ever being let in: it drops them all, or (where the
+        receiver checks a tag) alters them all, and does not end."""
+        kinds = (Drop, Alter) if tagged else (Drop,)
+        return self.end == math.inf and any(isinstance(a, kinds) and a.probability >= 1 for a in self.actions)
+
+
+def check_active_adversaries(
+    meddlers: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
+) -> None:
+    """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
+    read (there is no encryption without authentication here), or what a codec has made with random draws."""
+    names = [meddler.name for meddler in meddlers]
+    for index, meddler in enumerate(meddlers):
+        if meddler.name in names[:index]:
+            raise ScenarioError(f"meddlers[{index}].name", meddler.name, "used twice", "a name of its own")
+        try:
+            edges = meddler.tampered(topology)
+        except ScenarioError as error:
+            raise error.under(f"meddlers[{index}]") from None
+        sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
+        for place, action in enumerate(meddler.actions):
+            if sealed and isinstance(action, Alter):
+                i, j = sealed[0]
+                raise ScenarioError(
+                    f"meddlers[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
+                    "to alter values there", "drop, delay or replay; or links that are not encrypted",
+                )  # fmt: skip
+            if codec.random and isinstance(action, Alter):
+                raise ScenarioError(
+                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
+                    "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
+                )  # fmt: skip
+
+
+# ── what it did ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class InterceptionReport:
+    """What one meddler did to how many packets, and how many of those that it altered or replayed were rejected.
+
+    Belongs to the truth of a run: no view holds it. `links` are directed; `start` and `end`, in seconds, are when it
+    acted.
+    """
+
+    name: str
+    links: tuple[Edge, ...]
+    dropped: int
+    delayed: int
+    replayed: int
+    altered: int
+    rejected: int
+    start: float = 0.0
+    end: float = math.inf
+
+    def __str__(self) -> str:
+        did = ", ".join(f"{word} {getattr(self, word):,}" for word in ("dropped", "delayed", "replayed", "altered"))
+        return f"{self.name}{self._when()}: {did}; receivers rejected {self.rejected:,}"
+
+    def _when(self) -> str:
+        since = f" from {self.start:g} s" if self.start > 0 else ""
+        return since + (f" to {self.end:g} s" if math.isfinite(self.end) else " on" if since else "")
+
+
+def outside_model(deeds: Sequence[InterceptionReport]) -> str | None:
+    """The line that every result of a run with meddlers carries; None for a run without."""
+    if not deeds:
+        return None
+    ways = {edge for one in deeds for edge in one.links}
+    links = sorted({(min(edge), max(edge)) for edge in ways})
+    shown = ", ".join(_link(edge, ways) for edge in links[:6]) + (f" and {len(links) - 6} more" if links[6:] else "")
+    where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
+    return (
+        f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, deeds))})"
+    )
+
+
+def _link(edge: Edge, ways: set[Edge]) -> str:
+    """A link as i–j, or with its direction where nobody meddles with the other one; `edge` is (i, j) with i < j."""
+    i, j = edge
+    if {(i, j), (j, i)} <= ways:
+        return f"{i}–{j}"
+    return f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
+
+
+Passing = Packet | Tagged
+Onward = Callable[[Passing], None]
+
+
+class InterceptionCounts:
+    """What one meddler did so far, on all its links."""
+
+    __slots__ = ("altered", "delayed", "dropped", "edges", "meddler", "rejected", "replayed")
+
+    def __init__(self, meddler: ActiveAdversary, topology: Topology) -> None:
+        self.meddler, self.edges = meddler, meddler.tampered(topology)
+        self.dropped = self.delayed = self.replayed = self.altered = self.rejected = 0
+
+    def deeds(self) -> InterceptionReport:
+        """As data."""
+        counts = (self.dropped, self.delayed, self.replayed, self.altered, self.rejected)
+        return InterceptionReport(
+            self.meddler.name, tuple(sorted(self.edges)), *counts, self.meddler.start, self.meddler.end
+        )
+
+
+class Interception:
+    """All meddlers of one run. Random numbers: a stream for each of them on each directed link; the noise of an
+    `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values go on as
+    `codec` makes them: there is nothing on the wire that it could not have said."""
+
+    def __init__(
+        self,
+        meddlers: Sequence[ActiveAdversary],
+        topology: Topology,
+        streams: Streams,
+        chunk: int,
+        codec: Codec = FLOAT64,
+    ) -> None:
+        self._tallies = [InterceptionCounts(meddler, topology) for meddler in meddlers]
+        self._streams, self._chunk, self._codec = streams, chunk, codec
+        self._on: dict[Edge, list[InterceptionCounts]] = {}
+        for tally in self._tallies:
+            for edge in tally.edges:
+                self._on.setdefault(edge, []).append(tally)
+        self.edges = self._on.keys()
+
+    def sit(self, environment: VirtualEnvironment, wire: LossyWire) -> None:
+        """Put those who sit on a wire there: the first one of the run's meets a packet first."""
+        edge = wire.source, wire.target
+        onward: Onward = wire.onward
+        for tally in reversed(self._on.get(edge, [])):
+            name = ("meddler", tally.meddler.name, *edge)
+            rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
+            wire.middle = onward = _Middle(environment, wire, tally, rng, noise, self._codec, onward).meet
+
+    def who_cuts(self, edge: Edge, *, tagged: bool) -> str:
+        """Who may keep a reliable link from ever getting a packet through and acknowledged; empty if nobody.
+
+        `tagged`: whether the receiver checks tags. What comes back are acknowledgements: nobody alters those.
+        """
+        if not self._on:
+            return ""
+        there = [tally for tally in self._on.get(edge, []) if tally.meddler.may_cut(tagged=tagged)]
+        back = [tally for tally in self._on.get((edge[1], edge[0]), []) if tally.meddler.may_cut(tagged=False)]
+        return ", ".join(dict.fromkeys(repr(tally.meddler.name) for tally in there + back))
+
+    @property
+    def dropped(self) -> int:
+        """Packets that meddlers dropped so far."""
+        return sum(tally.dropped for tally in self._tallies)
+
+    def deeds(self) -> tuple[InterceptionReport, ...]:
+        """What each of them did, in their order."""
+        return tuple(tally.deeds() for tally in self._tallies)
+
+
+class _Middle:
+    """One meddler at the far end of one wire."""
+
+    __slots__ = ("_codec", "_environment", "_noise", "_onward", "_rng", "_tally", "_wire")
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        wire: LossyWire,
+        tally: InterceptionCounts,
+        rng: random.Random,
+        noise: np.random.Generator,
+        codec: Codec,
+        onward: Onward,
+    ) -> None:
+        self._environment, self._wire, self._tally = environment, wire, tally
+        self._rng, self._noise, self._codec, self._onward = rng, noise, codec, onward
+
+    def meet(self, packet: Passing) -> None:
+        """A packet comes by."""
+        meddler, tally, now = self._tally.meddler, self._tally, self._environment.now
+        wait = 0.0
+        for action in meddler.actions if meddler.start <= now < meddler.end else ():
+            if self._rng.random() >= action.probability:
+                continue
+            match action:
+                case Drop():
+                    tally.dropped += 1
+                    self._wire.lost += 1
+                    self._wire.lost_bytes += packet.size
+                    return
+                case Delay():
+                    tally.delayed += 1
+                    wait += action.law.draw(self._rng)
+                case Replay():
+                    packet = self._copied(packet, action, now)
+                case Alter():
+                    packet = self._altered(packet, action)
+        if wait:
+            self._environment.call_at(now + wait, self._onward, packet)
+        else:
+            self._onward(packet)
+
+    def _copied(self, packet: Passing, action: Replay, now: float) -> Passing:
+        """Sends copies after a packet; returns the packet, marked so that what is rejected can be told."""
+        packet = self._marked(packet)
+        self._tally.replayed += action.copies
+        self._wire.duplicated += action.copies
+        self._wire.duplicated_bytes += action.copies * packet.size
+        for number in range(1, action.copies + 1):
+            self._environment.call_at(now + number * action.after, self._onward, packet)
+        return packet
+
+    def _altered(self, packet: Passing, action: Alter) -> Passing:
+        inner = packet.packet if isinstance(packet, Tagged) else packet
+        message = inner.message if isinstance(inner, Segment) else inner
+        if message is None:
+            return packet
+        values = action.rewritten(message.values, self._noise)
+        if not self._codec.lossless:
+            values = {name: self._encoded(value, message.values[name]) for name, value in values.items()}
+        if _same_bits(values, message.values):
+            return packet
+        self._tally.altered += 1
+        told: Packet = _with_values(message, values)
+        if isinstance(inner, Segment):
+            told = Segment(inner.sequence, inner.attempt, told)
+        return Tagged(told, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else told
+
+    def _encoded(self, value: Array, told: Array) -> Array:
+        if value is told:
+            return told
+        encoded = self._codec.encode(value)
+        encoded.setflags(write=False)
+        return encoded
+
+    def _marked(self, packet: Passing) -> Passing:
+        if not isinstance(packet, Tagged):
+            return packet
+        return Tagged(packet.packet, packet.number, genuine=packet.genuine, by=self._tally)
+
+
+def _with_values(message: Message, values: Values) -> Message:
+    """The same message, its size too, with other values."""
+    other = copy(message)
+    other.values = values
+    return other
+
+
+def _same_bits(some: Values, others: Values) -> bool:
+    return all(some[name] is value or some[name].tobytes() == value.tobytes() for name, value in others.items())

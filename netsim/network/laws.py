@@ -1,0 +1,445 @@
+"""Laws of a link: how long a packet travels, whether it is lost, and when a link or a node is down."""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from netsim.errors import ScenarioError, SimulationError
+
+T = TypeVar("T")
+
+
+def _at_least_zero(field: str, value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise ScenarioError(field, value, "must be finite and at least 0", ">= 0")
+
+
+def _positive(field: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ScenarioError(field, value, "must be positive and finite", "> 0")
+
+
+# ── delay ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class DelayLaw(Protocol):
+    """How long a packet travels, in seconds."""
+
+    def draw(self, rng: random.Random) -> float: ...
+
+    def mean(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class ConstantDelay:
+    """Always `seconds`."""
+
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least_zero("seconds", self.seconds)
+
+    def draw(self, rng: random.Random) -> float:  # noqa: ARG002
+        return self.seconds
+
+    def mean(self) -> float:
+        return self.seconds
+
+
+@dataclass(frozen=True)
+class UniformDelay:
+    """Uniform between `low` and `high` seconds."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _at_least_zero("low", self.low)
+        if not self.low <= self.high < math.inf:
+            raise ScenarioError("high", self.high, "below `low`, or not finite", f">= {self.low}")
+
+    def draw(self, rng: random.Random) -> float:
+        return self.low + (self.high - self.low) * rng.random()
+
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class LognormalDelay:
+    """exp(N(ln median, sigma²)) seconds: a median and a heavy right tail."""
+
+    median: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _positive("median", self.median)
+        _at_least_zero("sigma", self.sigma)
+
+    def draw(self, rng: random.Random) -> float:
+        return self.median * math.exp(self.sigma * rng.gauss(0.0, 1.0))
+
+    def mean(self) -> float:
+        return self.median * math.exp(self.sigma**2 / 2)
+
+
+@dataclass(frozen=True)
+class ExponentialDelay:
+    """`least` seconds, and on top of them an exponential time of mean `mean_excess` seconds."""
+
+    mean_excess: float
+    least: float = 0.0
+
+    def __post_init__(self) -> None:
+        _positive("mean_excess", self.mean_excess)
+        _at_least_zero("least", self.least)
+
+    def draw(self, rng: random.Random) -> float:
+        return self.least + rng.expovariate(1 / self.mean_excess)
+
+    def mean(self) -> float:
+        return self.least + self.mean_excess
+
+
+@dataclass(frozen=True)
+class TraceDelay:
+    """The delays of `file`, one a line in seconds, in order and over and over.
+
+    Each rng replays the trace for itself, from a place that it draws the first time, so that wires with rngs of
+    their own do not march in step. The file (UTF-8; a first line `delay` and blank lines are skipped) is read
+    once, here. A `ScenarioError` names its line where a delay is no number, negative or not finite.
+    """
+
+    file: str | Path
+    delays: tuple[float, ...] = field(init=False, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        rows = read_trace(self.file, ("delay",), "finite seconds >= 0", lambda delay: 0 <= delay < math.inf)
+        object.__setattr__(self, "delays", tuple(delay for _, (delay,) in rows))
+
+    def draw(self, rng: random.Random) -> float:
+        replays = _replays.setdefault(rng, {})
+        if self not in replays:
+            replays[self] = replay(self.delays, rng)
+        return next(replays[self])
+
+    def mean(self) -> float:
+        return math.fsum(self.delays) / len(self.delays)
+
+
+_replays: WeakKeyDictionary[random.Random, dict[TraceDelay, Iterator[float]]] = WeakKeyDictionary()
+"""How far each rng has come in each trace; forgotten together with the rng."""
+
+
+# ── loss ────────────────────────────────────────────────────────────────────────────────────────────────
+
+LossProcess = Callable[[float], bool]
+"""Whether the packet that goes on the air at this time (seconds) is lost. Ask once a packet, in their order."""
+
+
+class LossLaw(Protocol):
+    """Which packets are lost: `process` is the fate of one wire's packets, `rate` their long-run share in [0, 1)."""
+
+    def process(self, rng: random.Random) -> LossProcess: ...
+
+    def rate(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """Each packet is lost with `probability` in [0, 1), whatever became of the others."""
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.probability < 1:
+            raise ScenarioError("probability", self.probability, "a loss probability", "0 <= probability < 1")
+
+    def process(self, rng: random.Random) -> LossProcess:
+        draw, probability = rng.random, self.probability
+        return lambda _: draw() < probability
+
+    def rate(self) -> float:
+        return self.probability
+
+
+@dataclass(frozen=True)
+class GilbertElliott:
+    """Losses in bursts: a chain of two states, good and bad, that takes one step after every packet.
+
+    From good to bad with probability `good_to_bad` in [0, 1], back with `bad_to_good` in (0, 1]; in them a packet
+    is lost with probability `loss_good` in [0, 1) and `loss_bad` in [0, 1]. The first packet finds the chain in
+    its stationary law. The chain counts packets, not seconds: a silent wire stays in its state.
+
+    Sources: Gilbert, Capacity of a Burst-Noise Channel, 1960 (P = good_to_bad, p = bad_to_good,
+    1 − h = loss_bad, loss_good = 0); Elliott, Estimates of Error Rates for Codes on Burst-Noise Channels, 1963
+    (1 − k = loss_good). Theirs is about bits, here it is packets.
+    """
+
+    good_to_bad: float
+    bad_to_good: float
+    loss_good: float = 0.0
+    loss_bad: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("good_to_bad", self.good_to_bad), ("loss_bad", self.loss_bad)):
+            if not 0 <= value <= 1:
+                raise ScenarioError(name, value, "a probability", f"0 <= {name} <= 1")
+        if not 0 < self.bad_to_good <= 1:
+            raise ScenarioError("bad_to_good", self.bad_to_good, "the bad state must end", "0 < bad_to_good <= 1")
+        if not 0 <= self.loss_good < 1:
+            raise ScenarioError(
+                "loss_good", self.loss_good, "a loss probability, and some packets must pass", "0 <= loss_good < 1"
+            )
+
+    def process(self, rng: random.Random) -> LossProcess:
+        draw, good_to_bad, stay_bad = rng.random, self.good_to_bad, 1 - self.bad_to_good
+        loss_good, loss_bad = self.loss_good, self.loss_bad
+        bad = draw() < self.share_bad()
+
+        def lost(_: float) -> bool:
+            nonlocal bad
+            gone = draw() < (loss_bad if bad else loss_good)
+            bad = draw() < (stay_bad if bad else good_to_bad)
+            return gone
+
+        return lost
+
+    def share_bad(self) -> float:
+        """Long-run share of packets that find the bad state: P / (P + p)."""
+        return self.good_to_bad / (self.good_to_bad + self.bad_to_good)
+
+    def rate(self) -> float:
+        bad = self.share_bad()
+        return (1 - bad) * self.loss_good + bad * self.loss_bad
+
+    def mean_burst(self) -> float:
+        """Mean number of consecutive packets in the bad state: 1 / p, their number being geometric."""
+        return 1 / self.bad_to_good
+
+
+@dataclass(frozen=True)
+class TraceLoss:
+    """The fates of `file`, one packet a line, 1 lost and 0 not, in order and over and over.
+
+    Each process replays the trace for itself, from a place that its rng draws. The file (UTF-8; a first line
+    `lost` and blank lines are skipped) is read once, here. A `ScenarioError` names its line where a fate is
+    neither 0 nor 1, and refuses a trace in which every packet is lost.
+    """
+
+    file: str | Path
+    fates: tuple[bool, ...] = field(init=False, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        rows = read_trace(self.file, ("lost",), "0 or 1", lambda lost: lost in (0, 1))
+        object.__setattr__(self, "fates", tuple(lost == 1 for _, (lost,) in rows))
+        if all(self.fates):
+            raise ScenarioError("file", str(self.file), "every packet is lost", "at least one 0")
+
+    def process(self, rng: random.Random) -> LossProcess:
+        fates = replay(self.fates, rng)
+        return lambda _: next(fates)
+
+    def rate(self) -> float:
+        return sum(self.fates) / len(self.fates)
+
+
+# ── traces ──────────────────────────────────────────────────────────────────────────────────────────────
+
+Row = tuple[int, tuple[float, ...]]
+"""A line number, counted from 1, and the numbers that stand there."""
+
+
+def read_trace(
+    file: str | Path, columns: Sequence[str], allowed: str, fits: Callable[[float], bool] = lambda _: True
+) -> list[Row]:
+    """The rows of a text file of numbers, one for each of `columns`, separated by commas.
+
+    A first line that repeats `columns` and blank lines are skipped. You get a `ScenarioError` for a file that
+    cannot be read or has no rows, and one with file and line for a row that is no `columns` or a number that does
+    not fit; `allowed` says which do.
+    """
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise ScenarioError("file", str(file), f"cannot be read ({error})", "a readable UTF-8 text file") from error
+
+    def number(column: str, cell: str, line: int) -> float:
+        try:
+            value = float(cell)
+        except ValueError:
+            raise ScenarioError(column, cell, "not a number", allowed, str(file), line) from None
+        if not fits(value):
+            raise ScenarioError(column, value, "out of range", allowed, str(file), line)
+        return value
+
+    rows: list[Row] = []
+    for line, written in enumerate(text.split("\n"), start=1):
+        cells = [cell.strip() for cell in written.split(",")]
+        if not written.strip() or (line == 1 and cells == list(columns)):
+            continue
+        if len(cells) != len(columns):
+            names, problem = ",".join(columns), f"{len(cells)} values in a row"
+            raise ScenarioError(names, written, problem, f"{len(columns)}: {allowed}", str(file), line)
+        rows.append((line, tuple(number(column, cell, line) for column, cell in zip(columns, cells, strict=True))))
+    if not rows:
+        raise ScenarioError("file", str(file), "holds no rows", f"{','.join(columns)} in every row: {allowed}")
+    return rows
+
+
+def replay(values: Sequence[T], rng: random.Random) -> Iterator[T]:
+    """`values` in order, over and over, from a place that `rng` draws now."""
+    length = len(values)
+    return (values[place % length] for place in count(rng.randrange(length)))
+
+
+Interval = tuple[float, float]
+"""Down from the first time on, up again at the second; seconds."""
+
+
+class Outages(Protocol):
+    """When something is down. It begins up, and flips at the times that `changes` gives, in seconds, increasing.
+
+    The flips may never end and are drawn as they are asked for: give `changes` an rng of its own.
+    """
+
+    def changes(self, rng: random.Random) -> Iterator[float]: ...
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Down in each of `intervals` (from, to), in seconds; `to` = ∞ is for good.
+
+    From is in the outage, to is not. A `ScenarioError` names the first interval that is empty, negative, or does
+    not begin after the one before has ended.
+    """
+
+    intervals: tuple[Interval, ...]
+
+    def __post_init__(self) -> None:
+        if (found := _misplaced(self.intervals)) is not None:
+            index, problem, allowed = found
+            raise ScenarioError(f"intervals[{index}]", self.intervals[index], problem, allowed)
+
+    def changes(self, rng: random.Random) -> Iterator[float]:  # noqa: ARG002
+        return _flips(self.intervals)
+
+
+@dataclass(frozen=True)
+class RandomOutages:
+    """Up for an exponential time of mean `mean_up` seconds, down for one of mean `mean_down`, and so on."""
+
+    mean_up: float
+    mean_down: float
+
+    def __post_init__(self) -> None:
+        for name, mean in (("mean_up", self.mean_up), ("mean_down", self.mean_down)):
+            if not 0 < mean < math.inf:
+                raise ScenarioError(name, mean, "must be positive and finite", "> 0")
+
+    def changes(self, rng: random.Random) -> Iterator[float]:
+        now, mean, other = 0.0, self.mean_up, self.mean_down
+        while True:
+            now = max(now + rng.expovariate(1 / mean), math.nextafter(now, math.inf))  # increasing, also when rounded
+            yield now
+            mean, other = other, mean
+
+
+@dataclass(frozen=True)
+class TraceOutages:
+    """The outages of `file`: two columns `down,up`, when it went down and when it was up again, in seconds.
+
+    The file (UTF-8; a first line `down,up` and blank lines are skipped) is read once, here, and must hold what
+    `Scheduled` allows; a `ScenarioError` names the line that does not.
+    """
+
+    file: str | Path
+    intervals: tuple[Interval, ...] = field(init=False, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        rows = read_trace(self.file, ("down", "up"), "seconds: 0 <= down < up")
+        object.__setattr__(self, "intervals", tuple(interval for _, interval in rows))
+        if (found := _misplaced(self.intervals)) is not None:
+            index, problem, allowed = found
+            raise ScenarioError("down,up", self.intervals[index], problem, allowed, str(self.file), rows[index][0])
+
+    def changes(self, rng: random.Random) -> Iterator[float]:  # noqa: ARG002
+        return _flips(self.intervals)
+
+
+def either(first: Iterator[float], second: Iterator[float]) -> Iterator[float]:
+    """The flips of what is down whenever one of two things is."""
+    flips, down, was = [next(first, math.inf), next(second, math.inf)], [False, False], False
+    while (now := min(flips)) < math.inf:
+        for which, source in enumerate((first, second)):
+            if flips[which] == now:
+                down[which] = not down[which]
+                flips[which] = next(source, math.inf)
+        if any(down) != was:
+            was = not was
+            yield now
+        if any(is_down and flip == math.inf for is_down, flip in zip(down, flips, strict=True)):
+            return  # down for good
+
+
+def _misplaced(intervals: Sequence[Interval]) -> tuple[int, str, str] | None:
+    """The first interval that cannot be: its index, the problem, what is allowed."""
+    ended = -math.inf
+    for index, (down, up) in enumerate(intervals):
+        if not 0 <= down < math.inf:
+            return index, "begins before 0, or at no finite time", "0 <= from"
+        if not down > ended:
+            return index, "begins before the one before it has ended", f"from > {ended}"
+        if not up > down:
+            return index, "does not end after it begins", f"to > {down}"
+        ended = up
+    return None
+
+
+def _flips(intervals: Sequence[Interval]) -> Iterator[float]:
+    return (time for interval in intervals for time in interval if time < math.inf)
+
+
+class Switch:
+    """Up or down, asked at finite times that never go back; in all it takes one step a flip.
+
+    `flips` increase; between two questions only those that have passed are taken, and one more. At a flip the new
+    state holds. You get a `SimulationError` for a time before the last flip that was passed: that state is
+    forgotten.
+    """
+
+    __slots__ = ("_down", "_flips", "_since", "_until")
+
+    def __init__(self, flips: Iterable[float]) -> None:
+        self._flips = iter(flips)
+        self._down = False
+        self._since, self._until = -math.inf, next(self._flips, math.inf)
+
+    def is_down(self, now: float) -> bool:
+        """Whether it is down at `now`."""
+        if not self._since <= now < self._until:
+            self._pass(now)
+        return self._down
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was down for good when it was last asked."""
+        return self._down and self._until == math.inf
+
+    def next_change(self, now: float) -> float:
+        """The first flip after `now`, ∞ if there is none."""
+        if not self._since <= now < self._until:
+            self._pass(now)
+        return self._until
+
+    def _pass(self, now: float) -> None:
+        if not self._since <= now < math.inf:
+            raise SimulationError(f"a Switch was asked about {now} s, but it goes forward only, from {self._since} s")
+        while self._until <= now:
+            self._since, self._until = self._until, next(self._flips, math.inf)
+            self._down = not self._down

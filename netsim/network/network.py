@@ -1,0 +1,393 @@
+"""The network between the agents: wires, transports, and one inbox per agent that wakes it."""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from types import MethodType
+
+from netsim.adversary import Tap
+from netsim.clock import VirtualEnvironment
+from netsim.codecs import FLOAT64, Codec
+from netsim.errors import ProtocolError
+from netsim.network.active_adversaries import ActiveAdversary, Interception
+from netsim.network.channels import Guard, ReliableChannel
+from netsim.network.laws import ConstantDelay, Outages, Switch, either
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw, Shelf
+from netsim.network.wires import Air, Channel, Listener, LossyWire, Pipe, PlainWire, Tally, Wire, fan_out
+from netsim.randomness import Streams
+from netsim.topology import Topology
+from netsim.transcript.message import Fan, Message, Packet
+
+
+class Inbox:
+    """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
+
+    __slots__ = (
+        "_collected",
+        "_degree",
+        "_direct",
+        "_exchanges",
+        "_future",
+        "_loop",
+        "_wanted",
+        "neighbors",
+        "owner",
+    )
+
+    def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
+        self.owner, self.neighbors = owner, neighbors
+        self._degree = len(neighbors)
+        self._exchanges: dict[int, dict[int, Message]] = {}
+        self._collected = 0
+        self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
+        self._future: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wanted: int | None = None
+
+    def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
+        """Where messages come in; each is counted in `tally`, which has no other entrance.
+
+        Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
+        those of an exchange that is over, are counted and left. (Copies of direct messages do not come this far:
+        `netsim.network.network`.)
+        """
+        tally.inbox = self
+        return MethodType(self._enter_once if repeats else self._enter, tally)
+
+    @staticmethod
+    def _enter(tally: Tally, message: Message) -> None:
+        tally.received += 1
+        tally.received_bytes += message.size
+        inbox = tally.inbox
+        if message.kind != "exchange":
+            if inbox._direct is None:
+                inbox._direct = deque()
+            inbox._direct.append(message)
+            if inbox._future is not None and inbox._wanted is None:
+                inbox._wake()
+            return
+        number = message.number
+        slot = inbox._exchanges.get(number)
+        if slot is None:
+            slot = inbox._exchanges[number] = {}
+        slot[message.sender] = message
+        if len(slot) == inbox._degree and number == inbox._wanted:
+            inbox._wake()
+
+    @staticmethod
+    def _enter_once(tally: Tally, message: Message) -> None:
+        inbox, number = tally.inbox, message.number
+        if message.kind == "exchange" and (
+            number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
+        ):
+            tally.received += 1
+            tally.received_bytes += message.size
+        else:
+            Inbox._enter(tally, message)
+
+    def _wake(self) -> None:
+        future, self._future = self._future, None
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def has(self, number: int) -> bool:
+        """Whether every neighbor's message of exchange `number` is here."""
+        slot = self._exchanges.get(number)
+        return slot is not None and len(slot) == self._degree
+
+    def collect(self, told: Message) -> dict[int, Message]:
+        """The messages of the exchange in which the agent `told` that; once they are all here."""
+        number = told.number
+        self._collected = number + 1
+        return self._exchanges.pop(number)
+
+    async def take(self) -> Message:
+        """Wait for the next direct message."""
+        if not self._direct:
+            await self.woken(None)
+        assert self._direct is not None
+        return self._direct.popleft()
+
+    def woken(self, wanted: int | None) -> asyncio.Future[None]:
+        """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
+        if self._waits():
+            raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        self._wanted = wanted
+        self._future = self._loop.create_future()
+        return self._future
+
+    def forget(self) -> None:
+        """Nobody waits here any more: the agent was stopped. What has arrived stays."""
+        self._future = None
+
+    def _waits(self) -> bool:
+        return self._future is not None and not self._future.done()
+
+    def waits_for(self) -> str | None:
+        """A sentence for a deadlock's message, or None if the agent does not wait here."""
+        if not self._waits():
+            return None
+        if self._wanted is None:
+            return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
+        return f"agent {self.owner} waits for exchange {self._wanted} from {_agents(self._missing(self._wanted))}"
+
+    def _missing(self, number: int) -> tuple[int, ...]:
+        here = self._exchanges.get(number, {})
+        return tuple(j for j in self.neighbors if j not in here)
+
+
+class PolicyInbox(Inbox):
+    """An inbox whose exchanges end at a deadline, complete or not (`ExchangePolicy`)."""
+
+    __slots__ = ("_deadline", "_shelf", "_timer")
+
+    def __init__(self, owner: int, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
+        super().__init__(owner, neighbors)
+        assert patience.deadline is not None, "an inbox that waits for all is an Inbox"
+        self._deadline, self._shelf = patience.deadline, Shelf(neighbors, patience)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @staticmethod
+    def _enter(tally: Tally, message: Message) -> None:
+        if message.kind != "exchange":
+            Inbox._enter(tally, message)
+            return
+        tally.received += 1
+        tally.received_bytes += message.size
+        inbox = tally.inbox
+        assert isinstance(inbox, PolicyInbox)
+        inbox._shelf.put(message)
+        if inbox._future is not None and inbox._wanted is not None and not inbox._shelf.awaited:
+            inbox._wake()
+
+    _enter_once = _enter
+
+    def has(self, number: int) -> bool:
+        return self._shelf.complete(number)
+
+    def collect(self, told: Message) -> dict[int, Message]:
+        """One message for each neighbor: its own of this exchange, or what stands in for it."""
+        return self._shelf.collect(told)
+
+    def woken(self, wanted: int | None) -> asyncio.Future[None]:
+        """Done when no neighbor is waited for any more, or at the deadline."""
+        future = super().woken(wanted)
+        if wanted is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(loop.time() + self._deadline, self._wake)
+        return future
+
+    def forget(self) -> None:
+        super().forget()
+        self._take_back()
+
+    def _wake(self) -> None:
+        super()._wake()
+        self._take_back()
+
+    def _take_back(self) -> None:
+        """The deadline is off."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _missing(self, number: int) -> tuple[int, ...]:
+        return self._shelf.missing(number)
+
+
+def _agents(ids: tuple[int, ...]) -> str:
+    return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))
+
+
+Edge = tuple[int, int]
+Observer = Callable[[Message], None]
+UNUSED = random.Random(0)
+"""The stream of wires that draw nothing: seeding one each would take longer than a short run."""
+
+
+class Network:
+    """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
+    agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
+    what an exchange makes of missing messages (None: it waits for all). `meddlers` sit in the middle of some links.
+
+    `observers` are called with every message as it is delivered to an agent, before the agent has it.
+    """
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        topology: Topology,
+        default: LinkLaw,
+        streams: Streams,
+        laws: Mapping[Edge, LinkLaw] | None = None,
+        observers: Mapping[int, Sequence[Observer]] | None = None,
+        access: Mapping[int, AccessLaw] | None = None,
+        patience: ExchangePolicy | None = None,
+        downtimes: Mapping[int, Outages] | None = None,
+        meddlers: Sequence[ActiveAdversary] = (),
+        chunk: int = 0,
+        codec: Codec = FLOAT64,
+    ) -> None:
+        self._environment, self._topology = environment, topology
+        self._default, self._laws = default, laws or {}
+        rates = (access or {}).items()
+        self._uplinks = {i: Pipe(law.uplink) for i, law in rates if law.uplink is not None}
+        self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
+        self._observers = observers or {}
+        self._downtimes = downtimes or {}
+        self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
+        self.meddling = Interception(meddlers, topology, streams, chunk, codec)
+        self.fans: dict[Listener, Callable[[Fan], object]] = {}
+        """Ears that would rather hear a broadcast once than on each of its links (`netsim.network.wires.FanListeners`)."""
+        self.air = Air()
+        """What all wires, or on radio all transmitters, have put on the air so far."""
+        both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
+        self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
+        self.channels: Mapping[Edge, Channel] = self.wires
+        if default.reliable or any(law.reliable for law in self._laws.values()):
+            self.channels = {edge: self._channel(edge) for edge in self.wires}
+        for edge, wire in self.wires.items():
+            self._connect(edge, wire)
+
+    def listen(self, tap: Tap) -> None:
+        """Let an adversary hear its links: one ear for both directions of each."""
+        for i, j in sorted(edge for edge in tap.adversary.tapped(self._topology) if edge[0] < edge[1]):
+            ear = tap.ear()
+            self.fans |= tap.fan_of(ear)
+            self.wires[i, j].tap(ear)
+            self.wires[j, i].tap(ear)
+
+    def drain(self) -> None:
+        """At the end of a run: taps hear what is still to go on the air. On wires they have."""
+
+    def on_air(self) -> dict[str, int]:
+        """What was on the air once for several receivers; nothing on wires."""
+        return {}
+
+    def broadcaster(self, agent: int) -> Callable[[Message], None]:
+        """Sends a message to all neighbors of an agent, in ascending order; tap its wires before asking for it."""
+        return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors], self.fans)
+
+    def waiting(self) -> str:
+        """Who waits for what, for a deadlock's message."""
+        sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
+        lost = sum(wire.lost for wire in self.wires.values())
+        whose = f" ({self.meddling.dropped} to meddlers)" if self.meddling.dropped else ""
+        rejected = sum(wire.rejected for wire in self.wires.values())
+        whose += f", {rejected} were rejected" if rejected else ""
+        hint = (
+            f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
+            if lost + rejected
+            else ""
+        )
+        shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
+        return (shown or "no agent waits for a message") + hint
+
+    def _law(self, edge: Edge) -> LinkLaw:
+        return self._laws.get(edge, self._default)
+
+    def _wire(self, edge: Edge, streams: Streams) -> Wire:
+        source, target = edge
+        law = self._law(edge)
+        up, down = self._uplinks.get(source), self._downlinks.get(target)
+        switch = self._switch(edge, streams)
+        alone = up is None and down is None and switch is None and edge not in self.meddling.edges
+        if law.plain and alone and isinstance(law.delay, ConstantDelay):
+            return PlainWire(self._environment, source, target, law.delay.seconds, self.air)
+        rng = streams.plain("link", source, target) if law.random else UNUSED
+        wire = LossyWire(
+            self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down, air=self.air
+        )
+        self.meddling.sit(self._environment, wire)
+        return wire
+
+    def _switch(self, edge: Edge, streams: Streams) -> Switch | None:
+        """A direction is down when the link is, or one of its ends."""
+        outages = self._law(edge).outages
+        flips = [] if outages is None else [outages.changes(streams.plain("outage", *_link(edge)))]
+        flips += [downs(i, self._downtimes[i], streams) for i in edge if i in self._downtimes]
+        return Switch(reduce(either, flips)) if flips else None
+
+    def _channel(self, edge: Edge) -> Channel:
+        wire, law = self.wires[edge], self._law(edge)
+        if not law.reliable:
+            return wire
+        return self._reliable(edge, self._door(wire.target, Tally()))
+
+    def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
+        forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)
+        cut_by = self.meddling.who_cuts(edge, tagged=law.tagged)
+        return ReliableChannel(self._environment, forward, backward, law, deliver, cut_by)
+
+    def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
+        """Where messages enter an agent: its inbox, behind whoever watches that door."""
+        enter, watchers = self.inboxes[agent].entrance(tally, repeats=repeats), tuple(self._observers.get(agent, ()))
+        if not watchers:
+            return _once(enter, tally) if repeats else enter
+
+        def watched(message: Message) -> None:
+            for watch in watchers:
+                watch(message)
+            enter(message)
+
+        return _once(watched, tally) if repeats else watched
+
+    def _connect(self, edge: Edge, wire: Wire) -> None:
+        """What happens to a packet at the far end of a wire."""
+        out, back, law = self.channels[edge], self.channels[edge[1], edge[0]], self._law(edge)
+        repeats = law.duplication > 0 or edge in self.meddling.edges
+        if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
+            wire.arrive = self._door(edge[1], wire, repeats=repeats)
+            return  # the inbox counts for the wire
+        door = self._door(edge[1], Tally(), repeats=repeats)
+
+        def leave(packet: Packet) -> None:
+            if isinstance(packet, Message):
+                door(packet)
+            elif packet.message is None:
+                assert isinstance(back, ReliableChannel)
+                back.on_ack(packet)
+            else:
+                assert isinstance(out, ReliableChannel)
+                out.on_data(packet)
+
+        wire.deliver = Guard(wire, leave).check if law.tagged else leave
+
+
+def downs(agent: int, outages: Outages, streams: Streams) -> Iterator[float]:
+    """When an agent goes down and comes back: the same flips for whoever asks."""
+    return outages.changes(streams.plain("outage", "agent", agent))
+
+
+def _once(deliver: Callable[[Message], None], tally: Tally) -> Callable[[Message], None]:
+    """Of the copies of a direct message the first is delivered, by its sender's number; the others are only counted.
+
+    For one link, so for one sender. A baton that a link repeats stays one baton.
+    """
+    had = set[int]()
+
+    def first(message: Message) -> None:
+        if message.kind == "direct":
+            if message.number in had:
+                tally.received += 1
+                tally.received_bytes += message.size
+                return
+            had.add(message.number)
+        deliver(message)
+
+    return first
+
+
+def _inbox(agent: int, neighbors: tuple[int, ...], patience: ExchangePolicy | None) -> Inbox:
+    if patience is None or patience.endless:
+        return Inbox(agent, neighbors)
+    return PolicyInbox(agent, neighbors, patience)
+
+
+def _link(edge: Edge) -> Edge:
+    """The link of a direction: both directions are down together."""
+    return min(edge), max(edge)

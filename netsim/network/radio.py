@@ -1,0 +1,422 @@
+"""Radio beside links: one transmission, serialized once, reaches all neighbors and every tap in range.
+
+A transmitter sends one frame at a time. On reliable radio a broadcast goes on the air once, and again, alone, for each
+neighbor that does not acknowledge it.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from math import inf
+from typing import NamedTuple, cast
+
+from netsim.adversary import Tap, Within
+from netsim.clock import VirtualEnvironment
+from netsim.errors import ScenarioError
+from netsim.network.channels import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
+from netsim.network.laws import Outages, Switch
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
+from netsim.network.network import UNUSED, Edge, Network, Observer, downs
+from netsim.network.wires import Air, LossyWire, Wire
+from netsim.randomness import Streams
+from netsim.topology import Topology
+from netsim.transcript.message import Capture, Ciphertext, Message, Packet, Segment, Tagged
+from netsim.transcript.record import EVERYBODY
+
+
+class Reception(LossyWire):
+    """How one neighbor hears a transmitter: its own losses, delays, copies and outages.
+
+    It keeps the counts and the conservation law of a wire; a frame counts as sent to each agent that it is for.
+    `send` transmits a frame for this neighbor alone.
+    """
+
+    __slots__ = ("transmitter",)
+
+    _sent: int
+    _sent_bytes: int
+
+    def __init__(
+        self,
+        transmitter: "Transmitter",
+        environment: VirtualEnvironment,
+        target: int,
+        law: LinkLaw,
+        rng: random.Random,
+        switch: Switch | None,
+    ) -> None:
+        super().__init__(environment, transmitter.agent, target, law, rng, switch=switch)
+        self.transmitter = transmitter
+
+    def send(self, packet: Packet | Tagged) -> None:
+        assert not isinstance(packet, Tagged)  # the transmitter tags
+        self.transmitter.transmit(packet, self)
+
+    def expect(self, size: int) -> None:
+        """A frame for this neighbor was handed to the transmitter."""
+        self._sent += 1
+        self._sent_bytes += size
+
+    def miss(self, size: int) -> None:
+        """It was dropped there."""
+        self.dropped += 1
+        self.dropped_bytes += size
+
+    def hear(self, packet: Packet | Tagged, start: float, done: float) -> None:
+        """It is on the air from `start` to `done`, in seconds."""
+        self._carry(packet, start, done, inf if self._switch is None else self._down_at(self._switch, start))
+
+
+class Frame(NamedTuple):
+    """A packet on its way to the air. `left` is called once, with when it is off the air, or was dropped.
+
+    Acknowledgements are `urgent`: they go before all that waits, as in IEEE 802.11 (SIFS < DIFS).
+    """
+
+    packet: Packet | Tagged
+    urgent: bool
+    receptions: Sequence[Reception]
+    receiver: int
+    since: float
+    left: Callable[[float], None] | None
+
+
+class Transmitter:
+    """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those it must `yield_to`.
+
+    A frame that finds no room in the buffer is dropped before it is on the air; one whose turn comes while the agent
+    is down (`off`) is lost, and not heard. `transmissions` and
+    `transmitted_bytes` count what was on the air, once each, whoever heard it; every ear hears it then, whatever
+    the neighbors lose.
+    """
+
+    def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw, off: Switch | None = None) -> None:
+        self.agent, self.receptions = agent, list[Reception]()
+        self.numbers = count()
+        """Sequence numbers of the messages that neighbors acknowledge."""
+        self.transmissions = self.transmitted_bytes = 0
+        self.air = Air()
+        self._environment: VirtualEnvironment = environment
+        self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
+        self._tags = count() if law.tagged else None
+        self._off = off
+        self._ears: list[Callable[[Capture], object]] = []
+        self._near: tuple[Transmitter, ...] = ()
+        self._urgent = deque[Frame]()
+        self._waiting = deque[Frame]()
+        self._waiting_bytes = 0
+        self._on_air = False
+        self._done = 0.0
+        self._heard_busy = 0  # transmitters nearby that are on the air
+
+    def tap(self, ear: Callable[[Capture], object]) -> None:
+        """Call `ear` with every frame that goes on the air."""
+        self._ears.append(ear)
+
+    def yield_to(self, near: Sequence["Transmitter"]) -> None:
+        """Never be on the air at the same time as these, who yield to this one in turn."""
+        self._near = tuple(near)
+
+    def transmit(
+        self, packet: Packet, to: Reception | None = None, left: Callable[[float], None] | None = None
+    ) -> None:
+        """Put a frame on the air when it is its turn: for one neighbor, or for all."""
+        receptions, receiver = (self.receptions, EVERYBODY) if to is None else ((to,), to.target)
+        urgent = isinstance(packet, Segment) and packet.message is None
+        sealed = packet if self._tags is None else Tagged(packet, next(self._tags))
+        frame = Frame(sealed, urgent, receptions, receiver, self._environment.now, left)
+        for reception in receptions:
+            reception.expect(sealed.size)
+        if self._rate is None:
+            self._begin(frame, frame.since)
+        elif self._is_full(sealed.size):
+            self._drop(frame)
+        else:
+            (self._urgent if urgent else self._waiting).append(frame)
+            self._waiting_bytes += sealed.size
+            if self._may_begin():
+                self._next()
+
+    def speak_to_nobody(self, environment: VirtualEnvironment) -> None:
+        """Put what waits on the air of an environment in which no agent lives: only ears hear it."""
+        self._environment = environment
+        self._urgent = deque(frame._replace(receptions=(), left=None) for frame in self._urgent)
+        self._waiting = deque(frame._replace(receptions=(), left=None) for frame in self._waiting)
+        if self._on_air:  # who waits and may begin has begun: all that waits comes after somebody's end
+            environment.call_at(self._done, self._end, None)
+
+    def _is_full(self, size: int) -> bool:
+        assert self._rate is not None
+        rest = max(0.0, self._done - self._environment.now) * self._rate if self._on_air else 0.0
+        waiting = self._waiting_bytes + rest
+        return self._buffer is not None and waiting > 0 and waiting + size > self._buffer
+
+    def _drop(self, frame: Frame) -> None:
+        for reception in frame.receptions:
+            reception.miss(frame.packet.size)
+        if frame.left is not None:
+            frame.left(self._environment.now)
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────────
+    def _may_begin(self) -> bool:
+        return not self._on_air and not self._heard_busy and bool(self._urgent or self._waiting)
+
+    def _turn(self) -> tuple[bool, float, int]:
+        """Who comes first: acknowledgements, then the one that has waited longest, then the lower number."""
+        frame = (self._urgent or self._waiting)[0]
+        return not frame.urgent, frame.since, self.agent
+
+    def _next(self) -> None:
+        """Begin with what comes first; what is lost because the agent is down takes no time."""
+        frame = self._taken()
+        while self._is_off():
+            self._begin(frame, self._environment.now)
+            if not self._may_begin():
+                return
+            frame = self._taken()
+        assert self._rate is not None
+        self._on_air, self._done = True, self._environment.now + frame.packet.size / self._rate
+        for other in self._near:
+            other._heard_busy += 1
+        self._begin(frame, self._done)
+        self._environment.call_at(self._done, self._end, None)
+
+    def _taken(self) -> Frame:
+        frame = (self._urgent or self._waiting).popleft()
+        self._waiting_bytes -= frame.packet.size
+        return frame
+
+    def _end(self, _: None) -> None:
+        self._on_air = False
+        for other in self._near:
+            other._heard_busy -= 1
+        ready = [transmitter for transmitter in (self, *self._near) if transmitter._may_begin()]
+        for transmitter in sorted(ready, key=Transmitter._turn):
+            if transmitter._may_begin():  # nobody before it took the air
+                transmitter._next()
+
+    def _is_off(self) -> bool:
+        return self._off is not None and self._off.is_down(self._environment.now)
+
+    def _begin(self, frame: Frame, done: float) -> None:
+        start, packet = self._environment.now, frame.packet
+        if not self._is_off():
+            self.transmissions += 1
+            self.transmitted_bytes += packet.size
+            self.air.packets += 1
+            self.air.bytes += packet.size
+            heard = Ciphertext(packet.size) if self._encrypted else packet
+            for ear in self._ears:
+                ear((start, self.agent, frame.receiver, heard))
+        for reception in frame.receptions:
+            reception.hear(packet, start, done)
+        if frame.left is not None:
+            frame.left(done)
+
+
+class Acknowledged(ReliableChannel):
+    """What a transmitter and one of its neighbors do about it.
+
+    A timeout counts from when the frame is off the air: a transmitter knows that, and waits its turn first. Every
+    frame for a neighbor says which number came before it there, so it knows the order (in the header's bytes).
+    """
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        forward: Reception,
+        backward: Wire,
+        law: LinkLaw,
+        deliver: Callable[[Message], None],
+    ) -> None:
+        super().__init__(environment, forward, backward, law, deliver)
+        self.transmitter, self._reception = forward.transmitter, forward
+        self._ahead: deque[int] = deque()
+
+    def send(self, message: Message) -> None:
+        """Take responsibility for a message to this neighbor alone."""
+        sequence = next(self.transmitter.numbers)
+        self.expect(sequence, message)
+        self._attempt((sequence, 0))
+
+    def expect(self, sequence: int, message: Message) -> None:
+        """Message `sequence` is for this neighbor, alone or not."""
+        self._unacknowledged[sequence] = message
+        self._ahead.append(sequence)
+
+    def wait(self, attempt: tuple[int, int], since: float) -> None:
+        """Unless it is acknowledged, try again some time after this attempt was over."""
+        sequence, count = attempt
+        message = self._unacknowledged.get(sequence)
+        if message is None:  # an earlier attempt was acknowledged while this one waited for its turn
+            return
+        if self._forward.gone or (self._backward.gone and count >= UNACKNOWLEDGED):
+            return  # it would transmit for ever, and no deadlock would be seen
+        due = since + self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
+        self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
+
+    def _attempt(self, attempt: tuple[int, int]) -> None:
+        sequence, count = attempt
+        segment = Segment(sequence, count, self._unacknowledged[sequence])
+        self.transmitter.transmit(segment, self._reception, partial(self.wait, attempt))
+
+    def on_data(self, segment: Segment) -> None:
+        """A segment reached the neighbor: acknowledge it, hand on what is in order."""
+        self._backward.send(Segment(segment.sequence, segment.attempt, None))
+        ahead, early = self._ahead, self._early
+        if not ahead or segment.sequence < ahead[0] or segment.sequence in early:
+            return
+        assert segment.message is not None
+        early[segment.sequence] = segment.message
+        while ahead and (message := early.pop(ahead[0], None)) is not None:
+            ahead.popleft()
+            self._deliver(message)
+
+
+def broadcaster(channels: Sequence[Acknowledged]) -> Callable[[Message], None]:
+    """How a message goes to all neighbors of one transmitter, whose channels these are."""
+    transmitter = channels[0].transmitter
+
+    def broadcast(message: Message) -> None:
+        sequence = next(transmitter.numbers)
+        for channel in channels:
+            channel.expect(sequence, message)
+
+        def left(done: float) -> None:
+            for channel in channels:
+                channel.wait((sequence, 0), done)
+
+        transmitter.transmit(Segment(sequence, 0, message), None, left)
+
+    return broadcast
+
+
+TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
+"""What in a law is the transmitter's, the same whoever listens."""
+
+
+@dataclass(frozen=True)
+class Radio:
+    """The broadcast medium: `Simulation(medium=Radio())`.
+
+    `carrier_sense`: agents at most this many hops apart take turns on the air, in the order in which their frames
+    came, acknowledgements first. 0: each has a channel of its own. 1: an agent waits while it hears a neighbor. 2: no
+    agent ever hears two at once, so that nothing could collide.
+    """
+
+    carrier_sense: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.carrier_sense) is not int or not 0 <= self.carrier_sense <= 2:
+            raise ScenarioError("carrier_sense", self.carrier_sense, "a number of hops", "0, 1 or 2")
+
+    def check(
+        self,
+        links: LinkLaw,
+        link_laws: Mapping[Edge, LinkLaw],
+        access: Sequence[AccessLaw],
+        meddlers: Sequence[str] = (),
+    ) -> None:
+        """You get a `ScenarioError` for laws that no radio follows, and for who sits in the middle of a link."""
+        if meddlers:
+            why = "a meddler sits in the middle of a link, and radio has none"
+            raise ScenarioError("meddlers", list(meddlers), why, "medium: links, or no meddlers")
+        if self.carrier_sense and links.bandwidth is None:
+            raise ScenarioError(
+                "medium.carrier_sense", self.carrier_sense,
+                "there are no turns to take: without a bandwidth no frame takes time on the air", "a bandwidth too",
+            )  # fmt: skip
+        for (i, j), law in link_laws.items():
+            for name in TRANSMITTERS:
+                own, common = getattr(law, name), getattr(links, name)
+                if own != common:
+                    why = (
+                        f"({i}, {j}) differs from the default law, but on radio this is the transmitter's own affair"
+                    )
+                    raise ScenarioError(f"link_laws.{name}", own, why, f"{common}, as in the default law")
+        for law in access:
+            if law != AccessLaw():
+                raise ScenarioError(
+                    "access", law, "radio has no access lines", "the links' bandwidth, or medium: links"
+                )
+
+
+class RadioNetwork(Network):
+    """The network of agents with radios. `wires` are what each neighbor hears of each transmitter."""
+
+    def __init__(
+        self,
+        radio: Radio,
+        environment: VirtualEnvironment,
+        topology: Topology,
+        default: LinkLaw,
+        streams: Streams,
+        laws: Mapping[Edge, LinkLaw] | None = None,
+        observers: Mapping[int, Sequence[Observer]] | None = None,
+        patience: ExchangePolicy | None = None,
+        downtimes: Mapping[int, Outages] | None = None,
+    ) -> None:
+        off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
+        self.transmitters = [Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
+        if radio.carrier_sense:
+            for i, transmitter in enumerate(self.transmitters):
+                transmitter.yield_to([self.transmitters[j] for j in _near(topology, i, radio.carrier_sense)])
+        super().__init__(
+            environment, topology, default, streams, laws, observers, patience=patience, downtimes=downtimes
+        )
+        for transmitter in self.transmitters:
+            transmitter.air = self.air
+
+    def listen(self, tap: Tap) -> None:
+        """Let an adversary hear its transmitters: with a receiver at each, or one for all where it has a place."""
+        heard = sorted(tap.adversary.transmitters(self._topology))
+        shared = tap.ear() if isinstance(tap.adversary.links, Within) else None
+        for agent in heard:
+            self.transmitters[agent].tap(tap.ear() if shared is None else shared)
+
+    def broadcaster(self, agent: int) -> Callable[[Message], None]:
+        """Sends a message to all neighbors of an agent in one frame."""
+        channels = [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
+        if isinstance(channels[0], Acknowledged):
+            return broadcaster(cast("list[Acknowledged]", channels))
+        return self.transmitters[agent].transmit
+
+    def drain(self) -> None:
+        """At the end of a run: let what waits for its turn go on the air, where taps hear it.
+
+        So it is with what waits for a wire. It reaches no agent any more: it stays in flight.
+        """
+        after = VirtualEnvironment(self._environment.now)
+        for transmitter in self.transmitters:
+            transmitter.speak_to_nobody(after)
+        after.run()
+
+    def on_air(self) -> dict[str, int]:
+        """Frames and bytes that were on the air, counted once each, whoever heard them."""
+        return {
+            "transmissions": sum(transmitter.transmissions for transmitter in self.transmitters),
+            "transmitted_bytes": sum(transmitter.transmitted_bytes for transmitter in self.transmitters),
+        }
+
+    def _wire(self, edge: Edge, streams: Streams) -> Wire:
+        law, transmitter = self._law(edge), self.transmitters[edge[0]]
+        rng = streams.plain("link", *edge) if law.random else UNUSED
+        reception = Reception(transmitter, self._environment, edge[1], law, rng, self._switch(edge, streams))
+        transmitter.receptions.append(reception)
+        return reception
+
+    def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
+        forward, backward = self.wires[edge], self.wires[edge[1], edge[0]]
+        assert isinstance(forward, Reception)
+        return Acknowledged(self._environment, forward, backward, self._law(edge), deliver)
+
+
+def _near(topology: Topology, agent: int, hops: int) -> list[int]:
+    """The other agents at most so many hops away, ascending."""
+    near = {agent}
+    for _ in range(hops):
+        near |= {j for i in near for j in topology.neighbors(i)}
+    return sorted(near - {agent})

@@ -1,0 +1,413 @@
+"""Wires: one direction of a link, from the sender's queue to the receiver's end, with the taps on it."""
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappush
+from typing import TYPE_CHECKING, Any, Protocol
+
+from netsim.clock import DELIVERY, VirtualEnvironment
+from netsim.network.laws import ConstantDelay, Switch
+from netsim.network.links import LinkLaw
+from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
+
+if TYPE_CHECKING:
+    from netsim.network.network import Inbox
+    from netsim.transcript.packet_log import PacketLog
+
+
+Listener = Callable[[Capture], object]
+FanListeners = Mapping[Listener, Callable[[Fan], object]]
+"""For an ear on single links, what to call once with a broadcast that it would hear on several."""
+
+
+class Channel(Protocol):
+    """What carries messages from one agent to one neighbor: a bare wire, or a reliable channel above two."""
+
+    def send(self, message: Message, /) -> None: ...
+
+
+class Tally:
+    """Packets and bytes that arrived somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
+
+    __slots__ = ("inbox", "received", "received_bytes")
+
+    inbox: "Inbox"
+
+    def __init__(self) -> None:
+        self.received: int = 0
+        self.received_bytes: int = 0
+
+
+class Air:
+    """What a whole network has put on the air so far: packets and their bytes, acknowledgements and repeats too.
+
+    Its wires share one, so that what was sent can be read at any moment without a look at each of them. On links a
+    packet counts as `Wire.sent` does, when it is handed to its wire; on radio when its transmission begins, once.
+    """
+
+    __slots__ = ("bytes", "packets")
+
+    def __init__(self) -> None:
+        self.packets = self.bytes = 0
+
+
+class Pipe:
+    """Serializes packets first in first out at `rate` bytes per second: `free_at` is when it is done, in seconds.
+
+    A wire has one of its own; an agent's uplink and downlink are pipes that its wires share.
+    """
+
+    __slots__ = ("free_at", "rate")
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.free_at = 0.0
+
+    def backlog(self, now: float) -> float:
+        """Bytes that are not through yet."""
+        return max(0.0, self.free_at - now) * self.rate
+
+    def push(self, now: float, size: int) -> tuple[float, float]:
+        """When a packet that comes now begins to pass, and when it is through."""
+        begun = max(now, self.free_at)
+        self.free_at = begun + size / self.rate
+        return begun, self.free_at
+
+
+class Wire(Tally, ABC):
+    """One direction of a link, from `source` to `target`; counts what it carried: a `PlainWire`, or a `LossyWire`.
+
+    A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
+    inbox, the network puts the inbox's own entrance there. Conservation, at every moment and in packets too:
+    `sent_bytes + duplicated_bytes = received_bytes + lost_bytes + dropped_bytes + in_flight_bytes`.
+    """
+
+    __slots__ = (
+        "_environment", "_sent", "_sent_bytes", "air", "arrive", "broadcasts", "deliver", "source", "taps", "target",
+    )  # fmt: skip
+
+    lost: int = 0
+    lost_bytes: int = 0
+    dropped: int = 0
+    dropped_bytes: int = 0
+    duplicated: int = 0
+    duplicated_bytes: int = 0
+    rejected: int = 0
+    """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.channels`)."""
+
+    def __init__(self, environment: VirtualEnvironment, source: int, target: int, air: Air | None = None) -> None:
+        self.received = self.received_bytes = 0
+        self.air = Air() if air is None else air
+        self._environment, self.source, self.target = environment, source, target
+        self.taps: tuple[Callable[[Capture], object], ...] = ()
+        self.broadcasts: tuple[Broadcast, ...] = ()
+        self._sent = self._sent_bytes = 0
+        self.deliver: Callable[[Any], None] = _nowhere
+        self.arrive: Callable[[Any], None] = self._arrive
+
+    @abstractmethod
+    def send(self, packet: Packet) -> None:
+        """Put a packet on the air; it arrives, is dropped, or is lost."""
+
+    def idle_at(self) -> float:
+        """When all that it was given has left the sender, in seconds."""
+        return self._environment.now
+
+    @property
+    def may_go(self) -> bool:
+        """Whether the link is ever down."""
+        return False
+
+    @property
+    def gone(self) -> bool:
+        """Whether the last packet found the link down for good."""
+        return False
+
+    def tap(self, ear: Callable[[Capture], object]) -> None:
+        """Call `ear` with every packet that goes on the air."""
+        self.taps = (*self.taps, ear)
+
+    def _arrive(self, packet: Packet | Tagged) -> None:
+        self.received += 1
+        self.received_bytes += packet.size
+        self.deliver(packet)
+
+    @property
+    def sent(self) -> int:
+        """Packets handed to the wire, alone or in a broadcast."""
+        sent = self._sent
+        for told in self.broadcasts:
+            sent += told.sent
+        return sent
+
+    @property
+    def sent_bytes(self) -> int:
+        """Their bytes."""
+        sent = self._sent_bytes
+        for told in self.broadcasts:
+            sent += told.sent_bytes
+        return sent
+
+    @property
+    def in_flight(self) -> int:
+        """Packets on the way, or waiting for it: neither arrived, nor lost, nor dropped."""
+        return self.sent + self.duplicated - self.received - self.lost - self.dropped
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Their bytes."""
+        gone = self.received_bytes + self.lost_bytes + self.dropped_bytes
+        return self.sent_bytes + self.duplicated_bytes - gone
+
+
+class PlainWire(Wire):
+    """A wire on which every packet arrives, once and `seconds` after it was sent. Large networks have many."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(
+        self, environment: VirtualEnvironment, source: int, target: int, seconds: float, air: Air | None = None
+    ) -> None:
+        super().__init__(environment, source, target, air)
+        self.seconds = seconds
+
+    def send(self, packet: Packet) -> None:
+        now, air = self._environment.now, self.air
+        self._sent += 1
+        self._sent_bytes += packet.size
+        air.packets += 1
+        air.bytes += packet.size
+        for tap in self.taps:
+            tap((now, self.source, self.target, packet))
+        self._environment.call_at(now + self.seconds, self.arrive, packet)
+
+
+class LossyWire(Wire):
+    """A wire of any law.
+
+    A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
+    taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
+    where meddlers sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A `diary` is
+    told what becomes of each.
+    """
+
+    __slots__ = (
+        "_buffer", "_constant", "_delay", "_downlink", "_duplication", "_encrypted", "_fifo", "_last_arrival",
+        "_lost", "_pipe", "_rng", "_switch", "_tagged", "_uplink", "diary", "dropped", "dropped_bytes", "duplicated",
+        "duplicated_bytes", "lost", "lost_bytes", "middle", "rejected",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        source: int,
+        target: int,
+        law: LinkLaw,
+        rng: random.Random,
+        *,
+        switch: Switch | None = None,
+        uplink: Pipe | None = None,
+        downlink: Pipe | None = None,
+        air: Air | None = None,
+    ) -> None:
+        super().__init__(environment, source, target, air)
+        self.lost = self.dropped = self.duplicated = self.rejected = 0
+        self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
+        self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
+        self._rng = rng
+        self._delay, self._duplication = law.delay, law.duplication
+        self._encrypted, self._tagged = law.encrypted, law.tagged
+        self.middle: Callable[[Packet | Tagged], None] | None = None
+        self.diary: PacketLog | None = None
+        losses = law.losses
+        self._lost = None if losses is None else losses.process(rng)
+        self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
+        self._buffer = law.buffer
+        self._switch, self._uplink, self._downlink = switch, uplink, downlink
+        self._fifo = not law.reordering and (self._constant is None or law.duplication > 0)
+        self._last_arrival = 0.0
+
+    def send(self, packet: Packet | Tagged) -> None:
+        if self._tagged:
+            assert not isinstance(packet, Tagged)
+            packet = Tagged(packet, self._sent)
+        now, size = self._environment.now, packet.size
+        self._sent += 1
+        self._sent_bytes += size
+        self.air.packets += 1
+        self.air.bytes += size
+        if self._uplink is not None:
+            _, now = self._uplink.push(now, size)
+        start = done = now
+        if self._pipe is not None:
+            if self._buffer is not None and self._pipe.backlog(now) > max(0.0, self._buffer - size):
+                self.dropped += 1
+                self.dropped_bytes += size
+                if self.diary is not None:
+                    self.diary.dropped((self.source, self.target), packet, now)
+                return
+            start, done = self._pipe.push(now, size)
+        down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
+        if down_at > start:
+            heard = Ciphertext(size) if self._encrypted else packet
+            for tap in self.taps:
+                tap((start, self.source, self.target, heard))
+        self._carry(packet, start, done, down_at)
+
+    def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
+        """What becomes of a packet that goes on the air at `start` and is off it at `done`."""
+        size = packet.size
+        if self._lost is not None and self._lost(start):
+            self.lost += 1
+            self.lost_bytes += size
+            if self.diary is not None:
+                self.diary.passed((self.source, self.target), packet, start, None)
+            return
+        self._travel(packet, start, done, down_at)
+        if self._duplication and self._rng.random() < self._duplication:
+            self.duplicated += 1
+            self.duplicated_bytes += size
+            self._travel(packet, start, done, down_at, copy=True)
+
+    def _travel(
+        self, packet: Packet | Tagged, start: float, done: float, down_at: float, *, copy: bool = False
+    ) -> None:
+        arrival = done + (self._delay.draw(self._rng) if self._constant is None else self._constant)
+        if self._fifo:
+            arrival = self._last_arrival = max(arrival, self._last_arrival)
+        if arrival >= down_at:
+            self.lost += 1
+            self.lost_bytes += packet.size
+            if self.diary is not None:
+                self.diary.passed((self.source, self.target), packet, start, None, copy=copy)
+            return
+        if self.diary is not None:
+            self._tell(self.diary, packet, start, arrival, copy)
+        end = self.middle or (self.arrive if self._downlink is None else self._come_down)
+        self._environment.call_at(arrival, end, packet)
+
+    def _tell(self, diary: "PacketLog", packet: Packet | Tagged, start: float, arrival: float, copy: bool) -> None:
+        """When a packet arrives is known when it is sent, unless something at the far end may hold it back."""
+        if self.middle is None and self._downlink is None:
+            diary.passed((self.source, self.target), packet, start, arrival, copy=copy)
+        else:
+            diary.held(self, packet, start, copy=copy)
+
+    def idle_at(self) -> float:
+        idle = self._environment.now
+        for pipe in (self._uplink, self._pipe):
+            if pipe is not None and pipe.free_at > idle:
+                idle = pipe.free_at
+        return idle
+
+    @property
+    def may_go(self) -> bool:
+        return self._switch is not None
+
+    @property
+    def gone(self) -> bool:
+        return self._switch is not None and self._switch.gone
+
+    @staticmethod
+    def _down_at(switch: Switch, start: float) -> float:
+        """When a packet that goes on the air at `start` finds the link down."""
+        return start if switch.is_down(start) else switch.next_change(start)
+
+    def onward(self, packet: Packet | Tagged) -> None:
+        """The rest of a packet's way, from `middle` to the receiver; now."""
+        if self.diary is not None and self._downlink is None:
+            now = self._environment.now
+            self.diary.handed(self, packet, now, now)
+        end = self.arrive if self._downlink is None else self._come_down
+        end(packet)
+
+    def _come_down(self, packet: Packet | Tagged) -> None:
+        assert self._downlink is not None
+        _, done = self._downlink.push(self._environment.now, packet.size)
+        if self.diary is not None:
+            self.diary.handed(self, packet, done, self._environment.now)
+        self._environment.call_at(done, self.arrive, packet)
+
+
+def _nowhere(packet: Packet | Tagged) -> None:
+    raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
+
+
+NO_FANS: FanListeners = {}
+
+
+class Broadcast:
+    """`PlainWire.send` of all wires of one agent.
+
+    What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
+    `sent_bytes` are what each of the wires sent in this way. The wires are taken as they are now, so connect and
+    tap them first; they share their `Air`.
+    """
+
+    __slots__ = ("_air", "_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
+
+    def __init__(
+        self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners = NO_FANS
+    ) -> None:
+        self._environment = environment
+        self._queue, self._numbers = environment.heap()
+        self._delays = tuple([wire.seconds for wire in wires])
+        self._arrivals = tuple([wire.arrive for wire in wires])
+        self._taps = _listeners(wires, fans)
+        self._air = wires[0].air if wires else Air()
+        self.sent = self.sent_bytes = 0
+        alone = (self,)
+        for wire in wires:
+            wire.broadcasts = (*wire.broadcasts, self) if wire.broadcasts else alone
+
+    def send(self, message: Message) -> None:
+        """Put a message on the air of every wire."""
+        environment, queue, air, copies = self._environment, self._queue, self._air, len(self._arrivals)
+        now = environment.now
+        self.sent += 1
+        self.sent_bytes += message.size
+        air.packets += copies
+        air.bytes += copies * message.size
+        for tap, source, target in self._taps:
+            tap((now, source, target, message))
+        ways = zip(self._delays, self._arrivals, self._numbers, strict=False)  # the numbers never end
+        if environment.paged:
+            for delay, arrive, number in ways:
+                environment.put((now + delay, DELIVERY, number, arrive, message))
+        else:
+            for delay, arrive, number in ways:
+                heappush(queue, (now + delay, DELIVERY, number, arrive, message))
+
+
+def _listeners(
+    wires: Sequence[PlainWire], fans: FanListeners
+) -> tuple[tuple[Callable[[Any], object], int, Any], ...]:
+    """Whom to tell of a broadcast: ear, source, and one target, or all targets at once of an ear that has a fan."""
+    told: list[tuple[Callable[[Any], object], int, Any]] = []
+    together: dict[Listener, list[int]] = {}
+    for wire in wires:
+        for ear in wire.taps:
+            if ear in fans:
+                together.setdefault(ear, []).append(wire.target)
+            else:
+                told.append((ear, wire.source, wire.target))
+    told += [(fans[ear], wires[0].source, tuple(targets)) for ear, targets in together.items()]
+    return tuple(told)
+
+
+def fan_out(
+    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners = NO_FANS
+) -> Callable[[Message], None]:
+    """How a message goes to all of one agent's channels, in their order: a `Broadcast`, where they allow it."""
+    wires = [channel for channel in channels if isinstance(channel, PlainWire)]
+    if len(wires) == len(channels):
+        return Broadcast(environment, wires, fans).send
+    sends = [channel.send for channel in channels]
+
+    def one_by_one(message: Message) -> None:
+        for send in sends:
+            send(message)
+
+    return one_by_one

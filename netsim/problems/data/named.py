@@ -1,0 +1,365 @@
+"""Named data sets: scikit-learn's, drawn ones, MNIST, Fashion-MNIST, CIFAR-10, ijcnn1, covtype and Adult."""
+
+import csv
+import gzip
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.arrays import Array, nonnegative, unknown, whole
+from netsim.problems.data.cache import Cache, Remote
+from netsim.problems.data.dataset import Dataset, Part, broken, numbered, signs, some, some_of_ten, to_unit
+
+
+def digits(classes: Sequence[int] = (0, 1)) -> Dataset:
+    """Scikit-learn's 8×8 images of two digits or more, in [0, 1]."""
+    from sklearn import datasets  # slow to import
+
+    wanted = some_of_ten(classes)
+    images, labels = _fetched(datasets.load_digits)
+    chosen = np.isin(labels, wanted)
+    return Dataset(
+        "digits",
+        images[chosen] / 16,
+        numbered(labels[chosen], wanted),
+        image_shape=(8, 8),
+        value_range=(0.0, 1.0),
+        class_count=len(wanted),
+    )
+
+
+def breast_cancer() -> Dataset:
+    """569 tumours, 30 standardized features; −1 malignant, +1 benign."""
+    from sklearn import datasets
+
+    features, benign = _fetched(datasets.load_breast_cancer)
+    standardized = (features - features.mean(axis=0)) / features.std(axis=0)
+    return Dataset("breast_cancer", standardized, signs(benign, 1))
+
+
+def synthetic(
+    records: int = 200,
+    dimension: int = 10,
+    seed: int = 0,
+    noise: float = 0.1,
+    kind: Literal["classification", "regression"] = "classification",
+) -> Dataset:
+    """Rows a ~ N(0, I/d), a true x ~ N(0, I); answers aᵀx + noise · N(0, 1), or their signs."""
+    if kind not in ("classification", "regression"):
+        raise unknown("kind", kind, ["classification", "regression"])
+    rng = np.random.default_rng(whole(seed, "seed", 0))
+    truth = rng.standard_normal(whole(dimension, "dimension"))
+    features = rng.standard_normal((whole(records, "records"), dimension)) / np.sqrt(dimension)
+    answers = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    labels = np.where(answers < 0, -1.0, 1.0) if kind == "classification" else answers
+    return Dataset("synthetic", features, labels)
+
+
+def sensors(records: int = 36, dimension: int = 10, seed: int = 0, noise: float = 0.1) -> Dataset:
+    """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, I) by sensors a ~ N(0, I)."""
+    rng = np.random.default_rng(whole(seed, "seed", 0))
+    truth = rng.standard_normal(whole(dimension, "dimension"))
+    features = rng.standard_normal((whole(records, "records"), dimension))
+    targets = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    return Dataset("sensors", features, targets)
+
+
+def _fetched(loader: Callable[..., object]) -> tuple[Array, NDArray[np.int64]]:
+    """What scikit-learn, which carries no types, returns."""
+    return cast(tuple[Array, NDArray[np.int64]], loader(return_X_y=True))
+
+
+Bytes = NDArray[np.uint8]
+PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
+DIGESTS = {
+    "mnist/train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "mnist/train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "mnist/t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "mnist/t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    "fashion_mnist/train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    "fashion_mnist/train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+    "fashion_mnist/t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    "fashion_mnist/t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+}
+"""SHA-256 of the published archives."""
+HOSTS = {
+    "mnist": (
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    ),
+    "fashion_mnist": (
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    ),
+}
+CIFAR = Remote(
+    "cifar10/cifar-10-binary.tar.gz",
+    ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
+    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+)
+CIFAR_JPEGS = Remote("cifar10/cifar10_cat_dog_jpegs.tar.gz")
+CAT, DOG = 3, 5
+"""CIFAR-10's numbers of the two classes."""
+
+
+def mnist(
+    cache: Cache, classes: Sequence[int] = (0, 1), part: Part = "train", records: int | None = None, seed: int = 0
+) -> Dataset:
+    """28×28 images of two handwritten digits or more."""
+    return _idx_set("mnist", cache, classes, part, records, seed)
+
+
+def fashion_mnist(
+    cache: Cache, classes: Sequence[int] = (0, 1), part: Part = "train", records: int | None = None, seed: int = 0
+) -> Dataset:
+    """28×28 images of two kinds of clothes or more; 0 is a T-shirt or top, 1 trousers."""
+    return _idx_set("fashion_mnist", cache, classes, part, records, seed)
+
+
+def cifar10_cat_dog(cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0) -> Dataset:
+    """32×32 images of cats (−1) and dogs (+1) in colour; a row is height × width × (red, green, blue)."""
+    layout, (path,) = cache.files("cifar10_cat_dog", [CIFAR], [CIFAR_JPEGS])
+    try:
+        images, animals = (_cifar_binary if layout == 0 else _cifar_jpegs)(path, part)
+    except (OSError, EOFError, ValueError, KeyError, tarfile.TarError, zlib.error) as error:
+        raise broken("cifar10_cat_dog", path, f"cannot be read ({error})") from error
+    chosen = some(np.arange(len(animals)), records, seed)
+    return Dataset(
+        "cifar10_cat_dog",
+        images[chosen].reshape(len(chosen), -1) / 255,
+        signs(animals[chosen], DOG),
+        image_shape=(32, 32, 3),
+        value_range=(0.0, 1.0),
+        part=part,
+        note="" if layout == 0 else "the images were recompressed as JPEG: no pixel is exact",
+    )
+
+
+def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int) -> Dataset:
+    wanted = some_of_ten(classes)
+    remotes = [_remote(name, f"{PREFIX[part]}-{which}-ubyte.gz") for which in ("images-idx3", "labels-idx1")]
+    _, (image_file, label_file) = cache.files(name, remotes)
+    images, labels = _idx(name, image_file, 3), _idx(name, label_file, 1)
+    if len(images) != len(labels):
+        raise broken(name, label_file, f"has {len(labels)} labels for {len(images)} images")
+    found = np.flatnonzero(np.isin(labels, wanted))
+    if not found.size:
+        raise broken(name, label_file, f"has no record of the classes {' and '.join(map(str, wanted))}")
+    chosen = some(found, records, seed)
+    return Dataset(
+        name,
+        images[chosen].reshape(len(chosen), -1) / 255,
+        numbered(labels[chosen], wanted),
+        image_shape=(images.shape[1], images.shape[2]),
+        value_range=(0.0, 1.0),
+        part=part,
+        class_count=len(wanted),
+    )
+
+
+def _remote(name: str, file: str) -> Remote:
+    path = f"{name}/{file}"
+    return Remote(path, tuple(host + file for host in HOSTS[name]), DIGESTS[path])
+
+
+def _idx(name: str, path: Path, axes: int) -> Bytes:
+    """An IDX file of bytes: 0, 0, 8 (unsigned bytes), the number of axes, their lengths, the values."""
+    try:
+        with gzip.open(path) as stream:
+            content = stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise broken(name, path, f"cannot be read ({error})") from error
+    start = 4 + 4 * axes
+    if content[:4] != bytes((0, 0, 8, axes)) or len(content) < start:
+        raise broken(name, path, f"is no IDX file of bytes with {axes} axes")
+    lengths = np.frombuffer(content, ">u4", axes, 4).astype(int)
+    if len(content) - start != lengths.prod():
+        raise broken(name, path, f"holds {len(content) - start} values, not {lengths.prod()}")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(lengths)
+
+
+def _cifar_binary(path: Path, part: Part) -> tuple[Bytes, Bytes]:
+    """Cats and dogs of the batches, in their order: a label, then 32×32 reds, greens and blues."""
+    names = [f"data_batch_{k}.bin" for k in range(1, 6)] if part == "train" else ["test_batch.bin"]
+    content: dict[str, bytes] = {}
+    with tarfile.open(path, "r:gz") as archive:
+        for member in archive:
+            if (short := PurePosixPath(member.name).name) in names and (stream := archive.extractfile(member)):
+                content[short] = stream.read()
+    rows = np.frombuffer(b"".join(content[name] for name in names), np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    rows = rows[(rows[:, 0] == CAT) | (rows[:, 0] == DOG)]
+    return rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), rows[:, 0]
+
+
+def _cifar_jpegs(path: Path, part: Part) -> tuple[Bytes, Bytes]:
+    """Cats and dogs by the names of their files."""
+    from PIL import Image
+
+    found: list[tuple[str, int, Bytes]] = []
+    with tarfile.open(path, "r:gz") as archive:
+        for member in archive:
+            place = PurePosixPath(member.name)
+            if place.suffix != ".jpg" or place.parts[-3] != part:
+                continue
+            stream = archive.extractfile(member)
+            assert stream is not None  # a file
+            image = np.asarray(Image.open(io.BytesIO(stream.read())).convert("RGB"))
+            found.append((member.name, {"cat": CAT, "dog": DOG}[place.parts[-2]], image))
+    found.sort(key=lambda entry: entry[0])
+    return np.stack([image for *_, image in found]), np.array([animal for _, animal, _ in found], np.uint8)
+
+
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+IJCNN1: dict[Part, Remote] = {
+    "train": Remote("ijcnn1/ijcnn1.bz2", (LIBSVM + "ijcnn1.bz2",)),
+    "test": Remote("ijcnn1/ijcnn1.t.bz2", (LIBSVM + "ijcnn1.t.bz2",)),
+}
+IJCNN1_REBUILT = Remote("ijcnn1/ijcnn1_22_onehot_RECONSTRUCTED.npz")
+IJCNN1_FEATURES = 22
+COVTYPE = Remote(
+    "covtype/covtype.data.gz",
+    (
+        "https://archive.ics.uci.edu/ml/machine-learning-databases/covtype/covtype.data.gz",
+        "https://ndownloader.figshare.com/files/5976039",
+    ),
+    "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
+)
+COVTYPE_SUBSET = Remote("covtype/covtype_ramp_test.csv.gz")
+COVTYPE_RECORDS, COVTYPE_FEATURES, LODGEPOLE = 581_012, 54, 2
+
+
+def ijcnn1(cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0) -> Dataset:
+    """The IJCNN 2001 competition's table as LIBSVM has it: 22 features, labels ±1."""
+    layouts = [[IJCNN1[part]], [IJCNN1_REBUILT]] if part == "train" else [[IJCNN1[part]]]
+    layout, (path,) = cache.files("ijcnn1", *layouts)
+    try:
+        features, labels = svmlight(path, IJCNN1_FEATURES) if layout == 0 else _arrays(path)
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise broken("ijcnn1", path, f"cannot be read ({error})") from error
+    chosen = some(np.arange(len(labels)), records, seed)
+    note = "the ten one-hot columns were rebuilt: they are right up to a permutation of those columns"
+    return Dataset("ijcnn1", features[chosen], labels[chosen], part=part, note="" if layout == 0 else note)
+
+
+def covtype(cache: Cache, records: int | None = None, seed: int = 0) -> Dataset:
+    """Forest cover: 54 features, each scaled to [0, 1]; +1 is lodgepole pine (type 2), −1 the other six."""
+    layout, (path,) = cache.files("covtype", [COVTYPE], [COVTYPE_SUBSET])
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as stream:
+            table = np.loadtxt(stream, delimiter=",", skiprows=layout, ndmin=2)
+        features, types = table[:, :COVTYPE_FEATURES], table[:, COVTYPE_FEATURES]
+    except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
+        raise broken("covtype", path, f"cannot be read ({error})") from error
+    if layout == 0:
+        features = to_unit(features, features.min(axis=0), features.max(axis=0))
+    chosen = some(np.arange(len(types)), records, seed)
+    note = f"a subset: the file has {len(types):,} of {COVTYPE_RECORDS:,} records, scaled to [0, 1] by its author"
+    return Dataset(
+        "covtype",
+        features[chosen],
+        signs(types[chosen], LODGEPOLE),
+        value_range=(0.0, 1.0),
+        note="" if layout == 0 else note,
+    )
+
+
+def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
+    """A LIBSVM file, plain or compressed, in full. You get an `OSError` or a `ValueError` for what is none."""
+    from sklearn.datasets import load_svmlight_file  # pyright: ignore[reportUnknownVariableType]
+
+    features, labels = cast(
+        "tuple[object, Array]", load_svmlight_file(str(path), n_features=dimension, zero_based="auto")
+    )
+    return cast(Array, features.toarray()), labels  # type: ignore[attr-defined]
+
+
+def _arrays(path: Path) -> tuple[Array, Array]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays["X"], arrays["y"].astype(np.float64)
+
+
+HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
+FILES: dict[Part, Remote] = {
+    "train": Remote(
+        "adult/adult.data",
+        (HOST + "adult.data",),
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    "test": Remote(
+        "adult/adult.test",
+        (HOST + "adult.test",),
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    ),
+}
+NUMERIC = (0, 2, 4, 10, 11, 12)
+"""age, fnlwgt, education-num, capital-gain, capital-loss, hours-per-week"""
+CATEGORICAL = (1, 3, 5, 6, 7, 8, 9, 13)
+COLUMNS, ANSWER = 15, 14
+RICH, POOR = ">50K", "<=50K"
+
+Rows = list[list[str]]
+Scaling = Literal["unit", "standardized"]
+
+
+def adult(
+    cache: Cache, part: Part = "train", numeric: Scaling = "unit", records: int | None = None, seed: int = 0
+) -> Dataset:
+    """+1 earns more than 50,000 dollars. Numeric columns "unit": to [0, 1]; "standardized": mean 0, deviation 1."""
+    if numeric not in ("unit", "standardized"):
+        raise unknown("numeric", numeric, ["unit", "standardized"])
+    parts: tuple[Part, ...] = ("train",) if part == "train" else ("train", "test")
+    _, paths = cache.files("adult", [FILES[one] for one in parts])
+    known, rows = _rows(paths[0]), _rows(paths[-1])
+    features = np.hstack([_numbers(rows, known, numeric), *(_one_hot(rows, known, c) for c in CATEGORICAL)])
+    labels = np.array([1.0 if row[ANSWER] == RICH else -1.0 for row in rows])
+    chosen = some(np.arange(len(rows)), records, seed)
+    return Dataset(
+        "adult",
+        features[chosen],
+        labels[chosen],
+        value_range=(0.0, 1.0) if numeric == "unit" else None,
+        part=part,
+        note="rows with unknown values were dropped",
+    )
+
+
+def _rows(path: Path) -> Rows:
+    """Whole rows, their fields stripped; blank lines, the test part's head and its full stops left out."""
+    rows: Rows = []
+    try:
+        with path.open(encoding="ascii", newline="") as stream:
+            for number, row in enumerate(csv.reader(stream, skipinitialspace=True), start=1):
+                if not row or row[0].startswith("|"):
+                    continue
+                row[-1] = row[-1].removesuffix(".")
+                if len(row) != COLUMNS or row[ANSWER] not in (RICH, POOR):
+                    raise broken("adult", path, f"line {number} is no row of {COLUMNS} fields that ends in {RICH}")
+                if "?" not in row:
+                    rows.append(row)
+        for column in NUMERIC:
+            [float(row[column]) for row in rows]
+    except (OSError, ValueError, csv.Error) as error:
+        raise broken("adult", path, f"cannot be read ({error})") from error
+    if not rows:
+        raise broken("adult", path, "has no whole row")
+    return rows
+
+
+def _numbers(rows: Rows, known: Rows, numeric: Scaling) -> Array:
+    values, base = (np.array([[float(row[c]) for c in NUMERIC] for row in some]) for some in (rows, known))
+    if numeric == "unit":
+        return to_unit(values, base.min(axis=0), base.max(axis=0))
+    spread = base.std(axis=0)
+    return (values - base.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _one_hot(rows: Rows, known: Rows, column: int) -> Array:
+    categories = sorted({row[column] for row in known})
+    return np.array([[float(row[column] == category) for category in categories] for row in rows])

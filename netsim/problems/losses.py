@@ -1,0 +1,410 @@
+"""Losses over records: least squares, logistic, and logistic with a bounded nonconvex regularizer.
+
+Each has its proximal map, and how far one record can move its gradient. The nonconvex one is [D]'s problem.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import inf, log, sqrt
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from netsim.arrays import Array, frozen, nonnegative, positive_step, same_length
+from netsim.errors import ProtocolError, ScenarioError
+from netsim.models import Linear, Logistic, Penalty
+from netsim.models.model import Regularizer
+from netsim.problems.minimizers import proximal_point, regularized_proximal
+from netsim.problems.objective import half_square, replaced, sampled, times
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """f(x) = ‖Ax − b‖² / D + ridge/2 ‖x‖²; A = features (m, d), b = targets (m,), D = divisor.
+
+    Without a divisor D = 2m: half the mean square. Features and targets are private, m, ridge and divisor public.
+    Constructor: `ScenarioError`.
+    """
+
+    features: Array = field(repr=False)
+    targets: Array = field(repr=False)
+    ridge: float = 0.0
+    divisor: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", frozen(self.features, "features", 2))
+        object.__setattr__(self, "targets", frozen(self.targets, "targets", 1))
+        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        same_length(self.features, self.targets, "targets")
+        if self.divisor is not None and not 0 < self.divisor < inf:
+            raise ScenarioError("divisor", self.divisor, "not positive and finite", "a number > 0")
+
+    @cached_property
+    def model(self) -> Linear:
+        """The loss of a record, public."""
+        return Linear(self.dimension, self.records / self._mass)
+
+    @property
+    def penalty(self) -> Penalty:
+        """What is added to the mean loss, public."""
+        return Penalty(self.ridge)
+
+    @property
+    def records(self) -> int:
+        """m, public."""
+        return len(self.features)
+
+    @property
+    def dimension(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def _mass(self) -> float:
+        """D / 2: by what a sum over records is divided."""
+        return self.records if self.divisor is None else self.divisor / 2
+
+    @property
+    def smoothness(self) -> float:
+        """Exact: 2 λ_max(AᵀA) / D + ridge."""
+        return float(self._spectrum[0][-1]) + self.ridge
+
+    @property
+    def strong_convexity(self) -> float:
+        """Exact: 2 λ_min(AᵀA) / D + ridge."""
+        return float(self._spectrum[0][0]) + self.ridge
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        """Eigenvalues λ of 2 AᵀA / D, rising, and their vectors Q in columns."""
+        eigenvalues, vectors = np.linalg.eigh(self.features.T @ self.features / self._mass)
+        if self.records < self.dimension:
+            eigenvalues[: self.dimension - self.records] = 0.0
+        return np.maximum(eigenvalues, 0.0), np.ascontiguousarray(vectors)
+
+    @cached_property
+    def _columns(self) -> Array:
+        return np.ascontiguousarray(self.features.T)
+
+    def value(self, x: Array) -> Array:
+        return half_square(times(x, self.features) - self.targets) / self._mass + self.ridge * half_square(x)
+
+    def data_gradient(self, x: Array) -> Array:
+        """2 Aᵀ(Ax − b) / D: the gradient without the public ridge; shape (replicas, dimension)."""
+        return times(times(x, self.features) - self.targets, self._columns) / self._mass
+
+    def gradient(self, x: Array) -> Array:
+        return self.data_gradient(x) + self.ridge * x
+
+    def hessian(self, x: Array) -> Array:  # noqa: ARG002  # the same everywhere
+        return self.features.T @ self.features / self._mass + self.ridge * np.eye(self.dimension)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """v − step (I + step H)⁻¹ ∇f(v), exact for a quadratic, in the eigenbasis of H."""
+        if regularizer is not None:
+            return regularized_proximal(self, v, step, regularizer)
+        eigenvalues, vectors = self._spectrum
+        shrink = positive_step(step) / (1 + step * (eigenvalues + self.ridge))
+        return v - times(times(self.gradient(v), np.ascontiguousarray(vectors.T)) * shrink, vectors)
+
+    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
+        """An adjacent objective: record `index` replaced, as many records as before."""
+        return type(self)(
+            *replaced(self.features, self.targets, index, features_row, label), self.ridge, self.divisor
+        )
+
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same loss on these records only, a record named twice counting twice.
+
+        The divisor shrinks with the records, so that the mean of the batches' gradients is the gradient.
+        """
+        chosen = sampled(indices, self.records)
+        divisor = None if self.divisor is None else self.divisor * len(chosen) / self.records
+        return type(self)(self.features[chosen], self.targets[chosen], self.ridge, divisor)
+
+    def gradient_difference_bound(self, other: "LeastSquares", order: int = 2) -> float:
+        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
+
+        Exact if only targets differ: the difference is 2 Aᵀ(b' − b) / D wherever x is. Else inf.
+        """
+        public = (self.features.shape, self.ridge, self.divisor)
+        same = public == (other.features.shape, other.ridge, other.divisor)
+        if not (same and (self.features == other.features).all()):
+            return inf
+        difference = self.features.T @ (other.targets - self.targets) / self._mass
+        return float(np.linalg.norm(difference, order))
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticLoss:
+    """f(x) = (1/m) Σ_s log(1 + exp(−b_s a_sᵀx)) + ridge/2 ‖x‖²; a = features (m, d), b = labels (m,) in ±1.
+
+    Features and labels are private, m and ridge public. Constructor: `ScenarioError`.
+    """
+
+    features: Array = field(repr=False)
+    labels: Array = field(repr=False)
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", frozen(self.features, "features", 2))
+        object.__setattr__(self, "labels", frozen(self.labels, "labels", 1))
+        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        same_length(self.features, self.labels, "labels")
+        if (strange := self.labels[np.abs(self.labels) != 1]).size:
+            raise ScenarioError("labels", float(strange[0]), "not a class", "-1 and +1")
+
+    @cached_property
+    def model(self) -> Logistic:
+        """The loss of a record, public."""
+        return Logistic(self.dimension)
+
+    @property
+    def penalty(self) -> Penalty:
+        """What is added to the mean loss, public."""
+        return Penalty(self.ridge)
+
+    @property
+    def records(self) -> int:
+        """m, public."""
+        return len(self.features)
+
+    @property
+    def dimension(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def smoothness(self) -> float:
+        """Exact: λ_max(AᵀA) / (4m) + ridge, the Hessian's largest eigenvalue, reached at x = 0."""
+        return self._spectral_norm**2 / (4 * self.records) + self.ridge
+
+    @property
+    def strong_convexity(self) -> float:
+        """Exact: the ridge alone, since the loss flattens far away from 0."""
+        return self.ridge
+
+    @cached_property
+    def _spectral_norm(self) -> float:
+        return float(np.linalg.norm(self.features, 2))
+
+    @cached_property
+    def _signed(self) -> Array:
+        """z_s = b_s a_s, shape (m, d)."""
+        return self.labels[:, None] * self.features
+
+    @cached_property
+    def _signed_columns(self) -> Array:
+        return np.ascontiguousarray(self._signed.T)
+
+    def value(self, x: Array) -> Array:
+        return np.logaddexp(0.0, -times(x, self._signed)).mean(axis=1) + self.ridge * half_square(x)
+
+    def data_gradient(self, x: Array) -> Array:
+        """−(1/m) Σ_s σ(−z_sᵀx) z_s: the gradient without the public ridge; shape (replicas, dimension)."""
+        return -times(expit(-times(x, self._signed)), self._signed_columns) / self.records
+
+    def gradient(self, x: Array) -> Array:
+        return self.data_gradient(x) + self.ridge * x
+
+    def hessian(self, x: Array) -> Array:
+        return self.hessians(x[None])[0]
+
+    def hessians(self, x: Array) -> Array:
+        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
+        margins = times(x, self._signed)
+        curvature = expit(margins) * expit(-margins) / self.records
+        weighted = self._signed_columns * curvature[:, None, :]
+        return weighted @ self._signed + self.ridge * np.eye(self.dimension)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step max|a|).
+
+        A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
+        """
+        if regularizer is not None:
+            return regularized_proximal(self, v, step, regularizer)
+        size = float(np.abs(self.features).max())
+        return proximal_point(self, v, step, step * size)
+
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
+        chosen = sampled(indices, self.records)
+        return type(self)(self.features[chosen], self.labels[chosen], self.ridge)
+
+    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
+        """An adjacent objective: record `index` replaced, as many records as before."""
+        return type(self)(*replaced(self.features, self.labels, index, features_row, label), self.ridge)
+
+    def gradient_difference_bound(self, other: "LogisticLoss", order: int = 2) -> float:
+        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order, exact where f, f' differ in one record; else inf.
+
+        With z = b a and z' = b' a' the two records, the difference is −(s z − s' z') / m with s = σ(−zᵀx),
+        s' = σ(−z'ᵀx). If z and z' are linearly independent, x can bring (s, s') anywhere in (0, 1)², and a
+        norm, being convex, is largest at the corners: max(‖z‖, ‖z'‖, ‖z − z'‖) / m. If z' = c z, x reaches
+        only a curve of (s, s'), and the corners say too much: with a flipped label (c = −1), s + s' = 1,
+        hence ‖z‖ / m and not 2‖z‖ / m. See `_collinear_supremum`.
+        """
+        if self.features.shape != other.features.shape or self.ridge != other.ridge:
+            return inf
+        changed = np.flatnonzero(np.any(self._signed != other._signed, axis=1))
+        if len(changed) == 0:
+            return 0.0
+        if len(changed) > 1:
+            return inf
+        z, z_other = self._signed[changed[0]], other._signed[changed[0]]
+        norms = [float(np.linalg.norm(row, order)) for row in (z, z_other, z - z_other)]
+        if not _collinear(z, z_other):
+            return max(norms) / self.records
+        pivot = int(np.argmax(np.abs(z) + np.abs(z_other)))
+        short, long = sorted((float(z[pivot]), float(z_other[pivot])), key=abs)
+        return max(norms[:2]) * _collinear_supremum(short / long) / self.records
+
+
+def _collinear(z: Array, z_other: Array) -> bool:
+    """Whether the two are linearly dependent, in exact arithmetic: a rounded yes would be an unsafe bound."""
+    a, b = [Fraction(float(t)) for t in z], [Fraction(float(t)) for t in z_other]
+    pivot = int(np.argmax(np.abs(z)))
+    return all(p * b[pivot] == q * a[pivot] for p, q in zip(a, b, strict=True)) or not z_other.any()
+
+
+def _collinear_supremum(c: float) -> float:
+    """sup_t |h(t)|, h(t) = σ(−t) − c σ(−ct), for |c| <= 1: at t → ±∞ or where h' = 0.
+
+    h'(t) = 0 reads cosh(ct/2) = |c| cosh(t/2), and log cosh(ct/2) − log cosh(t/2) falls from 0 at t = 0 to
+    −∞: exactly one root ±t, bracketed with t/2 − log 2 <= log cosh(t/2) <= t/2.
+    """
+    ends = 1.0 if c <= 0 else max(1 - c, EPSILON)  # c = 1 is only rounding: equal records never come here
+    if c == 0 or abs(c) == 1:
+        return ends
+
+    def excess(t: float) -> float:
+        return float(np.logaddexp(c * t / 2, -c * t / 2) - np.logaddexp(t / 2, -t / 2)) - log(abs(c))
+
+    root = float(brentq(excess, 0.0, 2 * (log(2) - log(abs(c))) / (1 - abs(c)) + 1, xtol=1e-12))
+    return max(ends, *(abs(float(expit(-t) - c * expit(-c * t))) for t in (root, -root)))
+
+
+@dataclass(frozen=True, eq=False)
+class NonconvexLogistic:
+    """f(x) = (1/m) Σ_s log(1 + exp(−b_s a_sᵀx)) + Σ_t λω x_t² / (1 + ω x_t²) + ridge/2 ‖x‖².
+
+    a = features (m, d), b = labels (m,) in ±1, λ = weight, ω = shape > 0. The curvature of the regularizer lies in
+    [−λω/2, 2λω]: the lower end at x_t² = 1/ω, the upper at 0. Features and labels are private, m, λ, ω and ridge
+    public. Constructor: `ScenarioError`. Source: the numerical section of DPP², λ = 0.001, ω = 1, no ridge.
+    """
+
+    features: Array = field(repr=False)
+    labels: Array = field(repr=False)
+    weight: float = 0.001
+    shape: float = 1.0
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        loss = LogisticLoss(self.features, self.labels, self.ridge)
+        object.__setattr__(self, "features", loss.features)
+        object.__setattr__(self, "labels", loss.labels)
+        object.__setattr__(self, "ridge", loss.ridge)
+        object.__setattr__(self, "weight", nonnegative(self.weight, "weight"))
+        if not 0 < self.shape < inf:
+            raise ScenarioError("shape", self.shape, "not positive and finite", "a number > 0")
+        object.__setattr__(self, "shape", float(self.shape))
+
+    @cached_property
+    def loss(self) -> LogisticLoss:
+        """The convex part, ridge included."""
+        return LogisticLoss(self.features, self.labels, self.ridge)
+
+    @property
+    def model(self) -> Logistic:
+        """The loss of a record, public."""
+        return self.loss.model
+
+    @property
+    def penalty(self) -> Penalty:
+        """What is added to the mean loss, public."""
+        return Penalty(self.ridge, self.weight, self.shape)
+
+    @property
+    def records(self) -> int:
+        """m, public."""
+        return len(self.features)
+
+    @property
+    def dimension(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def smoothness(self) -> float:
+        """Exact: λ_max(AᵀA) / (4m) + ridge + 2λω, reached at x = 0."""
+        return self.loss.smoothness + 2 * self.weight * self.shape
+
+    @property
+    def strong_convexity(self) -> float:
+        """ridge − λω/2 or, where that is negative, 0: f need not be convex then, see `weak_convexity`."""
+        return max(0.0, self.ridge - self.weight * self.shape / 2)
+
+    @property
+    def weak_convexity(self) -> float:
+        """ρ = max(0, λω/2 − ridge): f + ρ/2 ‖x‖² is convex."""
+        return max(0.0, self.weight * self.shape / 2 - self.ridge)
+
+    def value(self, x: Array) -> Array:
+        squares = self.shape * x**2
+        return self.loss.value(x) + self.weight * np.ascontiguousarray(squares / (1 + squares)).sum(axis=1)
+
+    def data_gradient(self, x: Array) -> Array:
+        """The gradient without the public ridge and regularizer; shape (replicas, dimension)."""
+        return self.loss.data_gradient(x)
+
+    def gradient(self, x: Array) -> Array:
+        return self.loss.gradient(x) + 2 * self.weight * self.shape * x / (1 + self.shape * x**2) ** 2
+
+    def hessian(self, x: Array) -> Array:
+        return self.hessians(x[None])[0]
+
+    def hessians(self, x: Array) -> Array:
+        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
+        squares = self.shape * x**2
+        bending = 2 * self.weight * self.shape * (1 - 3 * squares) / (1 + squares) ** 3
+        return self.loss.hessians(x) + bending[:, :, None] * np.eye(self.dimension)
+
+    def checked_step(self, step: float) -> float:
+        """A step at which f(x) + ‖x − v‖² / (2 step) is strongly convex; a longer one is a `ProtocolError`."""
+        if positive_step(step) * self.weak_convexity >= 1:
+            most = 1 / self.weak_convexity
+            raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique only at steps < {most:.6g}")
+        return step
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step (max|a| + λ√ω)).
+
+        A step at which the inner problem is not strongly convex (1/step <= λω/2 − ridge) is a `ProtocolError`.
+        A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
+        """
+        if regularizer is not None:
+            return regularized_proximal(self, v, step, regularizer)
+        size = float(np.abs(self.features).max()) + self.weight * sqrt(self.shape)
+        return proximal_point(self, v, self.checked_step(step), step * size)
+
+    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
+        """An adjacent objective: record `index` replaced, as many records as before."""
+        return self._on(self.loss.with_record(index, features_row, label))
+
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same objective on these records only, a record named twice counting twice."""
+        return self._on(self.loss.batch(indices))
+
+    def _on(self, loss: LogisticLoss) -> Self:
+        return type(self)(loss.features, loss.labels, self.weight, self.shape, self.ridge)
+
+    def gradient_difference_bound(self, other: "NonconvexLogistic", order: int = 2) -> float:
+        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order: that of the losses, as the public parts cancel."""
+        if (self.weight, self.shape) != (other.weight, other.shape):
+            return inf
+        return self.loss.gradient_difference_bound(other.loss, order)

@@ -1,0 +1,439 @@
+"""Minimizers: damped Newton, Newton-CG, proximal maps, and the optimum of smooth plus regularizer.
+
+Damped Newton is x ← x − t H(x)⁻¹ g(x), for many independent convex problems at once. The proximal map of an objective
+and a regularizer together is argmin f(x) + r(x) + ‖x − v‖² / (2 step). In many coordinates no Hessian is written out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from netsim.arrays import Array, positive_step
+from netsim.errors import ProtocolError, SimulationError
+from netsim.models.model import L1, Regularizer, Zero
+from netsim.problems.objective import Objective, weak_convexity
+
+NEWTON_STEPS, NEWTON_HALVINGS = 100, 40
+
+
+def newton(
+    gradient: Callable[[Array], Array],
+    hessian: Callable[[Array], Array],
+    start: Array,
+    tolerance: Array,
+) -> Array:
+    """Points x of shape (replicas, dimension) where ‖gradient(x)‖∞ <= tolerance, or as near as rounding lets.
+
+    `hessian` gives shape (replicas, dimension, dimension). A replica that is done, stuck or not finite stays
+    where it is: none feels another. The caller checks what was reached.
+    """
+    x, g = start, gradient(start)
+    going = np.abs(g).max(axis=1) > tolerance
+    for _ in range(NEWTON_STEPS):
+        if not going.any():
+            break
+        t = _length(gradient, x, g, direction := _direction(hessian(x), g), going)
+        x = _moved(x, t, direction)
+        g = gradient(x)
+        going = (t > 0) & (np.abs(g).max(axis=1) > tolerance)
+    return x
+
+
+def _direction(hessians: Array, g: Array) -> Array:
+    """−H⁻¹ g or, where some H is singular, the shortest such direction."""
+    try:
+        return -np.linalg.solve(hessians, g[..., None])[..., 0].astype(np.float64)
+    except np.linalg.LinAlgError:
+        return -np.einsum("rij,rj->ri", np.linalg.pinv(hessians, hermitian=True), g)
+
+
+def _length(
+    gradient: Callable[[Array], Array], x: Array, g: Array, direction: Array, going: NDArray[np.bool_]
+) -> Array:
+    """t = 1, halved until ‖g‖₂ falls by the factor 1 − t/4, as it must for small t; 0 stays put."""
+    t, size = np.where(going, 1.0, 0.0), np.linalg.norm(g, axis=1)
+    for _ in range(NEWTON_HALVINGS):
+        falls = np.linalg.norm(gradient(_moved(x, t, direction)), axis=1) <= (1 - t / 4) * size
+        if np.all(falls | (t == 0)):
+            return t
+        t = np.where(falls, t, t / 2)
+    return np.where(t < 0.5**NEWTON_HALVINGS * 1.5, 0.0, t)
+
+
+def _moved(x: Array, t: Array, direction: Array) -> Array:
+    return np.where(t[:, None] > 0, x + t[:, None] * direction, x)
+
+
+PROXIMAL_TOLERANCE = 1e-13
+BLOCK = 2**21
+"""Numbers held at once by a stack of Hessians: 16 MB."""
+
+
+class TwiceSmooth(Protocol):
+    """A loss over records with its derivatives at each replica's point."""
+
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def gradient(self, x: Array) -> Array: ...
+
+    def hessians(self, x: Array) -> Array:
+        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
+        ...
+
+
+def proximal_point(loss: TwiceSmooth, v: Array, step: float, size: float) -> Array:
+    """argmin f(x) + ‖x − v‖² / (2 step) where that is strongly convex: ‖step ∇f(x) + x − v‖∞ <=
+    1e-13 (‖v‖∞ + size); `size` is that of step ∇f before its terms cancel.
+
+    A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
+    """
+    positive_step(step)
+    v = np.ascontiguousarray(v)
+    count = max(1, BLOCK // (loss.dimension * max(loss.dimension, loss.records)))
+    blocks = [_block(loss, v[i : i + count], step, size) for i in range(0, len(v), count)]
+    return np.concatenate(blocks) if blocks else v.copy()
+
+
+def _block(loss: TwiceSmooth, v: Array, step: float, size: float) -> Array:
+    finite = np.isfinite(v).all(axis=1, keepdims=True)
+    centre = np.where(finite, v, 0.0)
+    allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + size)
+
+    def residual(x: Array) -> Array:
+        return step * loss.gradient(x) + (x - centre)
+
+    x = newton(residual, lambda x: step * loss.hessians(x) + np.eye(loss.dimension), centre, allowed / 10)
+    if (np.abs(residual(x)).max(axis=1) > allowed).any():
+        raise SimulationError(f"proximal of {loss!r}: Newton missed its tolerance at step = {step!r}")
+    return np.where(finite, x, np.nan)
+
+
+DENSE = 2000
+"""Coordinates up to which Hessians are written out: 32 MB."""
+NEWTON_CG_STEPS, NEWTON_CG_HALVINGS, PRODUCTS = 100, 40, 2000
+FORCING = 1e-3
+"""To which share of its right side the linear system of a Newton step is solved."""
+ITERATIONS = 200
+"""Of L-BFGS at most."""
+
+Map = Callable[[Array], Array]
+
+
+def newton_cg(
+    gradient: Map, product: Callable[[Array, Array], Array], start: Array, tolerance: float, what: str = ""
+) -> Array:
+    """The zero of the gradient of a strongly convex function: ‖gradient(x)‖∞ <= tolerance.
+
+    Newton steps by conjugate gradients (`product` is the Hessian at a point times a vector), halved until the
+    gradient's norm falls. A `SimulationError` where the tolerance is missed, which `what` names; without a name the
+    best point found.
+    """
+    x, g = start, gradient(start)
+    for _ in range(NEWTON_CG_STEPS):
+        if np.abs(g).max() <= tolerance / 10:
+            break
+        direction = _solved(lambda v, x=x: product(x, v), -g)
+        t = 1.0
+        while np.linalg.norm(ahead := gradient(x + t * direction)) > (1 - t / 4) * np.linalg.norm(g):
+            t /= 2
+            if t < 0.5**NEWTON_CG_HALVINGS:
+                break
+        if t < 0.5**NEWTON_CG_HALVINGS:
+            break
+        x, g = x + t * direction, ahead
+    if what and np.abs(g).max() > tolerance:
+        raise SimulationError(f"{what}: Newton missed its tolerance")
+    return x
+
+
+def _solved(product: Map, right: Array) -> Array:
+    """H⁻¹ right by conjugate gradients, to 1e-3 of the right side; H is positive definite."""
+    x, residual = np.zeros_like(right), right
+    direction, square = residual, float(np.sum(residual**2))
+    enough = FORCING**2 * square
+    for _ in range(PRODUCTS):
+        if square <= enough:
+            break
+        image = product(direction)
+        length = square / float(np.sum(direction * image))
+        x, residual = x + length * direction, residual - length * image
+        before, square = square, float(np.sum(residual**2))
+        direction = residual + square / before * direction
+    return x
+
+
+def descended(value: Map, gradient: Map, start: Array) -> Array:
+    """Where 200 iterations of L-BFGS from `start` lead, for a function that need be neither convex nor bounded in
+    curvature: nothing is promised of the point but that the value is lower there."""
+
+    def both(x: Array) -> tuple[float, Array]:
+        return float(value(x[None])[0]), gradient(x[None])[0]
+
+    options = {"maxiter": ITERATIONS, "ftol": 0.0, "gtol": 1e-12, "maxcor": 20}
+    found = cast(Any, minimize)(both, start[0], jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(found.x, dtype=np.float64)[None]
+
+
+SMALL = 20
+"""Up to so many coordinates the Hessian is written out."""
+PRECISION = 1e-2
+
+
+def largest_curvature(product: Callable[[Array], Array], dimension: int) -> float:
+    """max |λ| of a symmetric matrix from its products (1, d) → (1, d), to 1e-2 of itself (Lanczos, from a fixed
+    start)."""
+    if dimension <= SMALL:
+        matrix = np.concatenate([product(unit[None]) for unit in np.eye(dimension)])
+        return float(np.abs(np.linalg.eigvalsh((matrix + matrix.T) / 2)).max())
+    operator = LinearOperator(
+        (dimension, dimension), matvec=lambda v: product(np.reshape(v, (1, -1)))[0], dtype=np.float64
+    )
+    start = np.random.default_rng(0).standard_normal(dimension)
+    try:
+        found = eigsh(operator, 1, which="LM", v0=start, tol=PRECISION, return_eigenvectors=False)
+    except ArpackNoConvergence as error:
+        found = cast(Array, error.eigenvalues)
+        if not len(found):
+            raise
+    return float(np.abs(found).max())
+
+
+TOLERANCE = 1e-12
+ROUNDS, ACCELERATED_STEPS = 200, 100
+FLAT = 1e-12
+"""Added to a Hessian, relative to its trace, so that Newton does not wander along flat directions."""
+ROUNDING = 1e-13
+"""By how much of itself a value may seem to rise though it does not."""
+SAMPLES = 33
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A minimizer of F + n r, shape (d,); the only one where F is strongly convex.
+
+    With `stationary_only` it is not known to be one: F is not convex, and the point is a stationary one to which
+    descent from x = 0 leads, no more than that.
+    """
+
+    point: Array
+    value: float
+    residual: float
+    """‖x − prox_r(x − ∇F(x)/n)‖∞ at step 1; at most 1e-12, but for networks, where it is what was reached."""
+    stationary_only: bool = False
+    """Whether a lower value may exist elsewhere, since F is not convex."""
+
+    @property
+    def is_zero(self) -> bool:
+        """x* = 0: the experiment is degenerate, since an agent that does nothing is already there."""
+        return not self.point.any()
+
+
+def residual(gradient: Map, regularizer: Regularizer, x: Array) -> Array:
+    """‖x − prox_r(x − ∇)‖∞ at step 1, shape (replicas,): 0 at a minimizer, and nowhere else."""
+    return np.abs(x - regularizer.proximal(x - gradient(x), 1.0)).max(axis=1)
+
+
+def uncertainty(gradient: Map, regularizer: Regularizer, x: Array) -> float:
+    """The residual of the one point x, and what rounding may hide of it: it is a difference of x's."""
+    return float(residual(gradient, regularizer, x)[0] + np.finfo(np.float64).eps * np.abs(x).max())
+
+
+def minimizer(
+    gradient: Map,
+    hessian: Map,
+    smoothness: float,
+    regularizer: Regularizer,
+    start: Array,
+    *,
+    steps: int = ACCELERATED_STEPS,
+    rounds: int = ROUNDS,
+) -> Array:
+    """The minimizer, or the best found: the caller checks its residual.
+
+    Smooth problems by damped Newton; others by accelerated proximal gradient in turn with, for an L1, Newton
+    on the face (support and signs) where it stands: `steps` of the former, and so on for at most `rounds`.
+    """
+    x = start
+    if uncertainty(gradient, regularizer, x) <= TOLERANCE:
+        return x
+    if isinstance(regularizer, Zero):
+        return _face_minimizer(gradient, hessian, x, np.ones(x.shape), np.zeros(x.shape))
+    for _ in range(rounds):
+        x = _accelerated(gradient, smoothness, regularizer, x, steps)
+        if isinstance(regularizer, L1):
+            x = _descended(gradient, hessian, x, regularizer.weight)
+        if uncertainty(gradient, regularizer, x) <= TOLERANCE:
+            break
+    return x
+
+
+def stationary_point(
+    value: Map, gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer, start: Array
+) -> Array:
+    """Where descent from `start` leads, or the best found, for a function that need not be convex.
+
+    Proximal gradient steps of length 1/smoothness, which never go up, in turn with Newton on the face where they
+    stand; Newton's point is taken only if the way there goes down, so that no saddle or maximum attracts, nor a
+    far valley.
+    """
+    x = start
+    for _ in range(ROUNDS):
+        if uncertainty(gradient, regularizer, x) <= TOLERANCE:
+            break
+        for _ in range(ACCELERATED_STEPS):
+            x = regularizer.proximal(x - gradient(x) / smoothness, 1 / smoothness)
+        signs, slope = np.ones(x.shape), np.zeros(x.shape)
+        if isinstance(regularizer, L1):
+            signs = np.sign(x)
+            slope = regularizer.weight * signs
+        ahead = _face_minimizer(gradient, hessian, x, signs, slope) if signs.any() else x
+        if (signs * np.sign(ahead) >= 0).all() or not slope.any():
+            x = ahead if _downhill(value, x, ahead) else x
+    return x
+
+
+def _downhill(value: Map, x: Array, ahead: Array) -> bool:
+    """Whether the value never rises on the straight way from x to `ahead`, as far as samples of it show."""
+    values = value(x + np.linspace(0.0, 1.0, SAMPLES)[:, None] * (ahead - x))
+    return bool((np.diff(values) <= ROUNDING * np.abs(values).max()).all())
+
+
+def attained(gradient: Map, hessian: Map, x: Array) -> bool:
+    """Whether one more Newton step stays near: on separable classes every step goes on outwards."""
+    step = np.linalg.pinv(hessian(x), rcond=1e-10, hermitian=True) @ gradient(x)[0]
+    return bool(np.linalg.norm(step) <= 1e-3 * (1 + np.linalg.norm(x)))
+
+
+def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array, steps: int) -> Array:
+    """FISTA (Beck & Teboulle 2009) with the gradient restart of O'Donoghue & Candès 2015."""
+    step, ahead, momentum = 1 / smoothness, x, 1.0
+    for _ in range(steps):
+        before = x
+        x = regularizer.proximal(ahead - step * gradient(ahead), step)
+        if float(((ahead - x) * (x - before)).sum()) > 0:
+            momentum = 1.0
+        grown = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
+        ahead, momentum = x + (momentum - 1) / grown * (x - before), grown
+    return x
+
+
+def _descended(gradient: Map, hessian: Map, x: Array, weight: float) -> Array:
+    """Towards the minimizer of x's face; where a coordinate would change its sign it stays 0, and again."""
+    while x.any():
+        signs: Array = np.sign(x)
+        slope: Array = weight * signs
+        target = _face_minimizer(gradient, hessian, x, signs, slope)
+        if not float(((gradient(x) + slope) * (target - x)).sum()) < 0:
+            return x
+        crossing = signs * target < 0
+        if not crossing.any():
+            return target
+        shares = np.where(crossing, x / np.where(crossing, x - target, 1.0), np.inf)
+        x = np.where(shares == shares.min(), 0.0, x + shares.min() * (target - x))
+    return x
+
+
+def _face_minimizer(gradient: Map, hessian: Map, x: Array, signs: Array, slope: Array) -> Array:
+    """The zero of ∇ + slope where signs ≠ 0, by Newton from x; the other coordinates are 0."""
+    support = np.flatnonzero(signs)
+
+    def spread(y: Array) -> Array:
+        full = np.zeros(x.shape)
+        full[:, support] = y
+        return full
+
+    def slopes(y: Array) -> Array:
+        return (gradient(spread(y)) + slope)[:, support]
+
+    def curvature(y: Array) -> Array:
+        h = hessian(spread(y))[np.ix_(support, support)]
+        return (h + FLAT * np.trace(h) * np.eye(len(h)))[None]
+
+    return spread(newton(slopes, curvature, x[:, support], np.array([TOLERANCE / 100])))
+
+
+COMPOSITE_TOLERANCE = 1e-12
+COMPOSITE_STEPS, COMPOSITE_ROUNDS = 10, 2000
+"""Accelerated steps between two attempts on a face, and how often at most."""
+
+
+def regularized_proximal(objective: Objective, v: Array, step: float, regularizer: Regularizer) -> Array:
+    """argmin_x f(x) + r(x) + ‖x − v‖² / (2 step) for each replica; v has shape (replicas, dimension).
+
+    To ‖x − prox_{step r}(v − step ∇f(x))‖∞ <= 1e-12 ((1 + step L) ‖v‖∞ + step ‖∇f(0)‖∞). With `Zero` it is
+    `objective.proximal(v, step)`, to the last bit. Row after row: row r of the result depends on row r alone, to the
+    last bit; a row that is not finite gives NaN. You get a `SimulationError` where the tolerance is missed, and a
+    `ProtocolError` for a step that is not positive or at which a nonconvex objective has no single minimizer.
+    """
+    if isinstance(regularizer, Zero):
+        return objective.proximal(v, step)
+    if positive_step(step) * (bending := weak_convexity(objective)) >= 1:
+        raise ProtocolError(
+            f"proximal: step = {step!r}, but the minimizer is unique only at steps < {1 / bending:.6g}"
+        )
+    x = np.full_like(v, np.nan)
+    for row in np.flatnonzero(np.isfinite(v).all(axis=1)):
+        x[row] = _Row(objective, np.ascontiguousarray(v[row : row + 1]), step, regularizer).solution()[0]
+    return x
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One replica's problem in units of its scale: x = scale · y, minimized over y of shape (1, dimension)."""
+
+    objective: Objective
+    v: Array
+    step: float
+    regularizer: Regularizer
+
+    def solution(self) -> Array:
+        f, step = self.objective, self.step
+        scale = float(
+            (1 + step * f.smoothness) * np.abs(self.v).max() + step * np.abs(f.gradient(np.zeros_like(self.v))).max()
+        )
+        scale = scale or 1.0
+        near = _in_units(self.regularizer, step, scale)
+
+        def gradient(y: Array) -> Array:
+            return (step * f.gradient(scale * y) + (scale * y - self.v)) / scale
+
+        def hessian(y: Array) -> Array:
+            return step * f.hessian(scale * y[0]) + np.eye(f.dimension)
+
+        start = near.proximal(self.v / scale, 1.0)
+        smoothness = 1 + step * f.smoothness
+        y = minimizer(gradient, hessian, smoothness, near, start, steps=COMPOSITE_STEPS, rounds=COMPOSITE_ROUNDS)
+        if not (reached := uncertainty(gradient, near, y)) <= COMPOSITE_TOLERANCE:
+            raise SimulationError(
+                f"regularized proximal of {f!r}: known to {reached:.1e} of its scale only at step = {step!r}"
+            )
+        return scale * y
+
+
+def _in_units(regularizer: Regularizer, step: float, scale: float) -> Regularizer:
+    """y ↦ step r(scale y) / scale²."""
+    if isinstance(regularizer, L1):
+        return L1(step * regularizer.weight / scale)
+    return _Scaled(regularizer, step, scale)
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    regularizer: Regularizer
+    step: float
+    scale: float
+
+    def value(self, x: Array) -> Array:
+        return self.step * self.regularizer.value(self.scale * x) / self.scale**2
+
+    def proximal(self, v: Array, step: float) -> Array:
+        return self.regularizer.proximal(self.scale * v, step * self.step) / self.scale

@@ -1,0 +1,363 @@
+"""Live reader of the port: real gradients, fresh noise, messages through the simulated network.
+
+An agent acts at ticks of its own clock, where it has one, and while it is not down (`Activity`).
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from netsim.adversary import Query, Tap
+from netsim.arrays import Array
+from netsim.codecs import FLOAT64 as PLAIN
+from netsim.codecs import Codec, Dither, Encoder
+from netsim.errors import ProtocolError, ScenarioError
+from netsim.mechanisms import Mechanism
+from netsim.models.model import Regularizer, Zero
+from netsim.network.laws import Outages, Switch
+from netsim.network.network import Edge, Inbox
+from netsim.network.wires import Channel
+from netsim.node import Exchange
+from netsim.problems import Objective
+from netsim.transcript.message import HEADER_BYTES, Message, Values, as_sent
+
+
+@dataclass(frozen=True)
+class PoissonClock:
+    """Each agent begins its rounds (or activations) at ticks of its own Poisson clock, `rate` ticks per second.
+
+    A round that is still under way at a tick misses that tick. Clocks have no memory, so the wait from the end of a
+    round to the next tick is exponential of mean 1/rate. A token that arrives is worked on from the next tick on.
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < math.inf:
+            raise ScenarioError("rate", self.rate, "ticks per second", "> 0 and finite")
+
+    def wait(self, rng: random.Random) -> float:
+        """Seconds to the next tick."""
+        return rng.expovariate(self.rate)
+
+
+@dataclass(frozen=True)
+class Downtime:
+    """When an agent is down, and what that does to it. While it is down all its links are: what is under way is lost.
+
+    `effect`: "offline", it goes on by itself; "restart_with_state", it stands still and goes on where it was (work
+    under way when it went down is done when it comes back); "restart_without_state", its code is stopped and begins
+    anew when it comes back, with none of its variables. What its transport keeps survives: the numbers of its
+    messages, what it had not read, what was not acknowledged. Once an agent has ended, and all that are left began
+    anew or are down for good, the run is over.
+    """
+
+    outages: Outages
+    effect: Literal["offline", "restart_with_state", "restart_without_state"] = "restart_with_state"
+
+
+class Activity:
+    """One agent's turns: `tick` draws the seconds to its clock's next tick, `down` says when it stands still."""
+
+    def __init__(self, tick: Callable[[], float] | None, down: Switch | None) -> None:
+        self._tick, self._down = tick, down
+        self._between = True
+
+    async def turn(self) -> None:
+        """Wait until the agent may act: between rounds, for its clock's next tick."""
+        if self._between and self._tick is not None:
+            await asyncio.sleep(self._tick())
+        self._between = False
+        await self.up()
+
+    async def up(self) -> None:
+        """Wait while the agent is down."""
+        if self._down is None:
+            return
+        loop = asyncio.get_running_loop()
+        while self._down.is_down(loop.time()):
+            future: asyncio.Future[None] = loop.create_future()
+            loop.call_at(self._down.next_change(loop.time()), _settle, future)
+            await future
+
+    async def lives(self, live: Callable[[], Coroutine[Any, Any, None]], begin_anew: Callable[[], None]) -> None:
+        """Run `live()` to its end; whenever the agent goes down it is stopped, and begun anew when it is back."""
+        assert self._down is not None
+        loop = asyncio.get_running_loop()
+        while True:
+            await self.up()
+            life = _Life(loop.create_task(live()))
+            down = loop.call_at(self._down.next_change(loop.time()), life.stop)
+            try:
+                await asyncio.wait({life.task})
+            finally:
+                down.cancel()
+                life.task.cancel()
+            if not life.stopped:
+                life.task.result()
+                return
+            self.closed()
+            begin_anew()
+
+    def closed(self) -> None:
+        """The agent has closed a round or an activation, or begins anew."""
+        self._between = True
+
+    def is_gone(self, now: float) -> bool:
+        """Whether the agent is down for good."""
+        return self._down is not None and self._down.is_down(now) and self._down.next_change(now) == math.inf
+
+
+class _Life:
+    """One run of an agent's code, from its start until it ends or is stopped."""
+
+    def __init__(self, task: "asyncio.Task[None]") -> None:
+        self.task, self.stopped = task, False
+
+    def stop(self) -> None:
+        """Not if it has ended."""
+        self.stopped = self.task.cancel()
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+FLOAT64 = np.dtype(np.float64)
+Stream = Callable[[int], np.random.Generator]
+"""The generator of an agent, by its number."""
+Closed = Callable[[int, Array], None]
+"""Called at every `estimate` with the agent and its x."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """Where an agent sits: its number, the graph around it, and the shapes. Public."""
+
+    id: int
+    agents: int
+    neighbors: tuple[int, ...]
+    weights: Array
+    shape: tuple[int, int]
+    """(replicas, dimension)."""
+    regularizer: Regularizer
+    records: int = 1
+    """How many records its objective is the mean over, public."""
+
+
+class LiveNode:
+    """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices.
+
+    `channels` are those of the whole network; `compute` draws how many seconds a private query takes; `activity`
+    says when it may act (None: whenever it wants); what it asks of its objective and what it releases is kept in
+    `queries` and `releases` (None: it is not). `patient`: its exchanges may end without some messages, and taps at
+    its door are told when they do. Every value is encoded once, by `codec`, with `dither` if that is random;
+    `header_bytes` is what a message weighs besides. It counts what it `asked` of its objective, and its `messages`,
+    one for each receiver, with their `message_bytes`: what it sent, before a link repeats, tags or loses anything.
+    """
+
+    __slots__ = (
+        "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
+        "_encoder", "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_patient",
+        "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "asked", "dimension", "id",
+        "message_bytes", "messages", "neighbors", "records", "regularizer", "replicas", "weights",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        place: AgentContext,
+        objective: Objective,
+        inbox: Inbox,
+        channels: Mapping[Edge, Channel],
+        broadcast: Callable[[Message], None],
+        *,
+        noise: Stream,
+        coins: Stream,
+        closed: Closed,
+        queries: list[Query] | None = None,
+        releases: list[Array] | None = None,
+        taps: Sequence[Tap] = (),
+        compute: Callable[[], float] | None = None,
+        activity: Activity | None = None,
+        patient: bool = False,
+        codec: Codec = PLAIN,
+        dither: Dither | None = None,
+        header_bytes: int = HEADER_BYTES,
+    ) -> None:
+        self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
+        self.weights, self.regularizer = place.weights, place.regularizer
+        self.records = place.records
+        self.replicas, self.dimension = place.shape
+        self._shape = place.shape
+        self._objective, self._inbox, self._closed = objective, inbox, closed
+        self._noise_stream, self._coin_stream = noise, coins
+        self._noise: np.random.Generator | None = None
+        self._coins: np.random.Generator | None = None
+        self._channels, self._broadcast = channels, broadcast
+        self._taps = taps
+        self._queries, self._releases = queries, releases
+        self._compute, self._activity, self._patient = compute, activity, patient
+        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
+        self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
+        self._exchanges = self._directs = 0
+        self.asked = self.messages = self.message_bytes = 0
+
+    @property
+    def coins(self) -> np.random.Generator:
+        """My private coins; made when they are first tossed."""
+        if self._coins is None:
+            self._coins = self._coin_stream(self.id)
+        return self._coins
+
+    # ── private data ────────────────────────────────────────────────────────────────────────────────
+    def zeros(self) -> Array:
+        return np.zeros(self._shape)
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        await self._work()
+        objective = self._objective if batch is None else self._objective.batch(batch)
+        gradient = objective.gradient(x)
+        self._answered(x, gradient)
+        return gradient
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        """Recorded in the truth as the gradient it tells, at its own output."""
+        await self._work()
+        if regularized and not isinstance(self.regularizer, Zero):
+            x = self._objective.proximal(v, step, self.regularizer)
+            self._answered(x, self._objective.gradient(x))
+            return x
+        x = self._objective.proximal(v, step)
+        self._answered(x, (v - x) / step)
+        return x
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        await self._work()
+        moved = v - step * mechanism.release(self.zeros(), self._drawn())
+        x = self._objective.proximal(moved, step)
+        self._answered(x, (moved - x) / step)
+        return self._released(x)
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return value
+        return self._released(mechanism.release(value, self._drawn()))
+
+    def _drawn(self) -> np.random.Generator:
+        if self._noise is None:
+            self._noise = self._noise_stream(self.id)
+        return self._noise
+
+    def _released(self, value: Array) -> Array:
+        value.setflags(write=False)
+        if self._releases is not None:
+            self._releases.append(value)
+        return value
+
+    def _answered(self, x: Array, gradient: Array) -> None:
+        if self._queries is not None:
+            self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
+
+    async def _work(self) -> None:
+        """The time that a private query takes."""
+        self.asked += 1
+        if self._activity is not None:
+            await self._activity.turn()
+        if self._compute is not None:
+            await asyncio.sleep(self._compute())
+            if self._activity is not None:
+                await self._activity.up()
+
+    # ── messages ────────────────────────────────────────────────────────────────────────────────────
+    async def exchange(self, **values: Array) -> Exchange:
+        if self._activity is not None:
+            await self._activity.turn()
+        number = self._exchanges
+        self._exchanges = number + 1
+        size = self._header_bytes + self._value_bytes * len(values)
+        message = Message(self.id, "exchange", number, self._sealed(values), size)
+        for tap in self._taps:
+            tap.sent(self._now(), message)
+        self._count(message, len(self.neighbors))
+        self._broadcast(message)
+        inbox = self._inbox
+        if not inbox.has(number):
+            await inbox.woken(number)
+        if self._activity is not None:
+            await self._activity.up()
+        if self._patient:
+            for tap in self._taps:
+                tap.closed(self._now(), message)
+        return Exchange(self, message, inbox.collect(message))
+
+    def send(self, to: int, **values: Array) -> None:
+        channel = self._channels.get((self.id, to))
+        if channel is None:
+            raise ProtocolError(
+                f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"
+            )
+        message = self._direct(values)
+        for tap in self._taps:
+            tap.sent(self._now(), message, to)
+        self._count(message, 1)
+        channel.send(message)
+
+    def broadcast(self, **values: Array) -> None:
+        message = self._direct(values)
+        for tap in self._taps:
+            tap.sent(self._now(), message)
+        self._count(message, len(self.neighbors))
+        self._broadcast(message)
+
+    async def receive(self) -> Message:
+        if self._activity is None:
+            return await self._inbox.take()
+        await self._activity.up()
+        message = await self._inbox.take()
+        await self._activity.turn()
+        return message
+
+    def estimate(self, x: Array) -> None:
+        if self._activity is not None:
+            self._activity.closed()
+        self._closed(self.id, self._checked(x, "estimates", "x"))
+
+    def forget(self) -> None:
+        """The agent was stopped and begins anew; numbers of messages go on."""
+        self._inbox.forget()
+
+    def _count(self, message: Message, receivers: int) -> None:
+        self.messages += receivers
+        self.message_bytes += receivers * message.size
+
+    def _direct(self, values: Values) -> Message:
+        number, self._directs = self._directs, self._directs + 1
+        size = self._header_bytes + self._value_bytes * len(values)
+        return Message(self.id, "direct", number, self._sealed(values), size)
+
+    def _sealed(self, values: Values) -> Values:
+        """As it goes on the wire, a copy that nobody can write to: a message does not change on its way."""
+        sent = {name: self._checked(value, "sends", name) for name, value in values.items()}
+        return sent if self._encoder is None else self._encoder(sent)
+
+    def _checked(self, value: Array, does: str, name: str) -> Array:
+        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
+            kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
+            raise ProtocolError(
+                f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
+                f"shape (replicas, dimension) = {self._shape}"
+            )
+        copy = as_sent(value)
+        copy.setflags(write=False)
+        return copy
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()

@@ -1,0 +1,204 @@
+"""Packet log: what became of every packet, for the owner of the run; no adversary sees it."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, Tagged
+
+if TYPE_CHECKING:
+    from netsim.network.network import Edge, Network
+    from netsim.network.wires import Wire
+
+FIRST, LAST = 60_000, 4_000
+"""Passages that a diary keeps: so many from the beginning, and so many before the end."""
+AROUND = 600
+"""Passages that it keeps before and after a message that it is asked to look for."""
+PacketKey = tuple[int, Kind, int]
+"""A message: its sender, its kind, and the sender's count of messages of that kind."""
+
+
+class PacketFate:
+    """One packet on one link, in virtual seconds: on the air from `start`, at the receiver at `end` (None: never).
+
+    On radio there is one for each neighbor that a frame is for. `kind`, `number`, `sequence` and `attempt` are as in
+    a transcript, but for what is encrypted, which is known here. `activation` is that of its sender, from 1; of an
+    acknowledgement, and of a repetition, the one in which it happens to be sent. `dropped`: it found no room in a
+    buffer and was never on the air. `copy`: a link delivered the packet a second time, or somebody in the middle
+    sent it.
+    """
+
+    __slots__ = (
+        "activation", "attempt", "copy", "dropped", "end", "kind", "number", "receiver", "sender", "sequence", "size",
+        "start",
+    )  # fmt: skip
+
+    def __init__(self, start: float, end: float | None, wire: "tuple[int, int]", packet: Packet | Tagged) -> None:
+        inner = packet.packet if isinstance(packet, Tagged) else packet
+        message = inner.message if isinstance(inner, Segment) else inner
+        self.start, self.end = start, end
+        self.sender, self.receiver = wire
+        self.kind: Kind = "ack" if message is None else message.kind
+        self.number = -1 if message is None else message.number
+        self.sequence, self.attempt = (-1, 0) if isinstance(inner, Message) else (inner.sequence, inner.attempt)
+        self.size = packet.size
+        self.activation = 0
+        self.dropped = self.copy = False
+
+
+class LinkCount:
+    """What one direction of a link carried: packets and bytes as its wire counts them (`netsim.network.wires.Wire`).
+
+    `repeated` are second and later attempts to carry a message, `acknowledgements` packets without one; `arrived`
+    packets took `seconds` in all from when they began to go on the air until they were there.
+    """
+
+    __slots__ = (
+        "acknowledgements", "arrived", "bytes", "dropped", "duplicated", "lost", "packets", "repeated", "seconds",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.packets = self.bytes = self.lost = self.dropped = self.duplicated = 0
+        self.repeated = self.acknowledgements = self.arrived = 0
+        self.seconds = 0.0
+
+
+class PacketLog:
+    """Attends one run: the first `FIRST` packets are in `head`, the last `LAST` in `tail`; `total` is how many there
+    were. Where a message is `sought`, the packets around the first that carries it are in `middle`, too.
+
+    `begun` has, for an agent and its activation from 1, the first message that the agent sent in it. `ended` is when
+    the run ended, in virtual seconds; what had not arrived by then never did.
+    """
+
+    def __init__(
+        self, first: int = FIRST, last: int = LAST, sought: PacketKey | None = None, around: int = AROUND
+    ) -> None:
+        self.total = 0
+        self.begins = 0
+        """How many passages there were before the middle."""
+        self._sought, self._around, self._after = sought, around, 0
+        self._before: deque[PacketFate] = deque(maxlen=around)
+        self._middle = list[PacketFate]()
+        self.ended = 0.0
+        self.links: dict[Edge, LinkCount] = {}
+        self.begun: dict[tuple[int, int], PacketFate] = {}
+        self._first, self._head = first, list[PacketFate]()
+        self._tail: deque[PacketFate] = deque(maxlen=last)
+        self._held: dict[tuple[int, int], PacketFate] = {}
+        self._activations: Sequence[int] = ()
+        self._network: Network | None = None
+
+    @property
+    def head(self) -> Sequence[PacketFate]:
+        """The first passages, in the order in which they began."""
+        return self._head
+
+    @property
+    def tail(self) -> Sequence[PacketFate]:
+        """The last ones, which are not in the head."""
+        return tuple(self._tail)
+
+    @property
+    def middle(self) -> Sequence[PacketFate]:
+        """Those around the message that was sought, some of which may be in the head or the tail, too."""
+        return self._middle
+
+    def attend(self, network: "Network", activations: Sequence[int]) -> None:
+        """Before the run: be told by all wires. `activations` counts what each agent has closed, and goes on."""
+        from netsim.network.wires import LossyWire, PlainWire
+
+        self._network, self._activations = network, activations
+        for edge, wire in network.wires.items():
+            self.links[edge] = LinkCount()
+            if isinstance(wire, PlainWire):
+                wire.tap(_LoggingReceiver(self, wire.seconds))
+            elif isinstance(wire, LossyWire):
+                wire.diary = self
+
+    def close(self, now: float) -> None:
+        """After the run: what is still on its way stays there, and the wires' own counts are taken over."""
+        self.ended = now
+        self._held.clear()
+        assert self._network is not None
+        for edge, count in self.links.items():
+            wire = self._network.wires[edge]
+            count.packets, count.bytes = wire.sent, wire.sent_bytes
+            count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
+        self._network, self._activations = None, ()
+
+    # ── what wires tell ─────────────────────────────────────────────────────────────────────────────
+    def passed(
+        self, edge: "Edge", packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
+    ) -> PacketFate:
+        """A packet goes on the air at `start`, and will be there at `end`, or never."""
+        passage = PacketFate(start, end, edge, packet)
+        passage.copy = copy
+        passage.activation = self._activations[edge[0]] + 1
+        self._keep(passage)
+        count = self.links[edge]
+        if passage.kind == "ack":
+            count.acknowledgements += not copy
+        elif passage.attempt:
+            count.repeated += not copy
+        else:
+            own = edge[0], passage.activation
+            if own not in self.begun or start < self.begun[own].start:  # on another link it may have waited
+                self.begun[own] = passage
+        if end is not None:
+            count.arrived += 1
+            count.seconds += end - start
+        return passage
+
+    def dropped(self, edge: "Edge", packet: Packet | Tagged, now: float) -> None:
+        """A packet found the buffer full."""
+        self.passed(edge, packet, now, None).dropped = True
+
+    def held(self, wire: "Wire", packet: Packet | Tagged, start: float, *, copy: bool) -> None:
+        """A packet reached the far end of a link, but something there may still hold it back (`handed`)."""
+        edge = wire.source, wire.target
+        self._held[id(wire), id(packet)] = self.passed(edge, packet, start, None, copy=copy)
+
+    def handed(self, wire: "Wire", packet: Packet | Tagged, at: float, now: float) -> None:
+        """What held a packet hands it on: it is with the receiver at `at`. Or it never passed the link: somebody in
+        the middle made it."""
+        passage = self._held.pop((id(wire), id(packet)), None)
+        if passage is None:
+            self.passed((wire.source, wire.target), packet, now, at, copy=True)
+            return
+        passage.end = at
+        count = self.links[wire.source, wire.target]
+        count.arrived += 1
+        count.seconds += at - passage.start
+
+    def _keep(self, passage: PacketFate) -> None:
+        self.total += 1
+        (self._head if len(self._head) < self._first else self._tail).append(passage)
+        if self._sought is not None:
+            self._look(passage, self._sought)
+
+    def _look(self, passage: PacketFate, sought: PacketKey) -> None:
+        """Keep it, if it is near the message that is sought."""
+        if self._middle:
+            if self._after > 0:
+                self._after -= 1
+                self._middle.append(passage)
+            return
+        self._before.append(passage)
+        if (passage.sender, passage.kind, passage.number) == sought and passage.attempt == 0:
+            self._middle = list(self._before)
+            self.begins, self._after = self.total - len(self._middle), self._around
+
+
+class _LoggingReceiver:
+    """A tap on a wire on which every packet arrives after so many seconds."""
+
+    __slots__ = ("_diary", "_seconds")
+
+    def __init__(self, diary: PacketLog, seconds: float) -> None:
+        self._diary, self._seconds = diary, seconds
+
+    def __call__(self, heard: Capture) -> None:
+        start, sender, receiver, packet = heard
+        assert isinstance(packet, Message | Segment)
+        self._diary.passed((sender, receiver), packet, start, start + self._seconds)

@@ -1,0 +1,420 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Stored transcripts, read lazily: a stream on disk or a Parquet file.
+
+A stream is one Arrow IPC stream. Each record batch holds what the taps recorded between two moments, in order of
+arrival: first what went over links, then what passed doors. Its columns are those of `netsim.transcript.record.COLUMNS`
+(`place`, `event` and `kind` as dictionaries of strings) and two more:
+
+- ``values``, map<string, list<float64>>: field name → numbers, replica-major. A map, because nobody knows at the
+  start which fields there will be. A message that several rows of a batch carry is written with the first only,
+  and the map is empty in the others, in acknowledgements and where sealed;
+- ``values_at``, int32: the row of the batch whose `values` are this row's, its own or an earlier one.
+
+Each batch names in its metadata (``netsim``, JSON) how many rows are from links, the earliest and latest time at
+links and at doors, and the fields. A process killed at any moment leaves every batch it wrote readable.
+"""
+
+import json
+import math
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Unpack
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from netsim.errors import TranscriptError
+from netsim.transcript.message import Values
+from netsim.transcript.record import COLUMNS, EVERY, Record, Selection, SelectionOptions, Transcript
+
+Column = NDArray[Any]
+Rows = dict[str, Column]
+"""The columns of `COLUMNS`, and "values": one mapping of field to read-only (replicas, dimension) array a row."""
+
+KINDS = ("exchange", "direct", "ack", "sealed")
+WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received", "closed"), "kind": KINDS}
+CODES = {word: code for code, word in enumerate(KINDS)}
+FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
+NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
+SCHEMA = pa.schema(
+    {
+        **{name: NUMBERS.get(name, pa.dictionary(pa.int8(), TEXT)) for name in COLUMNS},
+        "values": pa.map_(TEXT, FLOATS),
+        "values_at": pa.int32(),
+    }
+)
+END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+BATCH = 16_384
+"""Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""
+GROUP = 32_768
+"""Rows of a Parquet row group."""
+MEMORY = 64 * 2**20
+GROWTH = 16
+PAGED = 256
+
+
+def value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
+    """Least and greatest of one column of a row group, where the file says so."""
+    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
+    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
+
+
+def values_of(maps: Any, replicas: int) -> Column:
+    """One mapping of field to array per entry of a `values` column."""
+    names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
+    flat = read_only(maps.items.values)
+    arrays = [flat[a:b].reshape(replicas, -1) for a, b in pairwise(ends)]
+    return objects([dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)])
+
+
+def read_only(numbers: Any) -> Column:
+    flat: Column = numbers.to_numpy()
+    flat.flags.writeable = False
+    return flat
+
+
+def objects(items: list[Values]) -> Column:
+    column = np.empty(len(items), object)
+    column[:] = items
+    return column
+
+
+def one_replica(rows: Rows, index: int) -> Rows:
+    """The same rows; a message that several of them carry is cut once."""
+    values: list[Values] = rows["values"].tolist()
+    known: dict[int, Values] = {}
+    for value in values:
+        if id(value) not in known:
+            known[id(value)] = {name: array[index : index + 1] for name, array in value.items()}
+    return rows | {"values": objects([known[id(value)] for value in values])}
+
+
+def records_of(rows: Rows) -> tuple[Record, ...]:
+    return tuple(map(Record._make, zip(*(rows[name].tolist() for name in Record._fields), strict=True)))
+
+
+def cut(rows: Rows, first: int, last: int | None) -> Rows:
+    return {name: column[first:last] for name, column in rows.items()}
+
+
+def in_order(parts: list[Rows]) -> Rows:
+    """One after the other, then stably by time."""
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(rows["time"], kind="stable")
+    return {name: column[order] for name, column in rows.items()}
+
+
+def merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
+    """Two sequences in order of time as one; at one time what was on the air comes first."""
+    a, d = next(air, None), next(doors, None)
+    while a is not None and d is not None:
+        if a["time"][-1] <= d["time"][-1]:  # doors at the last time on the air wait: there may be more on the air
+            ready = int(np.searchsorted(d["time"], a["time"][-1], side="left"))
+            yield in_order([a, cut(d, 0, ready)])
+            a, d = next(air, None), cut(d, ready, None)
+        else:
+            ready = int(np.searchsorted(a["time"], d["time"][-1], side="right"))
+            yield in_order([cut(a, 0, ready), d])
+            a, d = cut(a, ready, None), next(doors, None)
+    yield from (rows for rows in (a, d) if rows is not None)
+    yield from chain(air, doors)
+
+
+def pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, int], Rows]]:
+    """The rows cut where row groups end, each piece with the key of its group.
+
+    A group is at most `GROUP` rows, and about `MEMORY` bytes with the values written out in every row. Where it ends
+    depends on the rows alone, not on the parts in which they come.
+    """
+    seen = weight = 0
+    for part in parts:
+        rows = len(part["time"])
+        heavy = weight + np.cumsum(part["size"]) * replicas
+        keys = np.stack([(seen + np.arange(rows)) // GROUP, heavy // MEMORY])
+        ends = np.flatnonzero(np.diff(keys).any(axis=0)) + 1
+        for first, last in pairwise([0, *ends.tolist(), rows]):
+            if first < last:
+                yield (int(keys[0, first]), int(keys[1, first])), cut(part, first, last)
+        seen, weight = seen + rows, int(heavy[-1]) if rows else weight
+
+
+def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
+    values: list[Values] = rows["values"].tolist()
+    columns = [pa.array(rows[name], type=schema.field(name).type) for name in COLUMNS]
+    for field in fields:
+        arrays = [value.get(field) for value in values]
+        present = [array for array in arrays if array is not None]
+        counts = np.array([0, *(0 if array is None else array.size for array in arrays)], np.int64)
+        flat = np.concatenate(present, axis=None) if present else np.zeros(0)
+        absent = np.array([array is None for array in arrays], np.bool_)
+        columns.append(pa.ListArray.from_arrays(offsets(counts), pa.array(flat), mask=pa.array(absent)))
+    return pa.table(columns, schema=schema)
+
+
+def offsets(counts: Column) -> Any:
+    ends = np.cumsum(counts)
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise TranscriptError(f"{ends[-1]:,} numbers in one batch; give the spool less `memory`")
+    return pa.array(ends.astype(np.int32))
+
+
+@dataclass(frozen=True)
+class StreamedTranscript:
+    """A transcript on disk, read a batch at a time. Who may see it: whoever placed the taps.
+
+    `note` says what a spool that was not closed lacks ("" where nothing is missing), `dropped` how many bytes of
+    an unfinished batch at its end were ignored. A spool that still grows is read as it was when it was opened.
+    """
+
+    path: Path
+    replicas: int
+    fields: tuple[str, ...]
+    dropped: int
+    note: str
+    _source: "_StreamFile | _ParquetFile"
+    _selection: Selection = EVERY
+    _replica: int | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> "StreamedTranscript":
+        """A spool, or what `Transcript.write` or `to_parquet` wrote.
+
+        Reads no row. You get a `TranscriptError` for a file that is neither.
+        """
+        try:
+            with path.open("rb") as file:
+                begins = file.read(4)
+        except OSError as error:
+            raise TranscriptError(f"{path}: cannot be read ({error.strerror or error})") from error
+        try:
+            source = _ParquetFile.open(path) if begins == b"PAR1" else _StreamFile.open(path)
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            empty = "" if begins else " (an empty file)"
+            raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}") from error
+        return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
+
+    def select(
+        self, since: float = -math.inf, until: float = math.inf, **asked: Unpack[SelectionOptions]
+    ) -> "StreamedTranscript":
+        """As `Transcript.select`; the rows stay on disk, and batches outside the times are not read."""
+        return self.narrowed(Selection.of(since, until, **asked))
+
+    def narrowed(self, by: Selection) -> "StreamedTranscript":
+        """The rows among these that `by` chooses too."""
+        return replace(self, _selection=self._selection.narrowed(by))
+
+    def replica(self, index: int) -> "StreamedTranscript":
+        """The same rows with one replica's values. You get a `TranscriptError` where there is no such replica."""
+        if not 0 <= index < self.replicas:
+            raise TranscriptError(f"{self.path}: replica {index} was asked for; it has 0 … {self.replicas - 1}")
+        return replace(self, replicas=1, _replica=index if self._replica is None else self._replica)
+
+    def __len__(self) -> int:
+        """Known without reading rows; of a selection, counted by reading them."""
+        if self._selection == EVERY:
+            return self._source.rows
+        return sum(len(rows["time"]) for rows in self.columns())
+
+    def __iter__(self) -> Iterator[Record]:
+        """Rows in order of time; at one time links before doors, each in order of arrival, as in a `Transcript`."""
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[tuple[Record, ...]]:
+        """The same rows, some thousands at a time. Their arrays are read-only."""
+        for rows in self._rows():
+            yield records_of(rows)
+
+    def columns(self) -> Iterator[Rows]:
+        """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
+        return self._source.read(self._selection, values=False)
+
+    def transcript(self) -> Transcript:
+        """All chosen rows in memory, for attacks."""
+        return Transcript(tuple(self), self.replicas)
+
+    def to_parquet(self, path: Path) -> None:
+        """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file.
+
+        The same rows give the same bytes, however they were spooled.
+        """
+        types = NUMBERS | dict.fromkeys(WORDS, TEXT)
+        columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
+        schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for _, group in groupby(pieces(self._rows(), self.replicas), key=itemgetter(0)):
+                tables = [table_of(part, self.fields, schema) for _, part in group]
+                writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
+
+    def _rows(self) -> Iterator[Rows]:
+        rows = self._source.read(self._selection)
+        return rows if self._replica is None else (one_replica(part, self._replica) for part in rows)
+
+
+class _Batch(NamedTuple):
+    """Where a batch lies (bytes in the file) and what is known about it without reading it."""
+
+    start: int
+    stop: int
+    rows: int
+    links: int
+    air: list[float]
+    doors: list[float]
+
+
+@dataclass(frozen=True)
+class _StreamFile:
+    """The batches of one spool; `head` is the stream up to the first of them."""
+
+    path: Path
+    head: bytes
+    index: tuple[_Batch, ...]
+    replicas: int
+    fields: tuple[str, ...]
+    dropped: int
+    note: str
+
+    @classmethod
+    def open(cls, path: Path) -> "_StreamFile":
+        """Walk over the batches' metadata; what they hold is not read."""
+        with path.open("rb") as opened:
+            pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        file = pa.BufferReader(pa.py_buffer(pages))
+        while pa.ipc.read_message(file).type != "record batch":
+            pass
+        stop: int = file.tell()
+        head = pages[:stop]
+        file.seek(0)
+        stream: Any = pa.ipc.open_stream(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))
+        replicas = int(stream.schema.metadata[b"replicas"])
+        stream.read_next_batch()
+        index: list[_Batch] = []
+        fields: set[str] = set()
+        while True:
+            start = stop
+            try:
+                batch, metadata = stream.read_next_batch_with_custom_metadata()
+            except (StopIteration, OSError, ValueError):  # the end, or a batch that was not finished
+                break
+            stop = file.tell()
+            facts = json.loads(metadata[b"netsim"])
+            fields.update(facts["fields"])
+            index.append(_Batch(start, stop, batch.num_rows, facts["links"], facts["air"], facts["doors"]))
+            if hasattr(mmap, "MADV_DONTNEED") and len(index) % PAGED == 0:
+                pages.madvise(mmap.MADV_DONTNEED)  # what was looked at need not stay in memory
+        rest = len(pages) - stop
+        closed = pages[stop : stop + len(END)] == END
+        dropped = 0 if closed else rest
+        names = tuple(sorted(fields))
+        return cls(path, head, tuple(index), replicas, names, dropped, "" if closed else _unclosed(dropped))
+
+    @property
+    def rows(self) -> int:
+        return sum(batch.rows for batch in self.index)
+
+    def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
+        """Two readers of the file, one ahead of the other where many rows have one time."""
+        places = WORDS["place"] if selection.places is None else selection.places
+        air = self._part("air", selection, values) if "link" in places else iter(())
+        doors = self._part("doors", selection, values) if "node" in places else iter(())
+        return merged(air, doors)
+
+    def _part(self, part: Literal["air", "doors"], selection: Selection, values: bool) -> Iterator[Rows]:
+        """Rows of links or of doors in order of time. A row waits while a later batch holds an earlier one."""
+        spans: list[list[float]] = [getattr(batch, part) for batch in self.index]
+        chosen = [(b, s) for b, s in zip(self.index, spans, strict=True) if s and selection.meets(*s)]
+        horizons = np.minimum.accumulate([math.inf, *(first for _, (first, _) in reversed(chosen))])[::-1]
+        held: list[Rows] = []
+        with self.path.open("rb") as file:
+            for (batch, _), horizon in zip(chosen, horizons[1:], strict=True):
+                rows = in_order([*held, self._load(file, batch, part, selection, values)])
+                ready = int(np.searchsorted(rows["time"], horizon, side="right"))
+                held = [cut(rows, ready, None)]
+                if ready:
+                    yield cut(rows, 0, ready)
+
+    def _load(
+        self, file: Any, batch: _Batch, part: Literal["air", "doors"], selection: Selection, values: bool
+    ) -> Rows:
+        file.seek(batch.start)
+        options: Any = pa.ipc.IpcReadOptions(included_fields=None if values else list(range(len(COLUMNS))))
+        stream: Any = pa.ipc.open_stream(
+            pa.py_buffer(self.head + file.read(batch.stop - batch.start)), options=options
+        )
+        stream.read_next_batch()
+        table = stream.read_next_batch()
+        first, last = (0, batch.links) if part == "air" else (batch.links, batch.rows)
+        every: Rows = {name: table[name].to_numpy()[first:last] for name in NUMBERS}
+        for name in WORDS:
+            words: Column = np.array(table[name].dictionary.to_pylist(), object)
+            every[name] = words[table[name].indices.to_numpy()[first:last]]
+        chosen = selection.among(every)
+        rows = {name: column[chosen] for name, column in every.items()}
+        if values:
+            owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
+            rows["values"] = values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
+        return rows
+
+
+def _unclosed(dropped: int) -> str:
+    torn = f"; {dropped:,} bytes of an unfinished batch were ignored" if dropped else ""
+    return f"not closed: its run was killed or goes on, and what was heard last may be missing{torn}"
+
+
+@dataclass(frozen=True)
+class _ParquetFile:
+    """A Parquet file in the layout of `Transcript.write`: rows in order of time already."""
+
+    path: Path
+    replicas: int
+    fields: tuple[str, ...]
+    rows: int
+    dropped: int = 0
+    note: str = ""
+
+    @classmethod
+    def open(cls, path: Path) -> "_ParquetFile":
+        with pq.ParquetFile(path) as file:
+            schema: Any = file.schema_arrow
+            replicas = int(schema.metadata[b"replicas"])
+            missing = [name for name in COLUMNS if name not in schema.names]
+            if missing:
+                raise ValueError(f"no column {missing[0]!r}")
+            fields = [name.removeprefix("value.") for name in schema.names if name.startswith("value.")]
+            return cls(path, replicas, tuple(fields), file.metadata.num_rows)
+
+    def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
+        with pq.ParquetFile(self.path) as file:
+            groups = [group for group in range(file.num_row_groups) if self._meets(file, group, selection)]
+            size = self._batch(file, groups) if values else GROUP
+            names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
+            for batch in file.iter_batches(size, row_groups=groups, columns=names):
+                every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
+                chosen = selection.among(every)
+                if len(chosen):
+                    rows = {name: column[chosen] for name, column in every.items()}
+                    yield rows | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
+
+    def _meets(self, file: Any, group: int, selection: Selection) -> bool:
+        times = value_range(file, group, "time")
+        return times is None or selection.meets(*times)
+
+    def _batch(self, file: Any, groups: list[int]) -> int:
+        """How many rows weigh about `MEMORY` at most."""
+        sizes = [value_range(file, group, "size") or (0, 1) for group in groups]
+        return max(1, min(GROUP, MEMORY // (self.replicas * max((most for _, most in sizes), default=1))))
+
+    def _values(self, batch: Any) -> Column:
+        values: list[Values] = [{} for _ in range(batch.num_rows)]
+        for field in self.fields:
+            column = batch[f"value.{field}"]
+            flat, ends = read_only(column.values), column.offsets.to_pylist()
+            for row in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+                values[row][field] = flat[ends[row] : ends[row + 1]].reshape(self.replicas, -1)
+        return objects(values)

@@ -1,0 +1,276 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Transcript stream: written to disk while the run goes on, in bounded memory (`stored` has the format)."""
+
+import json
+from collections.abc import Callable, Collection
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from netsim.errors import TranscriptError
+from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
+from netsim.transcript.record import EVERYBODY, Door
+from netsim.transcript.stored import (
+    BATCH,
+    CODES,
+    GROWTH,
+    MEMORY,
+    SCHEMA,
+    TEXT,
+    WORDS,
+    Column,
+    StreamedTranscript,
+    offsets,
+)
+
+
+class TranscriptStream:
+    """Writes what taps hear to one file, `batch` rows at a time, or about `memory` bytes of values if that is less.
+
+    `hear`, `sent` and `received` are a tap's. Batches start with one row and grow as the size of messages becomes
+    known. A file that is already there is overwritten. At any moment the file holds a prefix of what was heard, and
+    at most one batch is in memory. Who may see the file: whoever placed the taps. A context manager: leaving
+    closes it. You get a `TranscriptError` where the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        replicas: int,
+        batch: int = BATCH,
+        memory: int = MEMORY,
+        compression: Literal["zstd", "lz4"] | None = "lz4",
+    ) -> None:
+        if replicas < 1 or batch < 1 or memory < 1:
+            raise TranscriptError(f"replicas={replicas}, batch={batch}, memory={memory}: each must be at least 1")
+        self.path, self.replicas, self.rows = path, replicas, 0
+        self._batch, self._memory, self._limit, self._open = batch, memory, 1, True
+        self._heard: list[Capture | Fan] = []
+        self._doors: list[Door] = []
+        self._schema: Any = SCHEMA.with_metadata({"replicas": str(replicas)})
+        try:
+            self._file: Any = pa.OSFile(str(path), "wb")
+            options: Any = pa.ipc.IpcWriteOptions(compression=compression)
+            self._stream: Any = pa.ipc.new_stream(self._file, self._schema, options=options)
+            self._stream.write_batch(_batch([], [], self._schema)[0])  # writes the schema and the dictionaries
+        except OSError as error:
+            raise TranscriptError(f"{path}: cannot be written ({error})") from error
+        self.hear: Callable[[Capture], None]
+        """Called when a packet goes on the air of a tapped link."""
+        self.fan: Callable[[Fan], None]
+        """Called when a message goes on the air of several tapped links at once: as many rows, in their order."""
+        self.hear, self.fan = self._ears()
+
+    def _ears(self) -> tuple[Callable[[Capture], None], Callable[[Fan], None]]:
+        """Closures, for they run once per packet and tap. `room` is at most what the next batch has left, in rows."""
+        keep, flush, room = self._heard.append, self.flush, self._limit
+
+        def hear(row: Capture) -> None:
+            nonlocal room
+            keep(row)
+            room -= 1
+            if room <= 0:
+                flush()
+                room = self._limit
+
+        def fan(rows: Fan) -> None:
+            nonlocal room
+            keep(rows)
+            room -= len(rows[2])
+            if room <= 0:
+                flush()
+                room = self._limit
+
+        return hear, fan
+
+    def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
+        """A message leaves a tapped agent."""
+        self._door((time, "sent", receiver, message))
+
+    def received(self, time: float, message: Message, receiver: int) -> None:
+        """A message is delivered to a tapped agent."""
+        self._door((time, "received", receiver, message))
+
+    def closed(self, time: float, message: Message) -> None:
+        """An exchange of a tapped agent is over; the message is empty."""
+        self._door((time, "closed", message.sender, message))
+
+    def _door(self, door: Door) -> None:
+        self._doors.append(door)
+        if len(self._doors) >= self._limit:
+            self.flush()
+
+    @property
+    def held(self) -> int:
+        """How many rows are in memory and not written yet."""
+        return sum(len(row[2]) if isinstance(row[2], tuple) else 1 for row in self._heard) + len(self._doors)
+
+    @property
+    def bytes(self) -> int:
+        """How long the file is."""
+        return self.path.stat().st_size
+
+    def flush(self) -> None:
+        """Write what is in memory. Interrupted (Ctrl-C), it has written all of it or nothing."""
+        heard, doors = self._heard, self._doors
+        if not heard and not doors:
+            return
+        if not self._open:
+            raise TranscriptError(f"{self.path}: closed after {self.rows:,} rows, and something was heard since")
+        batch, metadata = _batch(heard, doors, self._schema)
+        try:
+            self._stream.write_batch(batch, custom_metadata=metadata)
+        except OSError as error:
+            raise self._failed(error) from error
+        finally:
+            self.rows += batch.num_rows if self._open else 0
+            del heard[:], doors[:]
+        weight = max(1, batch["values"].nbytes // batch.num_rows)
+        self._limit = max(1, min(self._batch, self._memory // weight, GROWTH * self._limit))
+
+    def close(self) -> "StreamedTranscript":
+        """Write the rest and finish the file; a second time changes nothing. Returns what was written."""
+        if self._open:
+            self.flush()
+            try:
+                self._stream.close()
+                self._file.close()
+            except OSError as error:
+                raise self._failed(error) from error
+            self._open = False
+        return StreamedTranscript.open(self.path)
+
+    def _failed(self, error: OSError) -> TranscriptError:
+        self._open = False
+        self._file.close()
+        return TranscriptError(f"{self.path}: cannot be written after {self.rows:,} rows ({error})")
+
+    def to_parquet(self, path: Path) -> None:
+        """Close, and write the layout of `Transcript.write`, batch by batch."""
+        self.close().to_parquet(path)
+
+    def __enter__(self) -> "TranscriptStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:
+            self.close()
+
+
+def _batch(heard: list[Capture | Fan], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
+    """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
+    receivers, entry = _spread(heard)
+    links = len(entry)
+    rows, told = links + len(doors), len(heard) + len(doors)
+    entry = np.concatenate([entry, np.arange(len(heard), told)])
+    packets: list[Packet | Tagged | Ciphertext] = [row[3] for row in heard]
+    packets += [row[3] for row in doors]
+    places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
+    which = np.fromiter(map(places.__getitem__, packets), np.intp, told)[entry]
+    kind, number, sequence, attempt, size, message, author, messages = _looked_into(places)
+    place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
+    place[links:] = 1
+    event[links:] = [WORDS["event"].index(row[1]) for row in doors]
+    sender[:links] = np.array([row[1] for row in heard], np.int64)[entry[:links]]
+    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)[entry]
+    at, owns = _first_rows(message[which], len(messages))
+    columns = {
+        "time": time,
+        "place": place,
+        "event": event,
+        "sender": sender,
+        "receiver": np.concatenate([receivers, np.array([row[2] for row in doors], np.int64)]),
+        "kind": kind.astype(np.int8)[which],
+        "number": number[which],
+        "sequence": sequence[which],
+        "attempt": attempt[which],
+        "size": size[which],
+    }
+    arrays = [
+        pa.DictionaryArray.from_arrays(pa.array(column), WORDS[name]) if name in WORDS else pa.array(column)
+        for name, column in columns.items()
+    ]
+    values, fields = _maps(messages, owns)
+    facts = {"links": links, "air": _span(time[:links]), "doors": _span(time[links:]), "fields": fields}
+    batch: Any = pa.RecordBatch.from_arrays([*arrays, values, pa.array(at)], schema=schema)
+    return batch, {"netsim": json.dumps(facts)}
+
+
+def _spread(heard: list[Capture | Fan]) -> tuple[Column, Column]:
+    """For each row on the air, whom it is for and which entry it comes from: a fan is several rows."""
+    told = [row[2] for row in heard]
+    if tuple not in set(map(type, told)):
+        return np.array(told, np.int64), np.arange(len(told))
+    each = [one if isinstance(one, tuple) else (one,) for one in told]
+    names = list(map(id, each))  # an agent's fans share one tuple, and hashing it would take longer
+    known = dict(zip(names, each, strict=True))
+    places = {name: place for place, name in enumerate(known)}
+    lengths = np.fromiter(map(len, known.values()), np.intp, len(known))
+    targets = np.fromiter(chain.from_iterable(known.values()), np.int64, lengths.sum())
+    which = np.fromiter(map(places.__getitem__, names), np.intp, len(names))
+    counts = lengths[which]
+    ahead = (np.cumsum(lengths) - lengths)[which] - (np.cumsum(counts) - counts)
+    return targets[np.repeat(ahead, counts) + np.arange(counts.sum())], np.repeat(np.arange(len(each)), counts)
+
+
+def _looked_into(places: dict[Packet | Tagged | Ciphertext, int]) -> tuple[Any, ...]:
+    """What `_carried` says of every packet, as columns; and the messages that they carry, each at its place."""
+    plain = [packet for packet in places if isinstance(packet, Message)]
+    if len(plain) == len(places):  # bare links: a message is its own packet
+        count = len(plain)
+        kind = np.array([CODES[message.kind] for message in plain], np.int64)
+        number = np.array([message.number for message in plain], np.int64)
+        size = np.array([message.size for message in plain], np.int64)
+        author = np.array([message.sender for message in plain], np.int64)
+        return kind, number, np.full(count, -1), np.zeros(count, np.int64), size, np.arange(count), author, plain
+    messages: dict[Message, int] = {}
+    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
+    return (*carried.T, messages)
+
+
+def _carried(packet: Packet | Tagged | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
+    """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
+    if isinstance(packet, Tagged):
+        kind, number, sequence, attempt, _, known, author = _carried(packet.packet, messages)
+        return kind, number, sequence, attempt, packet.size, known, author
+    if isinstance(packet, Message):
+        message, sequence, attempt = packet, -1, 0
+    elif isinstance(packet, Ciphertext):
+        return CODES["sealed"], -1, -1, 0, packet.size, -1, -1
+    else:
+        message, sequence, attempt = packet.message, packet.sequence, packet.attempt
+        if message is None:
+            return CODES["ack"], -1, sequence, attempt, packet.size, -1, -1
+    known = messages.setdefault(message, len(messages))
+    return CODES[message.kind], message.number, sequence, attempt, message.size, known, message.sender
+
+
+def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:
+    """For each row, the first row with its message (its own if it has none); and whether that is itself."""
+    rows = np.arange(len(message), dtype=np.int32)
+    first = np.empty(messages + 1, np.int32)
+    first[message[::-1]] = rows[::-1]  # of several assignments the last one stays
+    at = np.where(message < 0, rows, first[message])
+    return at, (at == rows) & (message >= 0)
+
+
+def _maps(messages: Collection[Message], owns: Column) -> tuple[Any, list[str]]:
+    """The `values` column: the messages in their order, each in the row that owns it. And which fields there are."""
+    counts = np.zeros(len(owns) + 1, np.int64)
+    counts[1:][owns] = [len(message.values) for message in messages]
+    names = [name for message in messages for name in message.values]
+    arrays = [value for message in messages for value in message.values.values()]
+    ends = np.zeros(len(arrays) + 1, np.int64)
+    ends[1:] = [value.size for value in arrays]
+    flat = np.concatenate(arrays, axis=None) if arrays else np.zeros(0)
+    items: Any = pa.ListArray.from_arrays(offsets(ends), pa.array(flat))
+    maps: Any = pa.MapArray.from_arrays(offsets(counts), pa.array(names, TEXT), items)
+    return maps, sorted(set(names))
+
+
+def _span(times: Column) -> list[float]:
+    return [float(times.min()), float(times.max())] if len(times) else []

@@ -1,0 +1,157 @@
+"""The `netsim` command: its subcommands by group of the help, and usage errors as JSON."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from scenarios.cli.attack import attack
+from scenarios.cli.audit import audit
+from scenarios.cli.certificate import certificate
+from scenarios.cli.check import check
+from scenarios.cli.compare import compare
+from scenarios.cli.data import data
+from scenarios.cli.lab import lab
+from scenarios.cli.ledger import ledger
+from scenarios.cli.list import list_kinds
+from scenarios.cli.new import new
+from scenarios.cli.report import report
+from scenarios.cli.run import run
+from scenarios.cli.schema import schema
+from scenarios.cli.show import show
+from scenarios.cli.sweep import sweep
+from scenarios.cli.trace import trace
+from scenarios.cli.witness import witness
+from scenarios.render.terminal import FAILED, WRONG_INPUT, leave, print_error, stopped, write_document
+
+USAGE: type[Exception] = typer.BadParameter.__mro__[1]
+"""The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
+
+
+class Group(TyperGroup):
+    """All commands. Where `--json` was asked for, a mistake of usage is a document on the standard output, too, like
+    every other error; what is said to people, and the exit status (2), stay as they are."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What `main` does first; the arguments are seen here before anything is taken from them."""
+        ctx.meta["netsim.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command that was named."""
+        try:
+            return super().invoke(ctx)
+        except USAGE as error:
+            told: Any = error
+            told.message = str(told.message).replace("Value error, ", "")
+            if ctx.meta.get("netsim.json"):
+                write_document(as_document(error))
+            raise
+
+
+def as_document(error: Any) -> dict[str, Any]:
+    """What `--json` prints of a mistake of usage: it has the keys of any wrong input."""
+    said = str(error.format_message())
+    where: dict[str, Any] = {"file": None, "line": None, "field": _field(error), "value": None}
+    mistake = where | {"problem": said, "allowed": ""}
+    told = {"type": "ScenarioError", "message": said, "mistakes": [mistake]}
+    return {"exit_status": WRONG_INPUT, "exit_reason": said, "error": told}
+
+
+def _field(error: Any) -> str:
+    """The argument or the option, as the help names it."""
+    if option := getattr(error, "option_name", None):
+        return str(option)
+    parameter = getattr(error, "param", None)
+    if parameter is None:
+        return "command line"
+    return str(max(parameter.opts, key=len)) if parameter.param_type_name == "option" else str(parameter.name).upper()
+
+
+FIRST, EXPERIMENTS, RESULTS, MORE = "First steps", "Experiments", "Results", "More"
+"""Groups of the help."""
+
+app = typer.Typer(
+    cls=Group,
+    help="A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit.",
+    epilog="Begin with: netsim list; then: netsim run private-descent. Every command's --help has an example.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def command(panel: str, function: Callable[..., None], *examples: str, name: str | None = None) -> None:
+    """Register a command: its docstring is the help, in which a line break is one only between paragraphs."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    flowed = "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
+    end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
+    app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(function)
+
+
+command(FIRST, list_kinds, "netsim list", "netsim list algorithms", name="list")
+command(FIRST, show, "netsim show lossy-tap", "netsim show lossy-tap --resolved", "netsim show dp_recal")
+command(
+    FIRST, run, "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json"
+)
+command(FIRST, new, "netsim new first", "netsim new lossier --from lossy-tap", "netsim new my-descent --python")
+command(
+    FIRST, audit, "netsim audit mine.py:Mine -o rounds=20 -o scale=0.5 --epsilon 1", "netsim audit private-descent",
+    "netsim audit results/mine --trials 10000",
+)  # fmt: skip
+command(
+    EXPERIMENTS, attack, "netsim attack results/lossy", "netsim attack results/lossy --attack posterior --attack dlg",
+    "netsim attack heard.parquet --scenario mine.yaml",
+)  # fmt: skip
+command(EXPERIMENTS, check, "netsim check private-descent -o links.loss=0.2")
+command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
+app.add_typer(data, name="data", rich_help_panel=EXPERIMENTS)
+command(EXPERIMENTS, lab, "netsim lab", "netsim lab noise", "netsim lab --list")
+command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
+command(RESULTS, report, "netsim report results/lossy --open")
+command(RESULTS, compare, "netsim compare results/a results/b --out compared.html")
+command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
+command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
+command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")
+command(MORE, schema, "netsim schema --out scenario.schema.json")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"netsim {version('netsim-lab')}, Python {sys.version.split()[0]}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit."""
+
+
+def main() -> None:
+    """The console command. A terminal that knows no ε shows another sign in its place.
+
+    A defect is told in full, with exit status 70: it is no finding about a claim.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except Exception as error:
+        if stopped(error):
+            leave()
+        print_error(error)
+        sys.exit(FAILED)
+
+
+if __name__ == "__main__":
+    main()

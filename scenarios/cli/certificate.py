@@ -1,0 +1,74 @@
+"""Command `netsim certificate`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scenarios.render.terminal import DONE, REFUTED, fail, problems, remark, write
+
+
+def certificate(
+    repetitions: Annotated[
+        int, typer.Option(help="Audits of each sound mechanism; games are more, audits of each fault fewer.")
+    ] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Where to write the page; if not given, it is printed.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Where to write what it rests on.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. The page does not depend on it.")] = -1,
+) -> None:
+    """Audit the auditor: its false alarms on sound mechanisms, and its power on planted faults.
+
+    Exit status: 0 it holds, 1 it does not, 2 wrong input.
+    """
+    from netsim.errors import ScenarioError
+    from scenarios.certificate import cases, certify, failures, page, times
+    from scenarios.cli.progress import Bars
+
+    try:
+        _check(out, json)
+        with Bars(problems) as bars:
+            bars.begin("auditing the auditor", sum(times(case.part, repetitions) for case in cases()))
+            found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance)
+    except ScenarioError as error:
+        fail(replace(error, field=f"--{error.field}"))
+    if json is not None:
+        json.write_text(found.as_json(), encoding="utf-8")
+    if out is None:
+        write(page(found).removesuffix("\n"))
+    else:
+        out.write_text(page(found), encoding="utf-8")
+    wrong = failures(found)
+    for line in wrong:
+        remark(line)
+    raise typer.Exit(REFUTED if wrong else DONE)
+
+
+def _check(*files: Path | None) -> None:
+    """Files that can be written, each another one, before minutes are spent; what is in them stays."""
+    from netsim.errors import ScenarioError
+
+    for name, file in zip(("out", "json"), files, strict=True):
+        if file is not None and (why := _unwritable(file)) is not None:
+            raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
+    page, rows = files
+    if page is not None and rows is not None and page.resolve() == rows.resolve():
+        raise ScenarioError("json", str(rows), "the page is written there", "another file than --out")
+
+
+def _unwritable(file: Path) -> str | None:
+    """Why a file cannot be written; None: it can. One that was not there is not there afterwards either."""
+    if not file.parent.is_dir():
+        return "its folder is not there"
+    if file.is_dir():
+        return "a folder"
+    there = file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if not there:
+            file.unlink()
+    except OSError as error:
+        return f"cannot be written ({error.strerror or error})"
+    return None

@@ -1,0 +1,160 @@
+"""Command `netsim lab`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from scenarios.lab.server import Lesson
+
+COPIES = Path("netsim-lab")
+"""Where `--edit` puts the copy of a shipped lesson that it opens."""
+NEEDED = ("marimo", "uvicorn", "zmq")
+
+
+def lab(
+    lesson: Annotated[
+        str | None,
+        typer.Argument(
+            help="A lesson's number or name, a notebook (.py), or a folder of them; if not given, all.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; if not given, 2719 or the next free one.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    headless: Annotated[bool, typer.Option("--headless", help="The same as --no-browser.")] = False,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Open the lesson in marimo's editor; of a shipped one, a copy.")
+    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Print the lessons and do nothing else.")] = False,
+    copy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Copy the lesson, or all, into this folder, to be changed; existing files are kept.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """The teaching lab: lessons that run live in the browser, with sliders and questions.
+
+    Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. Exit status: 0 done,
+    2 wrong input, or marimo is missing.
+    """
+    from netsim.errors import ScenarioError
+    from scenarios.render.terminal import fail
+
+    try:
+        lessons, one = _found(lesson)
+        if listed:
+            _list(lessons)
+        elif edit:
+            _edit(one, copy, port, browser and not headless)
+        elif copy is not None:
+            _copy(lessons if one is None else [one], copy)
+        else:
+            _open(lessons, one, port, browser and not headless)
+    except ScenarioError as error:
+        fail(error)
+
+
+def _found(name: str | None) -> "tuple[list[Lesson], Lesson | None]":
+    """The lessons that are served, and the one that was asked for."""
+    from netsim.errors import ScenarioError
+    from scenarios.lab import server as catalogue
+
+    if name is None:
+        return list(catalogue.shipped()), None
+    place = Path(name)
+    if name and place.is_dir():
+        if not (own := catalogue.lessons(place)):
+            raise ScenarioError("lesson", name, "a folder without a lesson", "a folder with marimo notebooks (.py)")
+        return list(own), None
+    if place.suffix == ".py":
+        one = catalogue.lesson(place) if place.is_file() else None
+        if one is None:
+            why = "no marimo notebook" if place.is_file() else "no such file"
+            raise ScenarioError("lesson", name, why, "a marimo notebook (.py)")
+        return [one], one
+    shipped = catalogue.shipped()
+    return list(shipped), catalogue.chosen(name, shipped)
+
+
+def _list(lessons: "list[Lesson]") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from scenarios.render.terminal import console
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "lesson", "what it is about"):
+        table.add_column(column, no_wrap=column == "lesson")
+    for number, one in enumerate(lessons, 1):
+        table.add_row(str(number), f"[bold]{escape(one.name)}[/]", escape(f"{one.title}. {one.sentence}"))
+    console.print(table)
+    console.print("\nOpen one with [bold]netsim lab NAME[/], all with [bold]netsim lab[/].", highlight=False)
+
+
+def _copy(lessons: "list[Lesson]", folder: Path) -> "list[Path]":
+    """Copy notebooks; a file that is there already is kept as it is."""
+    from netsim.errors import ScenarioError
+    from scenarios.render.terminal import console
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        copies = [folder / one.path.name for one in lessons]
+        for one, target in zip(lessons, copies, strict=True):
+            kept = target.exists()
+            if not kept:
+                target.write_text(one.path.read_text(encoding="utf-8"), encoding="utf-8")
+            said = f"{target} is there already, and was kept" if kept else str(target)
+            console.print(said, highlight=False, markup=False, soft_wrap=True)
+    except OSError as error:
+        why = f"cannot be written ({error.strerror or error})"
+        raise ScenarioError("--copy", str(folder), why, "a folder to write to") from None
+    return copies
+
+
+def _edit(one: "Lesson | None", folder: Path | None, port: int | None, browser: bool) -> None:
+    import subprocess
+    import sys
+
+    from netsim.errors import ScenarioError
+    from scenarios.lab.server import HOST, SHIPPED, free_port
+    from scenarios.render.terminal import console
+
+    if one is None:
+        raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
+    _need_marimo(one)
+    path = _copy([one], folder or COPIES)[0] if folder or one.path.parent == SHIPPED else one.path
+    command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(free_port(port))]
+    console.print(f"Editing [bold]{path}[/]. Ctrl-C ends it.", highlight=False)
+    try:
+        subprocess.run([*command, "--skip-update-check", *([] if browser else ["--headless"])], check=False)
+    except KeyboardInterrupt:
+        return
+
+
+def _open(lessons: "list[Lesson]", one: "Lesson | None", port: int | None, browser: bool) -> None:
+    _need_marimo(one)
+    from scenarios.lab.server import address, free_port, serve
+    from scenarios.render.terminal import console
+
+    chosen = free_port(port)
+    page = address(chosen, one)
+    console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
+    serve(lessons, chosen, browser=page if browser else None)
+
+
+def _need_marimo(one: "Lesson | None") -> None:
+    """You get a `ScenarioError` that names the extra where marimo is not installed."""
+    from importlib.util import find_spec
+
+    from netsim.errors import ScenarioError, install
+
+    if any(find_spec(name) is None for name in NEEDED):
+        opened = "all" if one is None else one.name
+        raise ScenarioError("lesson", opened, "needs marimo, which is not installed", install("lab"))

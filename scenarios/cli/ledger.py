@@ -1,0 +1,141 @@
+"""Command `netsim ledger`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, apart, fail, print_error, remark, write_document
+
+if TYPE_CHECKING:
+    from scenarios.ledger import Entry, Row
+
+DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
+NAMES = typer.Argument(help="Entries; all if none is given.", show_default=False)
+
+
+def ledger(
+    names: Annotated[list[str] | None, NAMES] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page, Markdown; if not given, FOLDER/ledger.md.", show_default=False),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where the entries' results are.")] = Path("results/ledger"),
+    jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
+    again: Annotated[bool, typer.Option("--again", help="Run entries whose results are there, too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Rows as JSON, in place of the table.")] = False,
+) -> None:
+    """Audit every shipped algorithm at its paper's own parameters, and write the table of what holds.
+
+    An entry whose results are there, of the same scenario and code, is not run again. The page is written when all
+    entries have results.
+
+    Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (what was done is
+    kept).
+    """
+    from netsim.errors import ScenarioError
+    from scenarios.ledger import ENTRIES, chosen, stored_entry, write_page
+    from scenarios.ledger import entries as rows
+
+    said = apart(as_json)
+    try:
+        entries = chosen(names or ())
+        status = _run(entries, folder, jobs, again, said)
+    except ScenarioError as error:
+        fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
+    found = {
+        entry.name: rows(entry, one, folder) for entry in ENTRIES if (one := stored_entry(entry, folder)) is not None
+    }
+    shown = [row for entry in entries for row in found.get(entry.name, [])]
+    if as_json:
+        write_document([row.as_dict() for row in shown])
+    else:
+        _print(shown, said)
+    missing = [entry.name for entry in ENTRIES if entry.name not in found]
+    if not missing:
+        page = out or folder / "ledger.md"
+        try:
+            written = write_page(page, [row for one in found.values() for row in one])
+        except OSError as error:
+            why = f"cannot be written ({error.strerror or error})"
+            fail(ScenarioError("--out", str(page), why, "a file that can be written"))
+        witnesses = f", and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
+        said.print(f"Page: [bold]{escape(str(page))}[/]{witnesses}", soft_wrap=True)
+    elif out is not None or not names:
+        remark(f"No page: without results yet: {', '.join(missing)}")
+    if status == INTERRUPTED:
+        remark("Interrupted: entries that were done are kept; the same command goes on from there.")
+    raise typer.Exit(status)
+
+
+def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
+    """Run what is not there; the exit status."""
+    from netsim.errors import ScenarioError
+    from scenarios.cli.progress import Bars
+    from scenarios.ledger import run_entry, stored_entry
+
+    status = DONE
+    left = [entry for entry in entries if again or stored_entry(entry, folder) is None]
+    with Bars(said) as bars:
+        for place, entry in enumerate(left, start=1):
+            said.print(f"[bold]{entry.name}[/] ({place} of {len(left)})", highlight=False)
+            try:
+                run_entry(entry, folder, progress=bars, jobs=jobs)
+            except KeyboardInterrupt:
+                return INTERRUPTED
+            except ScenarioError:
+                raise
+            except Exception as error:  # whatever it is: the others go on
+                print_error(error, f"{entry.name}: ")
+                status = FAILED
+    return status
+
+
+def _table(found: Sequence["Row"]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("algorithm")
+    for column in ("claimed", "δ", "exact", "audited"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("from", justify="right", no_wrap=True)
+    table.add_column("s", justify="right", no_wrap=True)
+    for row in found:
+        colour = COLOURS.get(row.verdict, "yellow")
+        table.add_row(
+            escape(row.name), _plain(row.claimed.partition(" at ")[0]), _delta(row), _plain(row.exact),
+            row.audited, f"[{colour}]{row.verdict}[/]",
+            "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
+        )  # fmt: skip
+    return table
+
+
+def _plain(text: str) -> str:
+    """Powers of ten in few letters: 5.29e23."""
+    return text.replace(" × 10", "e").translate(DIGITS)
+
+
+def _delta(row: "Row") -> str:
+    delta = row.numbers["delta"]
+    return f"{delta:g}" if delta else ""
+
+
+def _print(found: Sequence["Row"], said: Console) -> None:
+    """The table, and below it why claims do not hold."""
+    said.print(_table(found))
+    said.print(
+        "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n",
+        style="dim",
+        highlight=False,
+    )
+    for row in found:
+        if row.broken:
+            colour = COLOURS[row.verdict]
+            said.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
+            said.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)

@@ -1,0 +1,262 @@
+"""Command `netsim new`: a commented scenario, or an algorithm with its claim and audit, to start from."""
+
+import ast
+import importlib.util
+import keyword
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from rich.markup import escape
+
+from netsim.errors import ScenarioError
+from scenarios.cli import completing
+from scenarios.render.terminal import console, fail
+
+NAME = typer.Argument(help="What to call it: small letters, digits, hyphens.", show_default=False)
+FROM = typer.Option(
+    "--from", help="A shipped scenario, or a file, of which to say only what is different.", show_default=False,
+    metavar="SCENARIO", autocompletion=completing.scenarios,
+)  # fmt: skip
+DEFAULT = "private_gradient_descent"
+KIND = typer.Option(
+    help=f"The kind of the algorithm; if not given, {DEFAULT}.", show_default=False, metavar="KIND",
+    autocompletion=completing.kinds,
+)  # fmt: skip
+VALID = re.compile(r"[a-z0-9][a-z0-9-]*")
+GRAPHS = ("ring", "star", "complete")
+
+
+def new(
+    name: Annotated[str, NAME],
+    base: Annotated[str | None, FROM] = None,
+    algorithm: Annotated[str | None, KIND] = None,
+    python: Annotated[
+        bool,
+        typer.Option("--python", help="An algorithm of your own, in Python, and a script that audits its claim."),
+    ] = False,
+) -> None:
+    """Write the start of a scenario of your own, or with --python of an algorithm of your own. Runs as it is.
+
+    Nothing is ever overwritten. Exit status: 0 done, 2 wrong input, or a file that is there.
+    """
+    try:
+        if not VALID.fullmatch(name):
+            raise ScenarioError("NAME", name, "not a name", "small letters, digits and hyphens, such as my-network")
+        _check(base, algorithm, python)
+        if python:
+            files = _code(name)
+        else:
+            files = {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm or DEFAULT)}
+        for file in files:
+            if Path(file).exists():
+                raise ScenarioError("NAME", name, f"{file} is there already", "another name: nothing is overwritten")
+        for file, text in files.items():
+            Path(file).write_text(text, encoding="utf-8")
+    except ScenarioError as error:
+        fail(error)
+    except OSError as error:
+        fail(ScenarioError("NAME", name, f"cannot be written ({error})", "a folder that can be written"))
+    _print(list(files), python)
+
+
+def _check(base: str | None, algorithm: str | None, python: bool) -> None:
+    """A `ScenarioError` for options of which one would mean nothing beside the other."""
+    if python and base is not None:
+        raise ScenarioError("--from", base, "with --python there is no scenario to extend", "one of the two")
+    if python and algorithm is not None:
+        raise ScenarioError("--algorithm", algorithm, "with --python the algorithm is your own", "one of the two")
+    if base is not None and algorithm is not None:
+        raise ScenarioError("--algorithm", algorithm, "with --from the algorithms are the base's", "one of the two")
+
+
+def _print(files: list[str], python: bool) -> None:
+    """What was written, and what to do next."""
+    for file in files:
+        console.print(f"Wrote [bold]{escape(file)}[/]", highlight=False)
+    steps = (
+        [(f"edit {files[0]}", "put your algorithm there"), (f"python {files[1]}", "audit its claim")]
+        if python
+        else [(f"netsim check {files[0]}", "what can be known before it runs"), (f"netsim run {files[0]}", "run it")]
+    )
+    console.print("Next:")
+    for command, what in steps:
+        console.print(f"  [bold]{escape(command)}[/]  [dim]{what}[/]", highlight=False)
+
+
+# ── a scenario ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _extending(name: str, base: str) -> str:
+    """A file that extends another, with the fields that one might want to say."""
+    from scenarios.files.library import library
+    from scenarios.files.load import load_scenario
+    from scenarios.schema.files import schema_line
+
+    scenario = load_scenario(base).scenario
+    there = base if base in library() else str(Path(base))
+    agents = f"{{agents: {getattr(scenario.topology, 'agents', 8)}}}"
+    audit = "" if scenario.audit is None else f"# audit: {{trials: {scenario.audit.trials}}}\n"
+    return f"""\
+{schema_line()}# What this file does not say is as in {there}; `netsim show {name}.yaml` prints all that it comes to.
+extends: {there}
+name: {name}
+title: {_quoted(f"{scenario.title or scenario.name}, changed")}
+seed: {scenario.seed + 1}
+
+# Say here what is different. Mappings are merged field by field; lists are replaced as a whole.
+# topology: {agents}
+# links: {{loss: 0.05, reliable: true}}
+# adversary: {{links: all, capture_loss: 0.1}}
+{audit}"""
+
+
+def _own(name: str, kind: str) -> str:
+    """A scenario of its own, on the first graph on which the algorithm can be run."""
+    from scenarios.cli.catalogue import models, starter
+    from scenarios.files.load import parse
+    from scenarios.stages.runner import checked
+
+    known = [one for one, model in models().items() if "path" not in model.model_fields]
+    if kind not in known:
+        raise ScenarioError("--algorithm", kind, "no algorithm", ", ".join(known))
+    refusals: list[ScenarioError] = []
+    for said in _attempts(starter(kind)):
+        for graph in GRAPHS:
+            text = _scenario(name, kind, graph, said)
+            try:
+                checked(parse(text, f"{name}.yaml"))
+            except ScenarioError as error:
+                refusals.append(error)
+            else:
+                return text
+    raise refusals[0]
+
+
+def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
+    found for a claimed ε."""
+    from scenarios.cli.catalogue import CLAIMED, takes_a_claim
+
+    if takes_a_claim(said["kind"]):
+        yield {**said, "scale": CLAIMED}
+    yield dict(said)
+    yield {**said, **({"rounds": 3} if "rounds" in said else {})}
+    if "target" in said:
+        from scenarios.cli.catalogue import NOISE, models
+
+        fields = models()[said["kind"]].model_fields
+        outright = {name: 1.0 for name in NOISE if name in fields}
+        yield {**{k: v for k, v in said.items() if k != "target"}, **outright}
+
+
+def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
+    from scenarios.schema.files import schema_line
+
+    parameters = "\n".join(_line(key, value) for key, value in said.items() if key != "kind")
+    return f"""\
+{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
+# complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
+name: {name}
+title: {name}
+description: Say in a sentence what this is to show.
+seed: 0                       # of all randomness: the same seed gives the same run, to the last bit
+
+problem:                      # the agents minimize the sum of private losses
+  kind: logistic              # `netsim list problems` has the others
+  ridge: 1.0
+  data:                       # `netsim list data`
+    name: breast_cancer
+    norm_bound: 1.0           # longer records are shortened: bounds how much one record can move a gradient
+
+topology: {{kind: {graph}, agents: 6}}   # `netsim list topologies`
+
+links:
+  delay: {{kind: uniform, low: 0.01, high: 0.03}}   # seconds
+  loss: 0.02                  # of the packets
+  reliable: true              # what is lost is sent again; every attempt can be heard
+
+adversary:                    # who listens, and what is missed
+  links: all
+  capture_loss: 0.0
+
+algorithms:                   # each on the same problem and network; `netsim show {kind}` says more
+  - kind: {kind}
+{parameters}
+
+attacks: {{gradients: true}}    # infer the private gradients from what was heard
+
+audit:                        # is the claim true? two adjacent worlds, told apart by what agent 0 sends
+  agent: 0
+  adjacency: record           # one record of the agent replaced; or agent, or {{change: …}}
+  trials: 500                 # transcripts of each world: more prove more
+  chunk: 250
+"""
+
+
+def _line(key: str, value: Any) -> str:
+    """A parameter; one that says how much noise there is with what it does."""
+    from scenarios.cli.catalogue import NOISE
+
+    line = f"    {key}: {_flow(value)}"
+    if isinstance(value, Mapping) and "epsilon" in value:
+        return f"{line}   # the noise at which the theorem claims this ε; smaller: more noise"
+    return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = cast("Mapping[str, Any]", value).items()
+        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in inside) + "}"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+# ── an algorithm ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _code(name: str) -> dict[str, str]:
+    """A module with an algorithm and its claim, and a script that audits it."""
+    module = name.replace("-", "_")
+    module = module if module.isidentifier() else f"my_{module}"
+    words = {"MODULE": module, "CLASS": "".join(part.capitalize() for part in module.split("_"))}
+    files = {f"{module}.py": "algorithm.py.txt", f"audit_{module}.py": "audit.py.txt"}
+    if why := _not_free(module, words["CLASS"], [_filled(one, {}) for one in files.values()]):
+        raise ScenarioError("NAME", name, why, f"another name, such as my-{name}")
+    return {file: _filled(template, words) for file, template in files.items()}
+
+
+def _not_free(module: str, named: str, templates: list[str]) -> str:
+    """Why a module and a class cannot have these names; empty where they can."""
+    if keyword.iskeyword(module) or keyword.iskeyword(named):
+        return "a word of Python itself"
+    imports = [one for text in templates for one in ast.walk(ast.parse(text))]
+    names = {alias.name for one in imports if isinstance(one, ast.ImportFrom) for alias in one.names}
+    if named in names:
+        return f"the class would be {named}, a name that its file imports"
+    if module in sys.stdlib_module_names or _installed(module):
+        return f"{module}.py would be imported in place of the module {module}"
+    return ""
+
+
+def _installed(module: str) -> bool:
+    """Whether such a module can be imported, from elsewhere than the working directory."""
+    found = importlib.util.find_spec(module)
+    if found is None:
+        return False
+    places = [found.origin] if found.origin else list(found.submodule_search_locations or [])
+    return not all(Path(one).absolute().parent == Path.cwd() for one in places)
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    text = (resources.files("scenarios") / "shell" / "templates" / template).read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"__{word}__", value)
+    return text

@@ -1,0 +1,199 @@
+"""Progress on the terminal: bars, and a panel of the run above them."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from netsim.running import Running
+
+WINDOW = 1.0
+"""Seconds of real time over which rates are taken."""
+EVERY = 5.0
+"""Seconds between plain lines."""
+SENTENCES = 3
+"""Agents whose waiting is told."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is seen of a run at one moment: real and virtual seconds, counts so far."""
+
+    real: float
+    now: float
+    activations: tuple[int, ...]
+    traffic: dict[str, int]
+    waiting: tuple[str, ...]
+    spooled: dict[str, int]
+
+    @classmethod
+    def of(cls, running: "Running", real: float) -> "Moment":
+        return cls(
+            real, running.now, running.activations, running.traffic(), running.waiting(), dict(running.spooled())
+        )
+
+    def rates(self, earlier: "Moment") -> tuple[float, float]:
+        """Packets that arrived per real and per virtual second since then; 0 where no time has passed."""
+        packets = self.traffic["packets_delivered"] - earlier.traffic["packets_delivered"]
+        real, virtual = self.real - earlier.real, self.now - earlier.now
+        return packets / real if real > 0 else 0.0, packets / virtual if virtual > 0 else 0.0
+
+
+@dataclass
+class Watcher:
+    """Looks at runs (`look`), and shows the last one: `panel` on a terminal, else lines on the console."""
+
+    console: Console
+    clock: Callable[[], float] = time.monotonic
+    panel: RenderableType | None = None
+    _moments: deque[Moment] = field(default_factory=deque[Moment])
+    _running: "Running | None" = None
+    _told: float = 0.0
+
+    def look(self, running: "Running") -> None:
+        """Take in a run as it is now. A run not seen before is one that has just begun."""
+        now = Moment.of(running, self.clock())
+        if running is not self._running:
+            self._running, self._told = running, now.real
+            self._moments.clear()
+        self._moments.append(now)
+        while len(self._moments) > 2 and self._moments[1].real <= now.real - WINDOW:
+            self._moments.popleft()
+        rates = now.rates(self._moments[0])
+        if self.console.is_terminal:
+            self.panel = panel(now, rates)
+        elif now.real - self._told >= EVERY:
+            self._told = now.real
+            self.console.print(line(now, rates), highlight=False, markup=False, soft_wrap=True)
+
+    def clear(self) -> None:
+        """Nothing is running."""
+        self.panel = None
+
+
+def panel(now: Moment, rates: tuple[float, float]) -> Table:
+    """Everything, a line a subject."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
+    table.add_column(overflow="ellipsis", no_wrap=True)
+    carried = now.traffic
+    table.add_row("virtual time", f"{now.now:,.6g} s")
+    table.add_row("closed", _closed(now))
+    table.add_row(
+        "packets",
+        f"{carried['packets_sent']:,} sent, {carried['packets_in_flight']:,} in flight; arriving: {rates[0]:,.0f} "
+        f"per real second, {rates[1]:,.4g} per virtual second",
+    )
+    table.add_row("bytes", _bytes(now))
+    table.add_row("waiting", Text(_waiting(now)))
+    spooled = now.spooled
+    table.add_row(
+        "heard",
+        f"{spooled['rows']:,} rows on disk ({decimal(spooled['bytes'])}), {spooled['in_memory']:,} in memory",
+    )
+    return table
+
+
+def line(now: Moment, rates: tuple[float, float]) -> str:
+    """The same in one line."""
+    heard = now.spooled["rows"] + now.spooled["in_memory"]
+    return (
+        f"  t={now.now:.6g} s; closed: {_closed(now)}; {rates[0]:,.0f} packets per real second, {rates[1]:,.4g} per "
+        f"virtual second; {_bytes(now)}; {len(now.waiting)} agents wait; {heard:,} rows heard"
+    )
+
+
+def _closed(now: Moment) -> str:
+    least, most = min(now.activations), max(now.activations)
+    return f"{sum(now.activations):,} rounds or activations, {least:,} … {most:,} by one agent"
+
+
+def _bytes(now: Moment) -> str:
+    words = ("sent", "delivered", "lost", "dropped")
+    return ", ".join(f"{decimal(now.traffic[f'bytes_{word}'])} {word}" for word in words)
+
+
+def _waiting(now: Moment) -> str:
+    rest = len(now.waiting) - SENTENCES
+    told = "; ".join(now.waiting[:SENTENCES]) + ("; …" if rest > 0 else "")
+    return f"{len(now.waiting):,} of {len(now.activations):,} agents" + (f": {told}" if told else "")
+
+
+class _Stacked(Progress):
+    """Bars below what a watcher shows."""
+
+    watcher: Watcher | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        if self.watcher is not None and self.watcher.panel is not None:
+            yield self.watcher.panel
+        yield from super().get_renderables()
+
+
+class Bars:
+    """A progress bar per stage, with the time left; where the output is no terminal, one line per stage.
+
+    What a `watcher` shows of the run is above the bars. Without `lines` an output that is no terminal gets nothing,
+    and the bars of a terminal are gone when all is done: for a command whose answer is all that is to be read.
+    `in_bytes`: steps are bytes.
+    """
+
+    def __init__(
+        self, console: Console, watcher: Watcher | None = None, *, lines: bool = True, in_bytes: bool = False
+    ) -> None:
+        self._console, self._watcher, self._lines = console, watcher, lines
+        self._progress = _Stacked(
+            SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
+            *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal, transient=not lines,
+        )  # fmt: skip
+        self._progress.watcher = watcher
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "Bars":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._finish()
+        self._progress.stop()
+
+    def begin(self, stage: str, total: int | None) -> None:
+        """A new stage of so many steps; None: nobody knows how many."""
+        self._finish()
+        if self._lines and not self._console.is_terminal:
+            self._console.print(f"· {stage}", highlight=False, markup=False)
+        self._task = self._progress.add_task(escape(stage), total=total)
+
+    def advance(self, steps: int) -> None:
+        if self._task is not None:
+            self._progress.advance(self._task, steps)
+
+    def say(self, sentence: str) -> None:
+        self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
+
+    def _finish(self) -> None:
+        if self._watcher is not None:
+            self._watcher.clear()
+        if self._task is not None:
+            task = next(t for t in self._progress.tasks if t.id == self._task)
+            self._progress.update(self._task, completed=task.total or 1, total=task.total or 1)

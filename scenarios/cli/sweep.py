@@ -1,0 +1,172 @@
+"""Command `netsim sweep`."""
+
+import shlex
+import signal
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from netsim.errors import ScenarioError, install
+from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, problems
+
+SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
+"""Columns, and in which order they go where there is no room; 0: never."""
+HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
+PATIENCE = 15.0
+"""Seconds to wait for a scheduler's file."""
+MOST = 24
+"""Rows on the terminal; the table has all."""
+
+
+def sweep(
+    file: Annotated[str, typer.Argument(help="A YAML file that says what to vary; see docs/sweeps.md.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The results folder; if not given, results/NAME/DATE-TIME.", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="The address of a Dask scheduler whose workers run the points, or its scheduler file (.json).",
+            show_default=False,
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            help="Run share I of N alone, as 3/8: for N jobs that share the folder --out.",
+            metavar="I/N",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a scenario at many points, into one Parquet table.
+
+    The same command with the same folder goes on where it was interrupted. Exit status: 0 done, 2 wrong input,
+    70 some points failed (the table says which and why), 130 interrupted.
+    """
+    from scenarios.cli.progress import Bars
+    from scenarios.files.load import load_scenario, read_text
+    from scenarios.sweep.folder import TABLE
+    from scenarios.sweep.points import load_sweep, shard_of
+    from scenarios.sweep.run import run_sweep
+
+    try:
+        share = None if shard is None else shard_of(shard)
+        if share is not None and out is None:
+            raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
+        spec = load_sweep(read_text(Path(file)), file)
+        base = load_scenario(_beside(file, spec.scenario))
+        folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
+        given = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
+        again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
+        client = None if cluster is None else _client(cluster)
+        with Bars(console) as bars, client or nullcontext(), ended_as_by_hand():
+            found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
+    except ScenarioError as error:
+        fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
+    _print(found, [*spec.grid, *spec.random])
+    for index in found["failed"][:MOST]:
+        row = next(row for row in found["rows"] if row["point"] == index)
+        problems.print(f"[bold red]point {index} failed[/]: {escape(str(row['error']))}", highlight=False)
+    if found["there"]:
+        console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
+    if share is not None:
+        _print_there(found, again)
+    if found["status"] == "interrupted":
+        on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
+        problems.print(f"Interrupted. Go on with: [bold]{escape(again + on)}[/]", highlight=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(FAILED if found["failed"] else DONE)
+
+
+@contextmanager
+def ended_as_by_hand() -> Generator[None]:
+    """What a batch system sends before it kills (SIGTERM) ends the sweep as Ctrl-C does: its table is written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_there(found: dict[str, Any], again: str) -> None:
+    """Of a share: how much of the whole is there."""
+    console.print(f"It has {found['there']} of the sweep's {found['all']} points", highlight=False)
+    if found["there"] < found["all"]:
+        words = f"The others come with the other shares; whatever is missing then, with: [bold]{escape(again)}[/]"
+        console.print(words, highlight=False, soft_wrap=True)
+
+
+def _beside(file: str, scenario: str) -> str:
+    """A shipped scenario's name as it is, a path from the sweep's file."""
+    from scenarios.files.library import library
+
+    return scenario if scenario in library() else str(Path(file).parent / scenario)
+
+
+def _client(address: str) -> Any:
+    """You get a `ScenarioError` without the extra, and where nobody answers."""
+    try:
+        from distributed import Client
+    except ImportError:
+        why = "needs Dask, which is not installed"
+        raise ScenarioError("--cluster", address, why, install("cluster")) from None
+    make: Any = Client
+    if address.endswith(".json"):
+        _wait_for(Path(address))
+    where = {"scheduler_file" if address.endswith(".json") else "address": address}
+    try:
+        return make(**where, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
+
+
+def _wait_for(file: Path) -> None:
+    """A scheduler that was just started writes its file soon. You get a `ScenarioError` where it does not."""
+    end = time.monotonic() + PATIENCE
+    while not file.exists():
+        if time.monotonic() > end:
+            why = f"no such file, also after {PATIENCE:g} s"
+            raise ScenarioError("--cluster", str(file), why, "what `dask scheduler --scheduler-file` wrote")
+        time.sleep(0.2)
+
+
+def _print(found: dict[str, Any], varied: list[str]) -> None:
+    from scenarios.render.terminal import Column, fitted, leaves
+
+    rows = sorted(found["rows"], key=lambda row: row["point"])
+
+    def column(name: str, head: str, **how: Any) -> Column:
+        return Column(head, [_cell(row.get(name)) for row in rows[:MOST]], **how)
+
+    several = len({row.get("algorithm") for row in rows}) > 1
+    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
+    columns = [
+        column("point", "point", right=True, whole=True),
+        *(column(name, head) for name, head in zip(varied, leaves(varied), strict=True)),
+        *([column("algorithm", "algorithm", at_least=10)] if several else []),
+        *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
+    ]
+    if rows:
+        console.print(fitted(columns, console))
+    if len(rows) > MOST:
+        console.print(f"{len(rows) - MOST} more rows are in the table.")
+    console.print(f"{found['complete']} of {found['points']} points done", highlight=False)
+
+
+def _cell(value: Any) -> str:
+    from scenarios.render import sentences
+
+    return sentences.number(value) if isinstance(value, float) else "–" if value is None else escape(str(value))

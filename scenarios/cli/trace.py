@@ -1,0 +1,155 @@
+"""Command `netsim trace`."""
+
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from scenarios.render.terminal import WRONG_INPUT, console, fail, remark, write
+
+if TYPE_CHECKING:
+    from netsim.transcript.stored import StreamedTranscript
+
+KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
+"""`netsim.transcript.message.Kind`, which takes its time to load."""
+PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
+ROWS = 20
+USES = {
+    "--pcapng": ("--replica",),
+    "--summary": ("--json",),
+    "--json": ("--values", "--limit"),
+    "--jsonl": ("--values", "--limit"),
+}
+"""The ways to tell rows, the first of those given; and which options each has a use for."""
+AGENT = "number of an agent; may be given several times"
+
+
+def trace(
+    place: Annotated[Path, PLACE],
+    algorithm: Annotated[
+        str | None, typer.Option(help="Which algorithm's transcript of a folder.", metavar="SLUG", show_default=False)
+    ] = None,
+    sender: Annotated[
+        list[int] | None, typer.Option("--from", help=f"Sent by: {AGENT}.", metavar="AGENT", show_default=False)
+    ] = None,
+    receiver: Annotated[
+        list[int] | None, typer.Option("--to", help=f"For: {AGENT}; -1: all.", metavar="AGENT", show_default=False)
+    ] = None,
+    since: Annotated[float, typer.Option(help="From this virtual second on.")] = -math.inf,
+    until: Annotated[float, typer.Option(help="Before this virtual second.")] = math.inf,
+    at: Annotated[
+        Literal["link", "node"] | None,
+        typer.Option("--place", help="Taps on links, or at agents.", show_default=False),
+    ] = None,
+    kind: Annotated[
+        list[KindName] | None,
+        typer.Option(help="Kinds of packets; may be given several times.", show_default=False),
+    ] = None,
+    number: Annotated[
+        list[int] | None, typer.Option(help="The sender's count of messages of that kind.", show_default=False)
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
+    replica: Annotated[int | None, typer.Option(min=0, help="Whose values.", show_default="0")] = None,
+    values: Annotated[bool, typer.Option("--values", help="Show values, not norms.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Count all chosen rows, by link and kind.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document: the list of rows, or the summary.")
+    ] = False,
+    as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines: one object a row, for jq.")] = False,
+    pcapng: Annotated[
+        Path | None,
+        typer.Option(help="Write all chosen rows for Wireshark, in place of showing any.", show_default=False),
+    ] = None,
+) -> None:
+    """Who sent what to whom when: ask a transcript that a run left.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    from netsim.errors import NetsimError
+    from netsim.transcript.record import Selection
+    from scenarios.render.trace import Traced, refused, selection
+
+    try:
+        ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json, "--jsonl": as_lines}
+        together({**ways, "--values": values, "--limit": limit, "--replica": replica})
+        by = selection(
+            Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
+        )
+        traced = Traced.open(place, algorithm)
+        traced.has_replica(replica or 0)
+        rows = traced.rows.narrowed(by)
+        nothing = traced.check(rows, by)
+        if pcapng is not None:
+            count = traced.export(rows, pcapng, replica or 0, at)
+            console.print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
+        elif summary:
+            _summarize(rows, as_json)
+        elif as_json or as_lines:
+            _objects(rows, ROWS if limit is None else limit, values, as_lines)
+        else:
+            _show(rows, ROWS if limit is None else limit, replica or 0, values)
+        remark(nothing)
+        remark(f"The spool was {rows.note}." if rows.note else "")
+    except NetsimError as error:
+        fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
+
+
+def together(given: "Mapping[str, object]") -> None:
+    """You get a `TranscriptError` for what would be ignored: an option of no use to the way in which rows are told,
+    or a second way. Of `given`, None and False are what was not given.
+    """
+    from netsim.errors import TranscriptError
+
+    told = [name for name, value in given.items() if value is not None and value is not False]
+    way = next((way for way in USES if way in told), None)
+    for name in told:
+        if way is not None and name != way and name not in USES[way]:
+            uses = " and ".join(USES[way])
+            raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
+
+
+def _show(rows: "StreamedTranscript", limit: int, replica: int, values: bool) -> None:
+    from scenarios.render.trace import table
+
+    shown, totals, more = table(rows, limit, replica, values, console.width)
+    if totals.rows:
+        console.print(shown)
+    rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
+    console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
+
+
+def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: bool) -> None:
+    """Row by row, however many: as lines, or as the one list that they make together."""
+    from itertools import islice
+
+    from scenarios.render.trace import as_json
+
+    held: str | None = None if as_lines else "["  # a row waits for the next, which decides on its comma
+    comma = ""
+    for row in islice(rows, limit or None):
+        if console.quiet:  # the reader has seen enough
+            return
+        text = as_json(row, values)
+        if held is None:
+            write(text)
+            continue
+        write(f"{held}{comma}")
+        held, comma = text, ","
+    if held is not None:
+        write("[]" if not comma else f"{held}\n]")
+
+
+def _summarize(rows: "StreamedTranscript", as_json: bool) -> None:
+    from scenarios.render.trace import Totals
+
+    totals = Totals.of(rows)
+    if as_json:
+        write(totals.as_json())
+        return
+    for table in totals.tables():
+        if table.row_count:
+            console.print(table)
+    console.print(totals.sentence(), highlight=False, soft_wrap=True)

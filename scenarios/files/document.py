@@ -1,0 +1,305 @@
+"""YAML 1.2 as mappings, lists and values that know their file and line; fields by dotted path.
+
+Nothing in a file can run anything.
+"""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any, NamedTuple, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from netsim.errors import ScenarioError, together
+
+Key = str | int
+
+
+class Place(NamedTuple):
+    """A line of a file, from 1."""
+
+    file: str
+    line: int
+
+
+class Fields(dict[str, Any]):
+    """A mapping of a file; `places` says where each key stands, as far as it stands in a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[Key, Place] = {}
+
+
+class Entries(list[Any]):
+    """A list of a file; `places` says where each entry begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[Key, Place] = {}
+
+
+def plain(tree: Any) -> Any:
+    """The same as Python's own mappings and lists."""
+    if isinstance(tree, Mapping):
+        return {str(k): plain(v) for k, v in cast("Mapping[Any, Any]", tree).items()}
+    if isinstance(tree, list):
+        return [plain(v) for v in cast("list[Any]", tree)]
+    return tree
+
+
+def place_of(node: Any, key: Key) -> Place | None:
+    """Where a key or an entry stands; None where it is in no file."""
+    places: dict[Key, Place] = getattr(node, "places", {})
+    return places.get(key)
+
+
+def keys_of(field: str) -> list[Key]:
+    """The keys and list indices of a dotted path."""
+    return [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", field)]
+
+
+def dotted(keys: Sequence[Key]) -> str:
+    """The path of these keys and indices."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+
+
+def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
+    """Set the field at a dotted path, as though it stood at that place; new mappings where none is.
+
+    You get a `ScenarioError` for a path that leads nowhere.
+    """
+    keys = keys_of(path)
+    if not keys or isinstance(keys[0], int):
+        raise ScenarioError(path or "set", value, "no path of a field", "such as topology.agents, algorithms[0].step")
+    node = tree
+    for depth, key in enumerate(keys[:-1]):
+        if isinstance(key, str) and isinstance(node, Mapping) and key not in node:
+            _set(node, key, Fields(), place)
+        node = _inside(node, key, path, keys[: depth + 1], value)
+    _inside(node, keys[-1], path, keys, value, new=True)
+    _set(node, keys[-1], copy.deepcopy(value), place)
+
+
+def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new: bool = False) -> Any:
+    """What is at a key; `new`: it need not be there."""
+    where, around = dotted(keys), dotted(keys[:-1])
+    if isinstance(node, list):
+        length = len(cast("list[Any]", node))
+        if isinstance(key, int) and key < length:
+            return cast("list[Any]", node)[key]
+        allowed = f"{around}[0] … {around}[{length - 1}]" if length else f"{around}: [...]"
+        why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
+        raise ScenarioError(path, value, why, allowed)
+    if isinstance(node, Mapping) and isinstance(key, str):
+        return cast("Mapping[str, Any]", node).get(key) if new else cast("Mapping[str, Any]", node)[key]
+    why = f"there is nothing inside of which {where} could be"
+    raise ScenarioError(path, value, why, "a path in the file")
+
+
+def _set(node: Any, key: Key, value: Any, place: Place | None) -> None:
+    node[key] = value
+    places: dict[Key, Place] | None = getattr(node, "places", None)
+    if places is None:
+        return
+    if place is None:
+        places.pop(key, None)
+    else:
+        places[key] = place
+
+
+MOST = 1_000_000
+"""Values of a file, aliases spelled out: more would be a file that means to fill the memory."""
+NULL = re.compile(r"|~|null|Null|NULL")
+TRUE, FALSE = re.compile(r"true|True|TRUE"), re.compile(r"false|False|FALSE")
+INTEGER = re.compile(r"[-+]?[0-9]+")
+OCTAL, HEX = re.compile(r"0o[0-7]+"), re.compile(r"0x[0-9a-fA-F]+")
+REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+INFINITE, UNDEFINED = re.compile(r"[-+]?\.(inf|Inf|INF)"), re.compile(r"\.(nan|NaN|NAN)")
+ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
+STANDARD = "tag:yaml.org,2002:"
+TAB = "a tab, where only spaces may be", "use spaces: YAML is indented with spaces, two a level, never with tabs"
+DEEPER = (
+    "wrong indentation: this line is indented deeper than the line above, which has a value already",
+    "fields of one mapping begin in the same column",
+)
+INDENTED = "wrong indentation: the fields of a file begin in the first column", "no spaces before them"
+WORDS = {
+    "but found another document": ("a second document begins here", "one document: no line of --- or ..."),
+    "mapping values are not allowed here": ("a second colon in one line", "text with a colon and a space in quotes"),
+    "could not find expected ':'": ("neither a field nor a part of one", "FIELD: VALUE, with a colon and a space"),
+    "found unexpected end of stream": ("a quotation mark is opened and never closed", "a closing quotation mark"),
+    "found character '@' that cannot start any token": ("text cannot begin with @", "the text in quotes"),
+    "found character '`' that cannot start any token": ("text cannot begin with `", "the text in quotes"),
+    "found character '%' that cannot start any token": ("text cannot begin with %", "the text in quotes"),
+}
+
+
+def plain_scalar(text: str) -> Any:
+    """What a scalar without quotes is: None, a truth value, a number, or text."""
+    if NULL.fullmatch(text):
+        return None
+    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
+        return text[0] in "tT"
+    if INTEGER.fullmatch(text):
+        return int(text)
+    if OCTAL.fullmatch(text) or HEX.fullmatch(text):
+        return int(text, 0)
+    if REAL.fullmatch(text) or INFINITE.fullmatch(text) or UNDEFINED.fullmatch(text):
+        return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text
+
+
+def read_yaml(text: str, file: str) -> Any:
+    """What a file says: `Fields`, `Entries` or a value; None where it is empty.
+
+    You get a `ScenarioError` with file and line for what is not YAML 1.2 (the first place), and for all fields that
+    are written twice, tags, and numbers that are read differently by different versions of YAML.
+    """
+    try:
+        node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
+    except ReaderError as error:
+        line = text.count("\n", 0, int(cast(Any, error).position)) + 1
+        raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error
+    except MarkedYAMLError as error:
+        raise _not_yaml(error, file, text.splitlines()) from error
+    except YAMLError as error:
+        raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
+    reader = _Reader(file)
+    try:
+        found = None if node is None else reader.read(node, "")
+    except RecursionError as error:
+        raise ScenarioError("file", file, "an anchor that holds itself, or is too deep", "", file, 1) from error
+    if reader.mistakes:
+        raise together(reader.mistakes)
+    return found
+
+
+def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioError:
+    found: Any = error
+    problem, mark = str(found.problem), found.problem_mark or found.context_mark
+    start = found.context_mark
+    line = mark.line + 1 if mark else 1
+    said, allowed = WORDS.get(problem, ("", "YAML 1.2"))
+    if "\\t" in problem or "tab character" in problem:
+        said, allowed = TAB
+    elif problem.startswith("mapping values are not") and lines[line - 1][: mark.column].count(":") == 0:
+        said, allowed = DEEPER
+    elif problem.startswith("expected '<document start>'"):
+        first = next(k for k, one in enumerate(lines) if one.strip() and not one.lstrip().startswith("#"))
+        if lines[first].startswith(" "):
+            (said, allowed), line = INDENTED, first + 1
+    if "end of stream" in problem and start is not None:
+        line = start.line + 1
+    if match := re.match(r"expected ',' or '([\]}])', but got", problem):
+        said, allowed = f"not closed by {match[1]}, or a comma is missing", f"a comma or {match[1]}"
+        line = start.line + 1 if start is not None else line
+    elif problem.startswith("expected <block end>"):
+        said = "wrong indentation: this line belongs neither to what is above nor to what is around it"
+        allowed = "fields of one mapping, and entries of one list, begin in the same column"
+    elif match := re.match(r"found undefined alias '(.*)'", problem):
+        said, allowed = f"there is no anchor &{match[1]} above", "an alias (*NAME) of an anchor (&NAME) above it"
+    why = f"not valid YAML: {said or problem}"
+    return ScenarioError("file", file, why, allowed, file, line)
+
+
+def _is(node: Any, kind: type[Any]) -> bool:
+    """Whether a node of the composer, which has no types, is of this kind."""
+    return isinstance(node, kind)
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file, self.mistakes, self.left = file, list[ScenarioError](), MOST
+        self.around: list[int] = []
+
+    def read(self, node: Any, path: str) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise ScenarioError("file", self.file, f"more than {MOST:,} values", "fewer aliases", self.file, 1)
+        if _is(node, ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self.around:
+            self._wrong(node, path, None, "an alias of what it is in", "an anchor that is closed before its alias")
+            return None
+        self._refuse_tag(node, path)
+        self.around.append(id(node))
+        found = self._mapping(node, path) if _is(node, MappingNode) else self._list(node, path)
+        self.around.pop()
+        return found
+
+    def _list(self, node: Any, path: str) -> Entries:
+        found = Entries()
+        for index, child in enumerate(cast("list[Any]", node.value)):
+            found.append(self.read(child, f"{path}[{index}]"))
+            found.places[index] = self._place(child)
+        return found
+
+    def _mapping(self, node: Any, path: str) -> Fields:
+        found, merged = Fields(), list[Any]()
+        for key, child in cast("list[tuple[Any, Any]]", node.value):
+            if _is(key, ScalarNode) and key.value == "<<" and key.style is None:
+                merged += self._merged(child, path)
+                continue
+            name, inner = self._key(key, path)
+            if name in found:
+                first = found.places[name].line
+                value = plain(self.read(child, inner))
+                self._wrong(key, inner, value, f"written twice, first in line {first}", "each field once")
+                continue
+            found[name], found.places[name] = self.read(child, inner), self._place(key)
+        for base in merged:
+            for name, value in base.items():
+                if name not in found:
+                    found[name], found.places[name] = value, base.places[name]
+        return found
+
+    def _key(self, node: Any, path: str) -> tuple[str, str]:
+        """A field's name, and its path; numbers and words that are no text are the text that is written."""
+        if not _is(node, ScalarNode):
+            self._wrong(node, path or "file", None, "a field's name is text", "FIELD: VALUE")
+            return "?", path
+        name = str(node.value)
+        return name, f"{path}.{name}".lstrip(".")
+
+    def _merged(self, node: Any, path: str) -> Iterator[Fields]:
+        children: list[Any] = node.value if _is(node, SequenceNode) else [node]
+        for child in children:
+            found = self.read(child, path)
+            if isinstance(found, Fields):
+                yield found
+            else:
+                self._wrong(
+                    child, f"{path}.<<".lstrip("."), found, "merges what is no mapping", "an alias of a mapping"
+                )
+
+    def _scalar(self, node: Any, path: str) -> Any:
+        text = str(node.value)
+        self._refuse_tag(node, path)
+        if node.style is not None:
+            return text
+        if ZERO_FIRST.fullmatch(text):
+            eight = set(text) <= set("-+01234567")
+            other = f"{int(text, 8)} in YAML 1.1, " if eight else ""
+            why = f"a number with a leading zero ({other}{int(text)} in YAML 1.2)"
+            self._wrong(node, path, text, why, f"{int(text)}" + (f", or {int(text, 8)}" if eight else ""))
+        return plain_scalar(text)
+
+    def _refuse_tag(self, node: Any, path: str) -> None:
+        tag = str(node.tag)
+        core = tag.removeprefix(STANDARD)
+        known = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
+        if tag.startswith(STANDARD) and core in known:
+            return
+        shown = "!!" + core if tag.startswith(STANDARD) else tag
+        self._wrong(node, path, shown, "tags are not read: nothing in a file is run", "the value without a tag")
+
+    def _wrong(self, node: Any, field: str, value: object, problem: str, allowed: str) -> None:
+        place = self._place(node)
+        self.mistakes.append(ScenarioError(field or "file", value, problem, allowed, place.file, place.line))
+
+    def _place(self, node: Any) -> Place:
+        return Place(self.file, int(node.start_mark.line) + 1)

@@ -1,0 +1,199 @@
+"""Reference page of all scenario fields, derived from the models: `python -m scenarios.files.reference`."""
+
+import inspect
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from scenarios.files.dump import as_mappings
+from scenarios.schema import Scenario
+from scenarios.schema.base import tag_field
+
+Model = type[BaseModel]
+HEAD = """\
+# Scenario reference
+
+Every field of a scenario file. `netsim check FILE` says whether a file can be run, `netsim schema` prints the same
+as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
+`python -m scenarios.files.reference`.
+"""
+UNITS = {
+    **dict.fromkeys(
+        ("seconds", "low", "high", "median", "mean_excess", "least", "timeout", "clock_error"), "seconds"
+    ),
+    **dict.fromkeys(("mean_up", "mean_down", "intervals", "deadline"), "seconds"),
+    **dict.fromkeys(("bandwidth", "uplink", "downlink"), "bytes per second"),
+    **dict.fromkeys(("loss", "capture_loss", "duplication"), "of the packets"),
+    **dict.fromkeys(("buffer", "header"), "bytes"),
+    "fraction": "of the coordinates",
+    "share": "of the links, or of the agents",
+    "held_out": "of the records",
+    "every": "rounds or activations",
+    **dict.fromkeys(("positions", "at", "range"), "the units of the agents' places"),
+    "carrier_sense": "hops",
+    "probability": "of each link",
+    "radius": "side of the unit square = 1",
+    "activations": "in the whole run",
+    "per_agent": "activations of one agent",
+    "rounds": "rounds",
+    "trials": "transcripts of each world",
+    "chunk": "transcripts simulated at once; more than `trials` is all of them",
+    "candidates": "adjacent objectives",
+    "transcripts": "of the true world",
+    "replicas": "draws of the noise",
+    "records": "in all",
+    "norm_bound": "ℓ2 norm of a record's features",
+    "confidence": "of all that is said, together",
+    "agent": "number of an agent, from 0",
+    "first": "an agent, or the value at k = 0",
+}
+ROOMS = {
+    "scenarios.schema.adversaries": {"start": "seconds"},
+    "scenarios.schema.data": {"header": ""},
+    "scenarios.schema.algorithms.base": {
+        "low": "the least value drawn",
+        "high": "where draws end, itself never drawn",
+    },
+    "scenarios.schema.meddlers": {
+        "probability": "of the packets, each on its own",
+        "copies": "packets",
+        **dict.fromkeys(("after", "start", "end"), "seconds"),
+    },
+    "scenarios.schema.algorithms.random_mixing": {
+        **dict.fromkeys(("low", "high", "resolution"), "the units of the iterates"),
+        "scale": "Laplace, per coordinate",
+        "stddev": "Gaussian, per coordinate",
+    },
+    "scenarios.schema.algorithms.decaying": {
+        **dict.fromkeys(("radius", "low", "high"), "the units of the iterates"),
+        **dict.fromkeys(("scale", "scale_w", "scale_e"), "Laplace, per coordinate"),
+    },
+}
+"""Fields whose unit is another one in this file of the schema."""
+BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+
+
+def page() -> str:
+    """The page as text."""
+    return "\n".join([HEAD, *(_section(where, model) for where, model in places(Scenario))])
+
+
+def places(model: Model, where: str = "") -> Iterator[tuple[str, Model]]:
+    """Every model, once, and the path at which a file first holds it."""
+    seen: set[Model] = set()
+    ahead = [(where, model)]
+    while ahead:
+        path, one = ahead.pop(0)
+        if one in seen:
+            continue
+        seen.add(one)
+        yield path, one
+        inner = [(_under(path, name, f), m) for name, f in one.model_fields.items() for m in _models(f.annotation)]
+        ahead = inner + ahead
+
+
+def _under(path: str, name: str, field: FieldInfo) -> str:
+    entry = "[]" if get_origin(field.annotation) is list else ""
+    return f"{path}.{name}{entry}".lstrip(".")
+
+
+def _section(where: str, model: Model) -> str:
+    lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
+    fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
+    rows = [(f"`{name}`", _value(field), _default(model, field), unit(model, name)) for name, field in fields]
+    if rows:
+        lines += ["| field | value | default | unit |", "|---|---|---|---|"]
+        lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+def unit(model: Model, name: str) -> str:
+    """In what a field is counted: as its model's file says, or as fields of that name are everywhere."""
+    return ROOMS.get(model.__module__, {}).get(name, UNITS.get(name, ""))
+
+
+def _title(where: str, model: Model) -> str:
+    tag = tag_of(model)
+    return (f"`{where}`" if where else "The file") + (f", `{tag[0]}: {tag[1]}`" if tag else "")
+
+
+def tag_of(model: Model) -> tuple[str, str] | None:
+    """The field and the word by which a file says that it means this model, if there are others in its place."""
+    name = tag_field(model)
+    if name is None:
+        return None
+    return name, ", ".join(map(str, get_args(model.model_fields[name].annotation)))
+
+
+@cache
+def _where(model: Model) -> str:
+    """The path under which the page describes a model."""
+    return {one: path for path, one in places(Scenario)}[model]
+
+
+def _value(field: FieldInfo) -> str:
+    return " or ".join(dict.fromkeys(_forms(field.annotation, field.metadata)))
+
+
+def _forms(annotation: Any, bounds: Iterable[Any]) -> Iterator[str]:
+    """What may stand in a place, with its bounds."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        base, *more = arguments
+        yield from _forms(base, [*bounds, *_flat(more)])
+    elif origin is Literal:
+        yield ", ".join(f"`{word}`" for word in arguments)
+    elif origin is list:
+        entries = [f"at least {b.min_length}" for b in bounds if getattr(b, "min_length", None)]
+        yield "; ".join(["list of " + " or ".join(dict.fromkeys(_forms(arguments[0], ()))), *entries])
+    elif origin is dict:
+        yield "mapping of dotted fields"
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        tag = tag_of(annotation)
+        yield f"a `{tag[0]}` of `{_where(annotation)}`" if tag else f"mapping, see `{_where(annotation)}`"
+    elif annotation in (int, float, str, bool):
+        yield {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[annotation] + _bounded(
+            bounds
+        )
+    elif annotation is not NoneType:
+        for argument in arguments:
+            yield from _forms(argument, bounds)
+
+
+def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
+    for one in metadata:
+        yield from one.metadata if isinstance(one, FieldInfo) else [one]
+
+
+def _bounded(bounds: Iterable[Any]) -> str:
+    signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in BOUNDS.items() if hasattr(b, name)]
+    signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]
+    return " " + ", ".join(signs) if signs else ""
+
+
+def _models(annotation: Any) -> Iterator[Model]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+def _default(model: Model, field: FieldInfo) -> str:
+    tag = tag_field(model)
+    if field.is_required() or (tag is not None and field is model.model_fields[tag]):
+        return "required"
+    value: Any = field.get_default(call_default_factory=True)
+    if value is None:
+        return "none"
+    if isinstance(value, BaseModel):
+        return f"`{json.dumps(words, ensure_ascii=False)}`" if (words := as_mappings(value)) else "its defaults"
+    return f"`{json.dumps(value, ensure_ascii=False)}`" if value != "" else "empty"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

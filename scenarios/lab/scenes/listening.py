@@ -1,0 +1,338 @@
+"""Lessons 1 and 2: a tap on lossy links, and images reconstructed from recorded messages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from attacks import inference as gradients
+from attacks.inference import GradientEstimate
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.transcript.record import Record
+from scenarios.lab.live import Played, Words, planned, play
+
+AGENTS, ROUNDS = 6, 40
+TARGET = 4
+"""The agent that the last question is about."""
+Link = tuple[int, int]
+
+
+def links(topology: str) -> list[str]:
+    """The links of such a graph, as the widgets name them: "0–1"."""
+    return [f"{i}–{j}" for i, j in planned(eavesdropper_words(topology)).topology.edges]
+
+
+def link(name: str) -> Link:
+    """What `links` calls "0–1", as numbers."""
+    i, j = name.split("–")
+    return int(i), int(j)
+
+
+def eavesdropper_words(
+    topology: str = "ring",
+    loss: float = 0.2,
+    taps: Sequence[Link] = (),
+    encrypted: Sequence[Link] = (),
+    miss: float = 0.0,
+) -> Words:
+    """The scenario: `loss` is the links' share of lost packets, `miss` the tap's own."""
+    law: dict[str, Any] = {
+        "delay": {"kind": "uniform", "low": 0.01, "high": 0.03},
+        "loss": loss,
+        "reliable": True,
+    }
+    return {
+        "name": "what-an-eavesdropper-sees",
+        "seed": 1,
+        "problem": {
+            "kind": "logistic",
+            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
+            "ridge": 1.0,
+        },
+        "topology": {"kind": topology, "agents": AGENTS},
+        "links": law,
+        "link_overrides": [{"between": [list(one)], "law": law | {"encrypted": True}} for one in encrypted],
+        "adversary": {"links": [list(one) for one in taps], "capture_loss": miss},
+        "algorithms": [{"kind": "private_gradient_descent", "name": "descent", "rounds": ROUNDS, "step": 0.05}],
+    }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the tap recorded of one run. A packet is a row of it; a message is what an agent wanted to say."""
+
+    played: Played
+    taps: tuple[Link, ...]
+    encrypted: tuple[Link, ...]
+
+    @cached_property
+    def rows(self) -> tuple[Record, ...]:
+        """All packets, in order of time."""
+        return self.played.view.transcript.records
+
+    @property
+    def data(self) -> list[Record]:
+        """Packets in the clear that carry values."""
+        return [row for row in self.rows if row.values]
+
+    @property
+    def sealed(self) -> list[Record]:
+        """Packets of encrypted links."""
+        return [row for row in self.rows if row.kind == "sealed"]
+
+    @property
+    def acknowledgements(self) -> list[Record]:
+        """Packets in the clear that only say that another one arrived."""
+        return [row for row in self.rows if row.kind == "ack"]
+
+    @property
+    def messages(self) -> int:
+        """Different messages that were heard in the clear, at least once each."""
+        return len({(row.sender, row.receiver, row.number) for row in self.data})
+
+    @property
+    def sent(self) -> int:
+        """Messages that agents sent on the tapped links in the clear, both ways."""
+        return 2 * ROUNDS * len(set(self.taps) - set(self.encrypted))
+
+    @property
+    def attempts(self) -> float:
+        """Packets heard for one message; of a tap that misses nothing, transmissions."""
+        return len(self.data) / self.messages if self.messages else float("nan")
+
+    @property
+    def inferred(self) -> list[int]:
+        """How many of each agent's gradients follow from the recording."""
+        score = self.played.inferred
+        if score is None:
+            return [0] * AGENTS
+        return [asked - hidden for asked, hidden in zip(self.played.run.queries, score.hidden, strict=True)]
+
+    @property
+    def worst(self) -> float:
+        """The largest relative error of an inferred gradient; nan where none is."""
+        score = self.played.inferred
+        return score.worst if score is not None and score.estimated else float("nan")
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a message carries."""
+        return self.played.experiment.problem.dimension
+
+    def listed(self) -> list[dict[str, object]]:
+        """The recording as a table."""
+        return [_listed(row) for row in self.rows]
+
+
+def seen(
+    topology: str = "ring",
+    loss: float = 0.2,
+    taps: Sequence[str] = (),
+    encrypted: Sequence[str] = (),
+    miss: float = 0.0,
+) -> Seen:
+    """Run it and listen; links by their names."""
+    tapped, closed = tuple(map(link, taps)), tuple(map(link, encrypted))
+    return Seen(play(eavesdropper_words(topology, loss, tapped, closed, miss)), tapped, closed)
+
+
+def heard_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
+    """The share of messages that the tap hears at least once, for links that lose ever more; one run each."""
+    shares: list[float] = []
+    for loss in losses:
+        one = seen(topology, loss, taps, (), miss)
+        shares.append(one.messages / one.sent if one.sent else float("nan"))
+    return shares
+
+
+def expected_share(loss: float, miss: float) -> float:
+    """1 − m s/(1 − m(1 − s)): who misses a share m hears one of a geometric number of attempts, s = (1 − p)²."""
+    success = (1 - loss) ** 2
+    return 1 - miss * success / (1 - miss * (1 - success))
+
+
+def needed(seen: Seen) -> int:
+    """How many links the target has: over these passes all that it tells and all that it hears."""
+    return len(seen.played.experiment.topology.neighbors(TARGET))
+
+
+def deaf(seen: Seen) -> list[str]:
+    """The target's links on which nothing was heard in the clear."""
+    heard = set(seen.taps) - set(seen.encrypted)
+    edges = seen.played.experiment.topology.edges
+    return [f"{i}–{j}" for i, j in edges if TARGET in (i, j) and (i, j) not in heard]
+
+
+def _listed(row: Record) -> dict[str, object]:
+    x = row.values.get("x")
+    said = "" if x is None else f"x = ({', '.join(f'{v:+.3f}' for v in x[0, 26:29])}, …)"
+    return {
+        "second": round(row.time, 4),
+        "from": row.sender,
+        "to": row.receiver,
+        "what": {"exchange": "message", "ack": "acknowledgement", "sealed": "encrypted"}.get(row.kind, row.kind),
+        "message": "" if row.number < 0 else row.number,
+        "attempt": "" if row.sequence < 0 else row.attempt + 1,
+        "bytes": row.size,
+        "readable": said,
+    }
+
+
+PICTURE_AGENTS, PICTURE_ROUNDS = 6, 12
+SECRET = 3
+"""Images per agent in the run of the first question."""
+ALGORITHMS: Mapping[str, dict[str, Any]] = {
+    "gradient descent": {"kind": "private_gradient_descent", "rounds": PICTURE_ROUNDS, "step": 0.1},
+    "EXTRA": {"kind": "extra", "rounds": PICTURE_ROUNDS},
+    "gradient tracking": {"kind": "gradient_tracking", "rounds": PICTURE_ROUNDS},
+    "NIDS": {"kind": "nids", "rounds": PICTURE_ROUNDS},
+    "RECAL, a walking baton": {"kind": "recal", "activations": PICTURE_AGENTS * PICTURE_ROUNDS},
+}
+RANK = 1e-9
+"""Singular values below this share of the largest are rounding."""
+
+
+def pictures_words(algorithm: str, images: int = 1, miss: float = 0.0) -> Words:
+    """The scenario: every agent holds so many `images`, and the tap on every link misses a share of the packets."""
+    attack = {"kind": "one_record" if images == 1 else "row_space", "name": "rebuilt", "rounds": "all"}
+    return {
+        "name": "from-messages-to-pictures",
+        "seed": 3,
+        "problem": {
+            "kind": "logistic",
+            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
+            "ridge": 1.0,
+        },
+        "topology": {"kind": "ring", "agents": PICTURE_AGENTS},
+        "adversary": {"links": "all", "capture_loss": miss},
+        "algorithms": [ALGORITHMS[algorithm]],
+        "attacks": {"gradients": True, "holding": images, "success": 0.05, "reconstruct": [attack]},
+    }
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What came of one run: gradients from the messages, images from the gradients."""
+
+    played: Played
+    found: dict[str, Any]
+    """`reconstructions` of results.json."""
+
+    @cached_property
+    def estimates(self) -> list[GradientEstimate]:
+        """The gradients that follow from the recording; none where every inversion refuses."""
+        try:
+            return gradients.infer(self.played.view)
+        except AttackError:
+            return []
+
+    @property
+    def asked(self) -> int:
+        """How many gradients the agents computed."""
+        return sum(self.played.run.queries)
+
+    @property
+    def worst(self) -> float:
+        """The largest relative error of an inferred gradient; nan where there is none."""
+        score = self.played.inferred
+        return score.worst if score is not None and score.estimated else float("nan")
+
+    @property
+    def inversion(self) -> str:
+        """How the gradients were inferred."""
+        try:
+            used, _ = gradients.inferred(self.played.view)
+        except AttackError:
+            return "every inversion refuses"
+        return "a probe of its public code" if used is gradients.through_probe else "the algebra of its own update"
+
+    @property
+    def attack(self) -> dict[str, Any]:
+        """What the attack on the images found, as in results.json."""
+        return self.found["attacks"][0]
+
+    @property
+    def rebuilt(self) -> int:
+        """How many agents' images were rebuilt, all of an agent's to a root mean square error of 0.05 of 1."""
+        return int(self.attack.get("success", {}).get("count", 0))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of an image, in pixels."""
+        return tuple(self.found["shape"])
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """Of a pixel."""
+        low, high = self.found["range"]
+        return low, high
+
+    @property
+    def originals(self) -> list[list[float]]:
+        """All images, agent after agent."""
+        return [image for own in self.found["originals"] for image in own["records"]]
+
+    def pictured(self, what: str) -> list[list[float] | None]:
+        """ "rebuilt" or "guess", in the places of the originals; None where nothing could be."""
+        images = int(self.found["holding"])
+        known = {own["agent"]: own for own in self.attack.get("agents", []) if what in own}
+        return [known[i][what][k] if i in known else None for i in range(PICTURE_AGENTS) for k in range(images)]
+
+    def errors(self, what: str) -> list[float]:
+        """Root mean square error of each picture, in units of a pixel's range; nan where there is none."""
+        low, high = self.value_range
+        pairs = zip(self.originals, self.pictured(what), strict=True)
+        return [
+            float("nan") if made is None else float(np.sqrt(np.mean(np.subtract(made, own) ** 2))) / (high - low)
+            for own, made in pairs
+        ]
+
+    @cached_property
+    def first_gradients(self) -> list[Array | None]:
+        """Of each agent the first gradient that follows, without the public term ρx: (pixels,)."""
+        ridge = self.played.view.public.ridge
+        first: dict[int, Array] = {}
+        for one in self.estimates:
+            first.setdefault(one.agent, (one.gradient - ridge * one.point)[0])
+        return [first.get(agent) for agent in range(PICTURE_AGENTS)]
+
+    @cached_property
+    def singular_values(self) -> list[float]:
+        """Of agent 0's inferred gradients, below each other, without ρx: relative to the largest."""
+        ridge = self.played.view.public.ridge
+        own = [(one.gradient - ridge * one.point)[0] for one in self.estimates if one.agent == 0]
+        if not own:
+            return []
+        values = np.linalg.svd(np.array(own), compute_uv=False)
+        return [float(v) for v in values / values[0]]
+
+    @property
+    def rank(self) -> int:
+        """How many of them are not rounding: the number of images that agent 0 holds, if enough gradients follow."""
+        return sum(value > RANK for value in self.singular_values)
+
+    @property
+    def half(self) -> float:
+        """|⟨∇f, a⟩|/⟨a, a⟩ of agent 0's first gradient that follows, and its first image a."""
+        gradient, image = self._first()
+        return float(abs(np.dot(gradient, image)) / np.dot(image, image))
+
+    @property
+    def beside(self) -> float:
+        """The share of that gradient that is orthogonal to a, in ℓ2."""
+        gradient, image = self._first()
+        along = np.dot(gradient, image) / np.dot(image, image) * image
+        return float(np.linalg.norm(gradient - along) / np.linalg.norm(gradient))
+
+    def _first(self) -> tuple[Array, Array]:
+        first = next(one for one in self.estimates if one.agent == 0)
+        return first.gradient[0], np.array(self.originals[0])
+
+
+def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> Attacked:
+    """Run it, infer the gradients, rebuild the images."""
+    played = play(pictures_words(algorithm, images, miss))
+    return Attacked(played.second, played.reconstructions)

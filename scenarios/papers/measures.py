@@ -1,0 +1,366 @@
+"""Numbers that papers' items compare: measures of one algorithm, growth exponents, and comparisons in words."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from scenarios.results import curves as leaks
+from scenarios.results import curves as points
+from scenarios.results import curves as rebuilt
+from scenarios.results.curves import NotMeasuredError, Result, answer, bounds, conditions, curve, requested, unit
+from scenarios.results.numbers import number, numbers, part, show
+from scenarios.schema.checks import (
+    AtEnd,
+    ClaimedAfter,
+    CostTo,
+    ErrorAfter,
+    Final,
+    Growth,
+    Other,
+    Quantity,
+    Rebuilt,
+    Slope,
+    VacuousFrom,
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number that is at least `low` and at most `high`; both are the same where it is known."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, value: float) -> "Found":
+        return cls(value, value)
+
+    @property
+    def known(self) -> bool:
+        return self.low == self.high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a number at most."""
+        return math.isfinite(self.high)
+
+    def __str__(self) -> str:
+        if self.known:
+            return show(self.low)
+        if math.isinf(self.high):
+            return f"more than {show(self.low)}"
+        return f"{show(self.low)} … {show(self.high)}"
+
+
+def measured(check: Quantity, entry: Result) -> Found:
+    """What a check asks of an algorithm; a `NotMeasuredError` where its results do not have it."""
+    match check:
+        case Final():
+            return Found.of(_last(entry, check.curve))
+        case AtEnd():
+            return _at_end(check.measure, entry)
+        case Rebuilt():
+            return Found.of(rebuilt.number_of(entry, check.attack, check.measure))
+        case ErrorAfter():
+            return Found.of(error_after(entry, check.after, check.curve))
+        case CostTo():
+            return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
+        case Slope():
+            return Found.of(slope(entry, check.start, check.end, check.floor, check.curve))
+        case ClaimedAfter():
+            return Found.of(claimed(entry, check.after))
+        case VacuousFrom():
+            return vacuous_from(entry, check.epsilon)
+        case _:
+            raise TypeError(f"no such measure: {check!r}")
+
+
+def diverged(entry: Result) -> bool:
+    """Whether the error is not finite somewhere, or grew a thousandfold."""
+    noted = requested(entry).get("diverged")
+    return bool(noted) if noted is not None else points.grew(curve(entry, "relative_error", unit(entry)).y)
+
+
+def claim_undefined(entry: Result) -> bool:
+    """Whether a condition of the claim's formula fails for this run."""
+    budget = part(entry, "budget")
+    if not budget:
+        raise NotMeasuredError(f"{entry.get('name')} claims nothing")
+    return bool(budget.get("failed_conditions"))
+
+
+def claimed(entry: Result, after: int | None = None) -> float:
+    """The claimed ε after so many rounds or activations, or at the end."""
+    points = curve(entry, "epsilon_claimed", "plf")
+    wanted = number(part(entry, "budget")["last"]) if after is None else after
+    if wanted not in points.x:
+        raise NotMeasuredError(f"the claim of {entry.get('name')} is undefined after {wanted:g}: {conditions(entry)}")
+    return points.y[points.x.index(wanted)]
+
+
+def vacuous_from(entry: Result, epsilon: float) -> Found:
+    """From where on the claimed ε is above a level; more than the run's length where it never is."""
+    claimed(entry)
+    budget = part(entry, "budget")
+    row = next(r for r in budget["vacuous_from"] if number(r["epsilon"]) == epsilon)
+    return Found(number(budget["last"]), math.inf) if row["count"] is None else Found.of(number(row["count"]))
+
+
+def cost(entry: Result, accuracy: float, x: str, name: str = "relative_error") -> Found:
+    """How much of an axis is spent until the median error is at most `accuracy` and stays so.
+
+    Known exactly where the run noted it for this accuracy, or where all points of the curve are known; else between
+    two ends. A run that ends above the accuracy gives what it had spent in all as a lower bound.
+    """
+    row = answer(entry, "to_accuracy", curve=name, accuracy=accuracy)
+    if row is not None:
+        key = "count" if x == unit(entry) else x
+        low, high = part(row, "low"), part(row, "high")
+        if key not in low:
+            raise NotMeasuredError(
+                f"results of {entry.get('name')} are by {unit(entry)}, not by {x.replace('_', ' ')}"
+            )
+        return Found(number(low[key]), number(high[key]) if high else math.inf)
+    known = curve(entry, name, unit(entry))
+    first, last = points.ends(known.x, known.y, accuracy, length(entry))
+    low, high = bounds(entry, x, first, math.inf if last is None else last)
+    return Found(low, high)
+
+
+def error_after(entry: Result, after: int, name: str = "relative_error") -> float:
+    """The median error after so many rounds or activations."""
+    if not 1 <= after <= length(entry):
+        raise NotMeasuredError(f"the run of {entry.get('name')} has {length(entry):,} {unit(entry)}, not {after:,}")
+    row = answer(entry, "after", curve=name, after=after)
+    if row is not None:
+        return number(row["median"])
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.value(known.x, known.y, after))
+
+
+def slope(entry: Result, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
+    """Decades per round or activation of the least-squares line through log₁₀ of the median error at all of them."""
+    row = answer(entry, "slopes", curve=name, start=start, end=end, floor=floor)
+    if row is not None:
+        return number(row["slope"])
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.slope(known.x, known.y, start, end, floor))
+
+
+def length(entry: Result) -> int:
+    """How many rounds or activations there were."""
+    counts = numbers(part(entry, "convergence").get("count"))
+    if not counts:
+        raise NotMeasuredError(f"{entry.get('name')} closed no {unit(entry)}")
+    return int(counts[-1])
+
+
+def _of(entry: Result, find: Callable[[], float]) -> float:
+    """A number of a curve; in the way of one that is not known, whose it is."""
+    try:
+        return find()
+    except NotMeasuredError as why:
+        raise NotMeasuredError(f"{entry.get('name')}: {why}") from None
+
+
+def _last(entry: Result, name: str) -> float:
+    """A curve at the end of the run."""
+    known = curve(entry, name, unit(entry))
+    return _of(entry, lambda: points.value(known.x, known.y, length(entry)))
+
+
+def _at_end(measure: str, entry: Result) -> Found:
+    audit = part(entry, "audit")
+    if measure == "epsilon_exact":
+        ends = part(audit, "epsilon_exact")
+        return Found(_known(ends.get("lower"), entry, "exact ε"), _known(ends.get("upper"), entry, "exact ε"))
+    if measure == "epsilon_audited":
+        return Found.of(_known(audit.get("epsilon_audited"), entry, "audited ε"))
+    if measure == "loss_ratio":
+        return _loss_ratio(entry)
+    return Found.of(leaks.leakage_at_end(entry, measure))
+
+
+def _loss_ratio(entry: Result) -> Found:
+    """γ: what transcripts lose on average, as a share of the worst case that is claimed."""
+    audit = part(entry, "audit")
+    claim, ends = number(audit.get("epsilon_claimed")), part(audit, "average_loss")
+    if not claim > 0:
+        raise NotMeasuredError(f"{entry.get('name')} has no claimed ε above 0 to compare its loss with")
+    low, high = (_known(ends.get(end), entry, "average loss") for end in ("lower", "upper"))
+    return Found(low / claim, high / claim)
+
+
+def _known(value: object, entry: Result, what: str) -> float:
+    if math.isnan(number(value)):
+        raise NotMeasuredError(f"results of {entry.get('name')} have no {what}")
+    return number(value)
+
+
+Fields = Mapping[str, Mapping[str, Any]]
+"""What each variant sets, by dotted path."""
+FEWEST = 3
+"""With two values any two numbers lie on a power law."""
+CONFIDENCE = 0.95
+
+
+def groups(fields: Fields, over: str) -> dict[str, dict[str, float]]:
+    """Variants between which only the field `over` differs, and its value in each; one group for each setting of the
+    other fields, which names it ("" where there is no other). A value that is not a number is nan."""
+    found: dict[str, dict[str, float]] = {}
+    for variant, own in fields.items():
+        if over in own:
+            rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path != over)
+            value = own[over]
+            found.setdefault(rest, {})[variant] = math.nan if isinstance(value, bool) else number(value)
+    return found
+
+
+def exponent(values: Sequence[float], found: Sequence[Found]) -> Found:
+    """The two ends of p, from the least-squares line through the points (ln value, ln number).
+
+    They enclose the 95 % confidence interval of its slope (Student's t; the residuals of a power law taken as
+    independent and normal) and, where numbers are themselves known between two ends, all lines through these. You get
+    a `NotMeasuredError` where a number is not known from both sides, or not positive.
+    """
+    for value, one in zip(values, found, strict=True):
+        if not 0 < one.low <= one.high < math.inf:
+            raise NotMeasuredError(f"a power law goes through positive numbers, not {one} at {value:g}")
+    x = np.log(np.array(values))
+    x = x - x.mean()
+    share = x / np.sum(x * x)
+    low, high = np.log([one.low for one in found]), np.log([one.high for one in found])
+    middle = (low + high) / 2
+    slope = float(np.sum(share * middle))
+    rest = middle - middle.mean() - slope * x
+    freedom = len(x) - 2
+    error = math.sqrt(float(np.sum(rest * rest)) / freedom / float(np.sum(x * x)))
+    room = float(student.ppf((1 + CONFIDENCE) / 2, freedom)) * error
+    room += float(np.sum(np.abs(share) * (high - low) / 2))
+    return Found(slope - room, slope + room)
+
+
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+NAMES = {
+    "gradient_error": "median error of inferred gradients",
+    "identifiable": "share of queries with an estimate",
+    "image_skill": "mean skill of rebuilt images",
+    "epsilon_exact": "exact ε",
+    "epsilon_audited": "audited ε",
+    "loss_ratio": "mean |loss| over the claimed ε",
+}
+"""Numbers at the end of a run, in words."""
+REBUILT = {
+    "skill": "skill",
+    "psnr": "PSNR in dB",
+    "ssim": "SSIM",
+    "success": "rate of success",
+    "label_accuracy": "share of right labels",
+}
+"""What an attack gets of records, in words."""
+COSTS = {"plf": "PLF", "message_bytes": "bytes of messages", "time": "virtual seconds"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """An algorithm in a variant; the variant is "" where there are none."""
+
+    variant: str
+    of: str
+
+    def __str__(self) -> str:
+        return f"{self.of} in {self.variant}" if self.variant else self.of
+
+
+def other_of(check: Quantity, variant: str) -> Place | None:
+    """Which algorithm, and where, a check compares its own with."""
+    other = check.below_of if check.below_of is not None else check.above_of
+    if other is None:
+        return None
+    if isinstance(other, Other):
+        return Place(other.variant or variant, other.of or check.of)
+    return Place(variant, other)
+
+
+def compare(check: Quantity, found: Found, other: Found | None) -> str:
+    """Whether a relation holds for every number between the two ends, for none of them, or is open."""
+    if other is not None:
+        ends = [_scaled(end, check) for end in (other.low, other.high)]
+        if check.below_of is not None:
+            return _decided(found.high < ends[0], found.low >= ends[1])
+        return _decided(found.low > ends[1], found.high <= ends[0])
+    if check.equals is not None:
+        room = check.within * abs(check.equals) if check.equals else check.within
+        low, high = check.equals - room, check.equals + room
+        return _decided(low <= found.low and found.high <= high, found.high < low or found.low > high)
+    words: list[str] = []
+    if check.below is not None:
+        words.append(_decided(found.high < check.below, found.low >= check.below))
+    if check.above is not None:
+        words.append(_decided(found.low > check.above, found.high <= check.above))
+    return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
+
+
+def _decided(holds: bool, fails: bool) -> str:
+    return HOLDS if holds else FAILS if fails else OPEN
+
+
+def _scaled(value: float, check: Quantity) -> float:
+    """The other's number moved by the factor `by`: down for `below_of`, up for `above_of`, negative ones too."""
+    down = check.below_of is not None
+    return value / check.by if down == (value >= 0) else value * check.by
+
+
+def quantity(check: Quantity) -> str:
+    """A measure in words, without whose it is."""
+    match check:
+        case Final():
+            return f"final {_curve(check.curve)}"
+        case AtEnd():
+            return NAMES[check.measure]
+        case Rebuilt():
+            return f"{REBUILT[check.measure]} of {check.attack}"
+        case ErrorAfter():
+            return f"{_curve(check.curve)} after {check.after:,}"
+        case CostTo():
+            return _cost(check.measure, check.curve, check.accuracy)
+        case Growth():
+            return f"growth exponent over {check.over} of {_cost(check.quantity, check.curve, check.accuracy)}"
+        case Slope():
+            return f"slope of the {_curve(check.curve)} in decades"
+        case ClaimedAfter():
+            return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
+        case VacuousFrom():
+            return f"round from which the claimed ε is above {show(check.epsilon)}"
+        case _:
+            raise TypeError(f"no such measure: {check!r}")
+
+
+def _cost(measure: str, curve: str, accuracy: float) -> str:
+    what = measure.removesuffix("_to")
+    whose = "an error" if curve == "relative_error" else f"a {_curve(curve)}"
+    return f"{COSTS.get(what, what)} to {whose} of {show(accuracy)}"
+
+
+def _curve(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def relation(check: Quantity) -> str:
+    """What is asked of the number, in words."""
+    if check.equals is not None:
+        near = f"{show(100 * check.within)} %" if check.equals else show(check.within)
+        return f"equal to {show(check.equals)} within {near}"
+    other = other_of(check, "")
+    if other is not None:
+        whose = str(other) if other.of != check.of else f"that in {other.variant}"
+        less = check.below_of is not None
+        if check.by != 1:
+            return f"at least {show(check.by)} times {'smaller' if less else 'larger'} than {whose}"
+        return f"{'below' if less else 'above'} {whose}"
+    ends = [f"above {show(check.above)}"] if check.above is not None else []
+    return " and ".join(ends + ([f"below {show(check.below)}"] if check.below is not None else []))

@@ -1,0 +1,212 @@
+"""Terminal output shared by every command: consoles, exit codes, errors, and tables that fit the width."""
+
+import os
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from netsim.errors import NetsimError, ScenarioError, together
+from scenarios.results.files import PAGE
+
+DONE, REFUTED, WRONG_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 70, 130
+
+
+class _Console(Console):
+    """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), self.file.fileno())
+
+
+console = _Console()
+problems = _Console(stderr=True)
+
+
+def apart(as_json: bool) -> Console:
+    """Where a command says what is for people: apart from the one document that `--json` prints."""
+    return problems if as_json else console
+
+
+def write(text: str) -> None:
+    """A text on the standard output as it is, with a line end: no colours, nothing wrapped or cut."""
+    try:
+        console.file.write(text + "\n")
+        console.file.flush()
+    except BrokenPipeError:
+        console.on_broken_pipe()
+
+
+def write_document(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """The one JSON document of `--json`; infinities and NaN are the texts "inf", "-inf", "nan"."""
+    from scenarios.results.files import as_json
+
+    write(as_json(value))
+
+
+def remark(text: str) -> None:
+    """A plain sentence apart from what was asked, so that JSON stays JSON."""
+    if text:
+        problems.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def status_of(error: Exception) -> int:
+    """The exit status of a command that this error ended: wrong input, or a failure."""
+    return WRONG_INPUT if isinstance(error, ScenarioError) else FAILED
+
+
+def stopped(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C is behind an error: an extension module that was just being loaded makes an ImportError of it.
+    Such a module must not be asked anything any more, not even to clean up: see `leave`."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def leave() -> NoReturn:
+    """End here and now, as interrupted."""
+    for console_ in (console, problems):
+        console_.file.flush()
+    os._exit(INTERRUPTED)
+
+
+def fail(
+    error: Exception,
+    folder: Path | None = None,
+    *,
+    status: int | None = None,
+    said: str | None = None,
+    options: Mapping[str, str] | None = None,
+    as_json: bool = False,
+) -> NoReturn:
+    """`tell` what is wrong, where the folder is that holds what was done, and end with the exit status.
+
+    `status`: in place of `status_of`. `said`: in place of the error's own words. `options`: a field of Python by the
+    option's name on the command line. With `as_json` the standard output gets a document with the `error`, too.
+    """
+    if isinstance(error, ScenarioError) and options is not None:
+        named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
+        error = together(named)
+    if isinstance(error, ImportError | SystemError) and stopped(error):
+        leave()
+    code = status_of(error) if status is None else status
+    told = str(error) if said is None else said
+    if "coroutine" in str(error):  # Python would say of it, after the last line, that it was not awaited
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+    kept: dict[str, Any] = {}
+    page: Path | None = None
+    if folder is not None and (folder / PAGE).exists():
+        kept, page = {"folder": str(folder)}, folder / PAGE
+    print_error(error, said=said, page=page)
+    if as_json:
+        write_document({"exit_status": code, "exit_reason": told, "error": error_as_plain(error)} | kept)
+    raise typer.Exit(code)
+
+
+def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
+    """Say an error with its notes, a hint last; one that netsim does not raise on purpose, a defect, in full. `page`:
+    of what was done until then."""
+    if not isinstance(error, NetsimError):
+        traceback.print_exception(error)
+    if page is not None:
+        done = f"What was done until then: [bold]{escape(str(page))}[/]"
+        problems.print(done, highlight=False, soft_wrap=True)
+    words = [str(error) if said is None else said]
+    if said is None and isinstance(error, ScenarioError):
+        words = [one.sentence() for one in error.each()]
+    lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
+    lines += map(escape, _notes(error))
+    if len(words) > 1:
+        lines.append(f"{len(words)} mistakes")
+    for line in lines:
+        problems.print(line, highlight=False, soft_wrap=True)
+
+
+def error_as_plain(error: Exception) -> dict[str, Any]:
+    """An error for machines: `type`, `message`, and of a `ScenarioError` all `mistakes`, each with where it is and
+    what is allowed."""
+    plain: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, ScenarioError):
+        plain["mistakes"] = [_mistake(one) for one in error.each()]
+    return plain
+
+
+def _mistake(error: ScenarioError) -> dict[str, Any]:
+    where: dict[str, Any] = {"file": error.file, "line": error.line, "field": error.field}
+    return where | {"value": _value(error.value), "problem": error.problem, "allowed": error.allowed}
+
+
+def _value(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _notes(error: Exception) -> list[str]:
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with its cells, in rich's markup.
+
+    `whole`: its cells are never broken or cut; else they are broken between words, and within one if need be, but
+    take `at_least` so many columns where they are that long. `spared`: where the table is too wide, columns go in
+    this order, 1 first; 0 stays.
+    """
+
+    head: str
+    cells: Sequence[str]
+    right: bool = False
+    whole: bool = False
+    at_least: int = 0
+    spared: int = 0
+
+
+def fitted(columns: Sequence[Column], console: Console) -> Table:
+    """The table, without those columns that there is no room for."""
+    left = list(columns)
+    while True:
+        table = _table(left, console)
+        going = sorted((one for one in left if one.spared), key=lambda one: one.spared)
+        if not going or Measurement.get(console, console.options, table).minimum <= console.width:
+            return table
+        left.remove(going[0])
+
+
+def leaves(fields: Sequence[str]) -> list[str]:
+    """Dotted fields by their last part, with so many before it as tell them apart."""
+    parts = [field.split(".") for field in fields]
+    lengths = [1] * len(fields)
+    while True:
+        named = [".".join(one[-n:]) for one, n in zip(parts, lengths, strict=True)]
+        double = [k for k, name in enumerate(named) if named.count(name) > 1 and lengths[k] < len(parts[k])]
+        if not double:
+            return named
+        for k in double:
+            lengths[k] += 1
+
+
+def _table(columns: Sequence[Column], console: Console) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for one in columns:
+        longest = max((console.render_str(cell).cell_len for cell in (escape(one.head), *one.cells)), default=0)
+        table.add_column(
+            escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
+            overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
+        )  # fmt: skip
+    for row in zip(*(one.cells for one in columns), strict=True):
+        table.add_row(*row)
+    return table

@@ -1,0 +1,404 @@
+"""A user's own algorithm: its class, its source files and their digest, and the hint at a forgotten `await`.
+
+Loading runs the user's code.
+"""
+
+import ast
+import difflib
+import hashlib
+import importlib
+import inspect
+import linecache
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from netsim.algorithms import Algorithm
+from netsim.errors import ScenarioError
+from netsim.node import Node
+
+OURS = ("netsim", "attacks", "scenarios")
+Sources = Mapping[Path, bytes]
+
+
+def sources(file: Path, text: bytes, package: str = "") -> dict[Path, bytes]:
+    """`file` with its `text`, and every file of the user's own that it imports, anywhere in it, and so on. `package`
+    is that of the file's module: what relative imports start from."""
+    importlib.invalidate_caches()
+    found: dict[Path, bytes] = {file: text}
+    ahead = [(file, package)]
+    while ahead:
+        one, inside = ahead.pop()
+        for name in _imports(found[one], inside):
+            other = _file_of(name, file.parent)
+            if other is not None and other not in found and is_own_file(name, other):
+                found[other] = other.read_bytes()
+                ahead.append((other, name if other.name == "__init__.py" else name.rpartition(".")[0]))
+    return found
+
+
+def digest(found: Sources) -> str:
+    """SHA-256 of the files' names and texts, wherever they lie."""
+    whole = hashlib.sha256()
+    for name, text in sorted((file.name, text) for file, text in found.items()):
+        whole.update(name.encode() + b"\0" + text + b"\0")
+    return whole.hexdigest()
+
+
+def is_own_file(name: str, file: Path) -> bool:
+    """Whether a module is neither netsim's, nor Python's, nor an installed package's."""
+    if name.partition(".")[0] in OURS or file.suffix != ".py":
+        return False
+    installed = {"site-packages", "dist-packages"} & set(file.parts)
+    return not installed and not any(file.is_relative_to(sysconfig.get_path(one)) for one in ("stdlib", "platstdlib"))
+
+
+def _imports(text: bytes, package: str) -> Iterator[str]:
+    """Every module that a text may import: of `from a import b` both a and a.b."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                yield from _prefixes(one.name)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from _prefixes(base)
+            yield from (f"{base}.{one.name}" for one in node.names if base)
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    yield from (".".join(parts[: k + 1]) for k in range(len(parts)) if parts[0])
+
+
+def _file_of(name: str, folder: Path) -> Path | None:
+    """The file of a module, which is not imported for that; None where there is none."""
+    there: ModuleType | None = sys.modules.get(name)
+    if there is not None:
+        file = getattr(there, "__file__", None)
+        return Path(file).absolute() if file else None
+    where: list[str] | None = [str(folder), *sys.path]
+    spec = None
+    for before in _prefixes(name):
+        spec = None if where is None else PathFinder.find_spec(before, where)
+        where = None if spec is None else list(spec.submodule_search_locations or ()) or None
+    return None if spec is None or not spec.origin or not spec.has_location else Path(spec.origin).absolute()
+
+
+FIELD = "algorithm.path"
+FORM = "FILE.py:CLASS, or PACKAGE.MODULE:CLASS"
+_PRINTS: dict[ModuleType, str] = {}
+"""Of every module that was loaded here: the SHA-256 of the code as it was run."""
+_CODES: dict[type, str] = {}
+"""The same of every class."""
+_HELPERS: dict[Path, bytes] = {}
+"""Texts of files that modules were loaded with, besides their own."""
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """A class, the file that it is in, and the SHA-256 of that file and of what it imports of the user's own, as they
+    were when they were run."""
+
+    algorithm: type[Algorithm]
+    file: Path
+    sha256: str
+
+
+def is_own(place: str) -> bool:
+    """Whether this names an algorithm's code, and no scenario and no folder: FILE.py, FILE.py:CLASS, MODULE:CLASS."""
+    before, _, name = place.rpartition(":")
+    if place.endswith(".py") or before.endswith(".py"):
+        return True
+    return bool(before) and name.isidentifier() and all(part.isidentifier() for part in before.split("."))
+
+
+def load(place: str) -> OwnCode:
+    """The class that is named FILE.py:CLASS or MODULE:CLASS; without CLASS the only one of a file.
+
+    A relative FILE starts at the working directory. You get a `ScenarioError` of `FIELD` for a file or module that is
+    not there or does not run, and for a class that is not there or is no algorithm.
+    """
+    where, name = _split(place)
+    module = _from_file(place, Path(where)) if where.endswith(".py") else _imported(place, where)
+    found = _class_of(place, module, name)
+    _CODES[found] = _PRINTS[module]
+    return OwnCode(found, Path(str(module.__file__)).absolute(), _PRINTS[module])
+
+
+def code_of(algorithm: Algorithm) -> str | None:
+    """The SHA-256 of the code that this algorithm was made from, whatever its file says by now; None for one that was
+    not loaded here."""
+    return next((_CODES[one] for one in type(algorithm).__mro__ if one in _CODES), None)
+
+
+def is_loaded(file: Path) -> bool:
+    """Whether code of this file was loaded here as an algorithm's, or with one."""
+    modules = (Path(str(module.__file__)).absolute() for module in _PRINTS)
+    return file.absolute() in _HELPERS or file.absolute() in modules
+
+
+def _split(place: str) -> tuple[str, str]:
+    where, colon, name = place.rpartition(":")
+    if not colon or name.endswith(".py"):
+        where, name = place, ""
+    if not where or (name and not name.isidentifier()) or (not name and not where.endswith(".py")):
+        raise ScenarioError(FIELD, place, "names no class", FORM)
+    return where, name
+
+
+# ── modules ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _from_file(place: str, file: Path) -> ModuleType:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        near = difflib.get_close_matches(file.name, [one.name for one in file.parent.glob("*.py")], n=1)
+        raise ScenarioError(FIELD, place, why + (f"; did you mean {near[0]!r}?" if near else ""), FORM) from None
+    try:
+        compile(text, str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
+    found = sources(file.absolute(), text)
+    _forget(found)
+    return _run(place, _Texts(file.absolute(), digest(found), found))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    file: Path
+    digest: str
+    found: Sources = field(compare=False)
+
+
+def _forget(found: Sources) -> None:
+    """Where a file that others import was changed since it was loaded, none of these is loaded any more."""
+    if all(_HELPERS.get(file, text) == text for file, text in found.items()):
+        return
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).absolute() in _HELPERS:
+            del sys.modules[name]
+    _HELPERS.clear()
+    _run.cache_clear()
+
+
+@cache
+def _run(place: str, texts: _Texts) -> ModuleType:
+    """The file as a module, run once. Its functions and classes go to other processes by value."""
+    file = str(texts.file)
+    name = f"{Path(file).stem}_{texts.digest[:12]}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
+    module = module_from_spec(spec)
+    _reachable(Path(file).parent)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _does_not_run(place, error, file) from error
+    _by_value(module)
+    _HELPERS.update({one: text for one, text in texts.found.items() if one != texts.file})
+    _PRINTS[module] = _code_of(module, texts.found)
+    return module
+
+
+def _imported(place: str, name: str) -> ModuleType:
+    _reachable(Path.cwd())
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
+            why = f"no module named {error.name!r} can be imported from {Path.cwd()}"
+            raise ScenarioError(FIELD, place, why, FORM) from None
+        raise _does_not_run(place, error) from error
+    if not getattr(module, "__file__", None):
+        raise ScenarioError(FIELD, place, "a module without a file", FORM)
+    if module not in _PRINTS:
+        file = Path(str(module.__file__)).absolute()
+        found = sources(file, file.read_bytes(), module.__package__ or "")
+        _PRINTS[module] = _code_of(module, found)
+    return module
+
+
+def _does_not_run(place: str, error: BaseException, file: str | None = None) -> ScenarioError:
+    """With the last line of the file that was reached, or else with the last line of all."""
+    reached = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in reached if frame.filename == file] or list(reached)
+    at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
+    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}")
+
+
+def _reachable(folder: Path) -> None:
+    """What lies beside a file can be imported by it, here and in other processes."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _by_value(module: ModuleType) -> None:
+    """Other processes have no such module: they are sent its code. (Older releases of joblib have their own copy.)"""
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        with suppress(ImportError):
+            pickler: Any = importlib.import_module(name)
+            pickler.register_pickle_by_value(module)
+
+
+# ── the class ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
+    there = {own: value for own, value in vars(module).items() if inspect.isclass(value)}
+    algorithms = {own: value for own, value in there.items() if _is_algorithm(value, module)}
+    listed = ", ".join(algorithms) or "none: a subclass of netsim.algorithms.Algorithm"
+    if not name:
+        if len(algorithms) != 1:
+            many = "several algorithms: name one" if algorithms else "no algorithm in this file"
+            raise ScenarioError(FIELD, place, many, ", ".join(f"{place}:{own}" for own in algorithms) or listed)
+        name = next(iter(algorithms))
+    found: object = vars(module).get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, algorithms, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ScenarioError(FIELD, place, f"no class {name!r} in {module.__file__}{hint}", listed)
+    if not (inspect.isclass(found) and issubclass(found, Algorithm)):
+        why = f"{name} is no algorithm: it does not inherit from netsim.algorithms.Algorithm"
+        raise ScenarioError(FIELD, place, why, listed)
+    _check(place, found)
+    return found
+
+
+def _is_algorithm(value: type, module: ModuleType) -> bool:
+    return issubclass(value, Algorithm) and value.__module__ == module.__name__
+
+
+def _check(place: str, found: type[Algorithm]) -> None:
+    """A `ScenarioError` for a class that cannot be run: each with the line to write."""
+    name = found.__name__
+    if missing := sorted(cast("frozenset[str]", getattr(found, "__abstractmethods__", frozenset[str]()))):
+        raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
+    if not inspect.iscoroutinefunction(found.run):
+        raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
+    told: Mapping[str, object] = inspect.get_annotations(found)
+    known: Mapping[str, object] = getattr(found, "__dataclass_fields__", {})
+    if found.__init__ is Algorithm.__init__ and (bare := [one for one in told if one not in known]):
+        why = f"{name} has annotations ({', '.join(bare)}) that are no parameters: it is no dataclass"
+        raise ScenarioError(FIELD, place, why, "@dataclass(frozen=True) above the class")
+
+
+# ── which code it was ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _code_of(module: ModuleType, found: Sources) -> str:
+    """SHA-256 of files, and of those in the module's folder of which it holds something, however it came by that."""
+    files = {
+        Path(str(one.__file__)).absolute() for one in _used(module, Path(str(module.__file__)).absolute().parent)
+    }
+    return digest({file: found[file] if file in found else file.read_bytes() for file in files | set(found)})
+
+
+def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
+    """The module, and those in the folder or below it of which something is in its globals, and so on."""
+    seen = {module.__name__}
+    ahead = [module]
+    while ahead:
+        one = ahead.pop()
+        yield one
+        for value in list(vars(one).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            other = sys.modules.get(name) if isinstance(name, str) else None
+            if other is not None and other.__name__ not in seen and _beside(other, folder):
+                seen.add(other.__name__)
+                ahead.append(other)
+
+
+def _beside(module: ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    path = Path(file).absolute() if file else None
+    return path is not None and is_own_file(module.__name__, path) and path.is_relative_to(folder)
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoroutinefunction(value))
+"""What a node offers that has to be awaited."""
+
+
+def await_hint(error: BaseException) -> str:
+    """Where an `await` is probably missing, where an error is about a coroutine and came through a file of the user's
+    that was loaded here; "" for any other error."""
+    if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
+        return ""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if is_loaded(Path(frame.filename))]
+    if not own:
+        return ""
+    file, line = own[-1].filename, own[-1].lineno or 1
+    call = _forgotten_call("".join(linecache.getlines(file)), line)
+    at, what = (line, "what is used there") if call is None else (call.lineno, f"{ast.unparse(call.func)}(...)")
+    return f"{Path(file).name}:{at}: is an `await` missing? {what} is a coroutine"
+
+
+def _forgotten_call(text: str, line: int) -> ast.Call | None:
+    """The call without `await` that a line suffers from: on it, or else the last above it in the same function, first
+    of all one whose result has a name that the line uses."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _spans(one, line)]
+    if not around:
+        return None
+    inner = max(around, key=lambda one: one.lineno)
+    coroutines = OFFERED | {one.name for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef)}
+    calls = sorted(_not_awaited(inner, coroutines), key=lambda one: (one.lineno, one.col_offset))
+    statements = [one for one in ast.walk(inner) if isinstance(one, ast.stmt) and one is not inner]
+    there = [one for one in statements if _spans(one, line)]
+    if there:
+        smallest = min(there, key=lambda one: (one.end_lineno or one.lineno) - one.lineno)
+        if on_it := [one for one in calls if _spans(smallest, one.lineno)]:
+            return next((one for one in on_it if _spans(one, line)), on_it[0])
+        used = {one.id for one in ast.walk(smallest) if isinstance(one, ast.Name)}
+        named = [call for name, call in _assigned(inner, calls) if name in used and call.lineno < line]
+        if named:
+            return max(named, key=lambda one: one.lineno)
+    return next((one for one in reversed(calls) if one.lineno < line), None)
+
+
+def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _not_awaited(function: ast.AST, coroutines: frozenset[str]) -> Iterator[ast.Call]:
+    awaited = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Await)}
+    for one in ast.walk(function):
+        if isinstance(one, ast.Call) and id(one) not in awaited:
+            name = one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
+            if name in coroutines:
+                yield one
+
+
+def _assigned(function: ast.AST, calls: list[ast.Call]) -> Iterator[tuple[str, ast.Call]]:
+    """The names that such calls are given."""
+    for one in ast.walk(function):
+        if isinstance(one, ast.Assign):
+            for call in (call for call in calls if call is one.value):
+                yield from ((inner.id, call) for to in one.targets for inner in ast.walk(to)
+                            if isinstance(inner, ast.Name))  # fmt: skip

@@ -1,0 +1,196 @@
+"""Files that a run writes beside results.json: transcripts, tables, page and figures; and the removal of old ones."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attacks.audit.archive import MARK
+from netsim.adversary import AdversaryView
+from netsim.errors import DeadlockError, TranscriptError
+from netsim.simulation import Simulation
+from netsim.transcript.record import Transcript
+from scenarios.build.progress import Progress
+from scenarios.results.files import PAGE
+from scenarios.schema import TranscriptSpec
+from scenarios.schema.outputs import OutputsSpec
+
+TOLD = ("time", "sender", "receiver", "kind", "number", "attempt")
+SHOWN = 3
+"""Rows that are told when a run has ended because agents wait."""
+
+
+@dataclass(frozen=True)
+class TranscriptFiles:
+    """Of one algorithm: spools are FOLDER/transcript-SLUG/NAME.spool, files FOLDER/transcript-SLUG.parquet.
+
+    The first adversary's file has that name, another one's transcript-SLUG.NAME.parquet. A file is written whole or
+    not at all, and no spool is removed before its file is there.
+    """
+
+    folder: Path
+    slug: str
+    spec: TranscriptSpec
+    names: tuple[str, ...]
+
+    @property
+    def spools(self) -> Path:
+        """The folder of what is written while the run goes on."""
+        return self.folder / f"transcript-{self.slug}"
+
+    def file(self, name: str) -> Path:
+        """An adversary's Parquet file."""
+        rest = "" if name == self.names[0] else f".{name}"
+        return self.folder / f"transcript-{self.slug}{rest}.parquet"
+
+    def begin(self, simulation: Simulation) -> Simulation:
+        """The simulation with its spool; what a former run left under these names is removed."""
+        for name in self.names:
+            self.file(name).unlink(missing_ok=True)
+        self.second.unlink(missing_ok=True)
+        self._remove()
+        return simulation if self.spec.spool == "none" else replace(simulation, spool=self.spools)
+
+    def keep(self, views: tuple[AdversaryView, ...]) -> None:
+        """Write every adversary's Parquet file, in bounded memory where there is a spool."""
+        for view in views:
+            self._write(view.transcript, view.adversary.name)
+
+    @property
+    def second(self) -> Path:
+        """The Parquet file of what the first adversary hears in the run in which records are to be rebuilt."""
+        return self.folder / f"second-{self.slug}.parquet"
+
+    def keep_second(self, view: AdversaryView) -> None:
+        """Write that file."""
+        self._save(view.transcript, self.second)
+
+    def rescue(self) -> None:
+        """The Parquet files of a run that failed, from its spools. A spool that cannot be read is left as it is."""
+        from netsim.transcript.stored import StreamedTranscript  # needs pyarrow, which takes its time to load
+
+        for name in self.names:
+            spool = self.spools / f"{name}.spool"
+            if spool.exists():
+                try:
+                    self._write(Transcript.stored(StreamedTranscript.open(spool)), name)
+                except (TranscriptError, OSError):
+                    continue
+
+    def end(self) -> None:
+        """Remove the spools, unless they are to be kept or a file is missing."""
+        if self.spec.spool == "temporary" and all(self.file(name).exists() for name in self.names):
+            self._remove()
+
+    def _write(self, transcript: Transcript, name: str) -> None:
+        self._save(transcript, self.file(name))
+
+    def _save(self, transcript: Transcript, path: Path) -> None:
+        draft = path.with_name(path.name + ".part")
+        try:
+            (transcript if self.spec.replicas == "all" else transcript.replica(0)).write(draft)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        if self.spools.is_dir():
+            for spool in self.spools.glob("*.spool"):
+                spool.unlink()
+            if not any(self.spools.iterdir()):
+                self.spools.rmdir()
+
+    def last_words(self, error: DeadlockError) -> list[str]:
+        """What was last heard from or for the agents that an error says wait, if there is a file: a line a row."""
+        from netsim.transcript.stored import StreamedTranscript
+
+        path = self.file(self.names[0])
+        agents = [int(agent) for agent in re.findall(r"agent (\d+) waits", str(error))]
+        if not agents or not path.exists():
+            return []
+        kept: list[tuple[float, int, int, str, int, int]] = []
+        for rows in StreamedTranscript.open(path).columns():
+            chosen = np.flatnonzero(np.isin(rows["sender"], agents) | np.isin(rows["receiver"], agents))[-SHOWN:]
+            named = [
+                rows[name][chosen].tolist() for name in ("time", "sender", "receiver", "kind", "number", "attempt")
+            ]
+            kept = [*kept, *zip(*named, strict=True)][-SHOWN:]
+        return [
+            f"last heard: t={time:g} s, {sender} → {receiver}, {kind} {number}, attempt {attempt}"
+            for time, sender, receiver, kind, number, attempt in kept
+        ]
+
+
+Results = Mapping[str, Any]
+FIGURES, FIGURE_LIST = "figures", "figures.json"
+
+
+def write_outputs(
+    results: Results,
+    runs: Mapping[Any, Results],
+    folder: Path,
+    outputs: OutputsSpec,
+    render: Callable[[Results, Path], None],
+    progress: Progress,
+) -> None:
+    """The tables of `runs` (by variant), the page that `render` makes of `results`, and its figures."""
+    if outputs.tables:
+        from scenarios.results.summary import write_tables  # needs pyarrow, which takes its time to load
+
+        write_tables(runs, folder)
+    progress.begin("writing the report", 1)
+    render(results, folder / PAGE)
+    progress.advance(1)
+    if outputs.figures:
+        from scenarios.render.page.export import export_figures
+
+        look: dict[str, Any] = {"dpi": outputs.dpi, "width": outputs.width, "progress": progress}
+        export_figures(results, folder / FIGURES, formats=outputs.figures, **look)
+
+
+def clear_figures(folder: Path) -> None:
+    """Remove the figures that a former run wrote to `folder`/figures, and nothing else there."""
+    place = folder / FIGURES
+    try:
+        listed: list[dict[str, Any]] = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
+        names = [name for one in listed for name in (f"{one['name']}.txt", *one["files"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in [*names, FIGURE_LIST]:
+        (place / Path(name).name).unlink(missing_ok=True)
+    if not any(place.iterdir()):
+        place.rmdir()
+
+
+FILES = (
+    "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
+    "second-*.parquet", "estimates-*.parquet", "records-*.parquet", "algorithms.parquet", "attacks.parquet",
+)  # fmt: skip
+
+
+def clear(folder: Path, slugs: Container[str] = ()) -> None:
+    """Remove a former run's witnesses, audits, metrics and transcripts, each of which the next run writes anew, and
+    what audits that were stopped have seen, except that of algorithms whose `slugs` are named: their audits go on
+    with it, if it is of the same."""
+    for pattern in FILES:
+        for file in folder.glob(pattern):
+            if file.is_file():
+                file.unlink()
+    clear_figures(folder)
+    for spools in folder.glob("transcript-*/"):
+        _clear_spools(spools)
+    for evidence in folder.glob("audit-*/"):
+        if evidence.name.removeprefix("audit-") not in slugs and (evidence / MARK).is_file():
+            shutil.rmtree(evidence)
+
+
+def _clear_spools(folder: Path) -> None:
+    for spool in folder.glob("*.spool"):
+        spool.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()

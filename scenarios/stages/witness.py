@@ -1,0 +1,504 @@
+"""Witnesses: the sealed file that a refuted claim leaves, and its replay on any machine."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, Self, cast
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from attacks.audit import witness
+from attacks.audit import witness_values as plain
+from attacks.audit.loss.exact import WORST_CASE
+from attacks.audit.pair import Pair
+from attacks.audit.witness import Account, Place, Shown, Witness, itemize
+from netsim.adversary import PublicKnowledge
+from netsim.arrays import Array
+from netsim.claims import Claim
+from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.problems import Objective
+from netsim.simulation import Simulation
+from scenarios.build.adjacency import change_of, changed, check_adjacent
+from scenarios.build.experiment import Experiment, Subject
+from scenarios.build.progress import Progress, Silent
+from scenarios.files.load import validated
+from scenarios.results import entries as describe
+from scenarios.results.findings import capitalized
+from scenarios.schema import Scenario
+from scenarios.schema.base import Index, Model
+from scenarios.stages.worlds import worlds
+
+FORMAT, VERSION = "netsim witness", 1
+WIDTH = 240
+"""Characters up to which a mapping or a list is written on one line; lists of numbers are however long they are."""
+
+DEEPEST = 40
+"""Lists and mappings within each other."""
+
+
+class DataPrint(Model):
+    """Whose data it is: its name and SHA-256 fingerprints of what the agents hold, of all in order (`everybody`), and
+    of the audited `agent`."""
+
+    name: str
+    everybody: str
+    agent: str
+
+    @classmethod
+    def of(cls, experiment: Experiment, agent: int) -> Self:
+        """Of an experiment's data."""
+        held = experiment.problem.objectives
+        return cls(name=experiment.dataset.name, everybody=fingerprint(held), agent=fingerprint([held[agent]]))
+
+
+class PairPrint(Model):
+    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.adjacency`)."""
+
+    description: str
+    change: dict[str, Any]
+
+
+class WitnessFile(Model):
+    """What a witness file holds. `claim` and `account` are what the run found: a replay compares them with its own.
+
+    `activations` is Θ, at which the claim was evaluated. `seal` is the SHA-256 of all the rest, numbers by value: it
+    shows that a file was altered by accident or by hand, and nothing about who seals it anew.
+    """
+
+    format: Literal["netsim witness"] = FORMAT
+    version: Literal[1] = VERSION
+    says: str
+    versions: dict[str, str]
+    scenario: dict[str, Any]
+    algorithm: str
+    agent: Index
+    world: Annotated[int, Field(ge=0, le=1)]
+    chunk: Index
+    replica: Index
+    activations: Index
+    pair: PairPrint
+    claim: dict[str, Any]
+    data: DataPrint
+    account: dict[str, Any]
+    transcript: dict[str, Any]
+    seal: str = ""
+
+    def sealed(self) -> Self:
+        """The same with the seal that fits."""
+        return self.model_copy(update={"seal": self._fitting()})
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was altered since it was sealed."""
+        return self.seal == self._fitting()
+
+    def _fitting(self) -> str:
+        canonical = _by_value(self.model_dump(exclude={"seal"}))
+        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def place(self) -> str:
+        """Where the transcript was found, in words."""
+        chunk = "chunk of aimed noise" if self.chunk == WORST_CASE else f"chunk {self.chunk}"
+        asked: Mapping[str, Any] = self.scenario.get("audit") or {}
+        draw: int = asked.get("draw", 0)
+        drawn = f", draw {draw}" if draw else ""
+        return f"world {self.world}, {chunk}, replica {self.replica} of seed {self.scenario['seed']}{drawn}"
+
+    def text(self) -> str:
+        """JSON that every reader takes (no infinities, no NaN), a vector on a line."""
+        return _laid_out(self.model_dump(), "") + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """You get a `ScenarioError` for a file that cannot be read, or is no witness."""
+        try:
+            tree: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+            _check_depth(tree)
+            json.dumps(tree, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
+        except OSError as error:
+            raise ScenarioError("witness", str(path), f"cannot be read ({error.strerror or error})") from None
+        except (ValueError, RecursionError) as error:
+            raise ScenarioError(
+                "witness", str(path), f"no JSON ({error})", "a file that `netsim run` wrote"
+            ) from None
+        if not isinstance(tree, Mapping) or cast("Mapping[str, object]", tree).get("format") != FORMAT:
+            raise ScenarioError("witness", str(path), f"not a {FORMAT}", "a file witness-….json of a results folder")
+        entries = cast("Mapping[str, object]", tree)
+        if entries.get("version") != VERSION:
+            raise ScenarioError("version", entries.get("version"), "another version of the format", str(VERSION))
+        try:
+            return cls.model_validate(tree)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            raise ScenarioError(field, first.get("input"), first["msg"], file=str(path), line=1) from None
+
+
+# ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fingerprint(objectives: Sequence[object]) -> str:
+    """SHA-256 of the arrays that objectives hold (features, labels, a tilt), with their shapes, in single precision:
+    machines whose last bits differ agree, and another data set does not."""
+    found = hashlib.sha256()
+    for objective in objectives:
+        for array in _arrays(objective):
+            found.update(repr(array.shape).encode())
+            with np.errstate(over="ignore"):
+                found.update((array + 0.0).astype("<f4").tobytes())
+    return found.hexdigest()
+
+
+def _arrays(value: object) -> Iterator[Array]:
+    if isinstance(value, np.ndarray):
+        yield cast(Array, value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from _arrays(getattr(value, one.name))
+
+
+# ── layout ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _laid_out(value: object, indent: str) -> str:
+    """JSON, indented; what is short, and every list of numbers, on one line."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    inner = indent + " "
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, object]", value)
+        if not entries or (indent and len(line) <= WIDTH):
+            return line
+        parts = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_laid_out(v, inner)}" for key, v in entries.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        if len(line) <= WIDTH or not any(isinstance(v, Mapping | list) for v in items):
+            return line
+        return "[\n" + ",\n".join(inner + _laid_out(v, inner) for v in items) + f"\n{indent}]"
+    return line
+
+
+def _by_value(tree: object) -> object:
+    """Numbers as floats where these are exact: 1 and 1.0 are one number, whoever wrote the file anew."""
+    if isinstance(tree, Mapping):
+        return {key: _by_value(value) for key, value in cast("Mapping[str, object]", tree).items()}
+    if isinstance(tree, list):
+        return [_by_value(value) for value in cast("list[object]", tree)]
+    if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) < 2**53:
+        return float(tree)
+    return tree
+
+
+def _check_depth(tree: object) -> None:
+    """A `ValueError` for what is nested deeper than any witness."""
+    level = [tree]
+    for _ in range(DEEPEST):
+        level = [inner for one in level for inner in _within(one)]
+    if level:
+        raise ValueError(f"nested more than {DEEPEST} deep")
+
+
+def _within(one: object) -> Iterable[object]:
+    if isinstance(one, Mapping):
+        return cast("Mapping[str, object]", one).values()
+    return cast("list[object]", one) if isinstance(one, list) else ()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+TOGETHER = {"variants", "grid", "figures", "reproduces"}
+"""What of a scenario belongs to several runs."""
+ALTERED = "The file was altered after it was written"
+MOST = 3
+"""Differences that are told one by one."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit was asked and found: its pair, the claim, evaluated at Θ = `activations`, and where its best
+    transcript is (None: it has none). It simulates as the scenario says (`scenarios.stages.worlds.worlds`)."""
+
+    pair: Pair
+    claim: Claim
+    activations: int
+    where: Place | None
+
+
+def file_of(folder: Path, slug: str) -> Path:
+    """Where a results folder has the witness of an algorithm."""
+    return folder / f"witness-{slug}.json"
+
+
+def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | None:
+    """Write the witness that an audit found; what a former run left there is removed.
+
+    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no uncovered message;
+    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where an active adversary meddled, for no claim
+    is about that.
+    """
+    path.unlink(missing_ok=True)
+    if audited.where is None or experiment.scenario.meddlers:
+        return None
+    made, shown = make(experiment, subject, audited, audited.where)
+    if shown is None:
+        return None
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(made.text(), encoding="utf-8")
+    draft.replace(path)
+    return path
+
+
+def make(
+    experiment: Experiment, subject: Subject, audited: Audited, where: Place
+) -> tuple[WitnessFile, Shown | None]:
+    """The file of the transcript at this place, and what it shows, be it nothing."""
+    pair, claim = audited.pair, audited.claim
+    own, other = (cast(Objective, one) for one in pair.hypotheses)
+    spec = experiment.scenario.audit
+    assert spec is not None
+    simulate = worlds(subject.simulation, pair.agent, other, spec.together, spec.draw)
+    recorded, account = witness.find(simulate, pair, where)
+    shown = witness.shown(account, claim)
+    made = WitnessFile(
+        says=f"{subject.spec.name}, agent {pair.agent}. {reason(account, claim)}",
+        versions=describe.versions(),
+        scenario=_of_one(experiment.scenario, subject),
+        algorithm=subject.spec.name,
+        agent=pair.agent,
+        world=where.world,
+        chunk=where.chunk,
+        replica=where.replica,
+        activations=audited.activations,
+        pair=PairPrint(description=pair.description, change=change_of(own, other)),
+        claim=_plain(claim),
+        data=DataPrint.of(experiment, pair.agent),
+        account=witness.as_plain(account),
+        transcript=recorded.as_plain(),
+    )
+    return made.sealed(), shown
+
+
+def _of_one(scenario: Scenario, subject: Subject) -> dict[str, Any]:
+    """The scenario with every default, and this algorithm alone."""
+    return scenario.model_dump(exclude=TOGETHER) | {"algorithms": [subject.spec.model_dump()]}
+
+
+def _plain(claim: Claim) -> dict[str, Any]:
+    """A claim with infinities as texts."""
+    told: dict[str, Any] = asdict(claim)
+    told["failed_conditions"] = list(claim.failed_conditions)
+    told["adjacency"] = _numbers(told["adjacency"])
+    return _numbers(told)
+
+
+def _numbers(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: plain.number(value) if isinstance(value, float) else value for key, value in told.items()}
+
+
+# ── replaying ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What the replay of a witness finds. `claim` and `account` are computed anew; None where they could not be.
+
+    `verdict` is None where the transcript does not refute the claim; `remarks` say what does not agree with the file.
+    """
+
+    file: WitnessFile
+    claim: Claim | None
+    account: Account | None
+    verdict: Shown | None
+    reason: str
+    remarks: tuple[str, ...]
+
+    @property
+    def first_above(self) -> int | None:
+        """The first release by which the loss is above the claim; None where it never is, at δ > 0, and in an altered
+        file."""
+        claim, account = self.claim, self.account
+        if not self.file.intact or claim is None or claim.epsilon is None or claim.delta > 0 or account is None:
+            return None
+        return account.first_above(claim.epsilon)
+
+    def as_plain(self) -> dict[str, Any]:
+        """For other programs; infinities are texts."""
+        return {
+            "verdict": self.verdict or "not confirmed",
+            "reason": self.reason,
+            "remarks": list(self.remarks),
+            "algorithm": self.file.algorithm,
+            "agent": self.file.agent,
+            "pair": self.file.pair.description,
+            "claim": None if self.claim is None else _plain(self.claim),
+            "first_above": self.first_above,
+            "to_the_last_bit": None if self.account is None else self.account.identical,
+            "account": None if self.account is None else witness.as_plain(self.account),
+        }
+
+
+def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation:
+    """Replay a witness. You get a `ScenarioError` where its worlds cannot be built here, or on other data only."""
+    progress = progress or Silent()
+    parts = 2 + len(cast("list[Any]", file.scenario.get("algorithms") or []))
+    progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
+    experiment, pair = _rebuilt(file, progress)
+    subject = _subject(file, experiment)
+    try:
+        recorded = Witness.of_plain(file.agent, file.transcript)
+        sample = recorded.sample(_public(subject.simulation, pair, file.world))
+    except TranscriptError as error:
+        raise ScenarioError("transcript", "…", str(error), "the rows of a run") from None
+    activations = _activations(file, subject.simulation)
+    claim = subject.simulation.claim(experiment.adjacency, activations, subject.delta)
+    true, other = pair.hypotheses[file.world], pair.hypotheses[1 - file.world]
+    try:
+        with np.errstate(all="ignore"):
+            account = itemize(sample, pair.agent, true, other, to_the_bit=False)
+        progress.advance(parts)
+    except NetsimError as error:
+        why = f"The agent's code does not send this transcript: {error}"
+        return Confirmation(file, claim, None, None, why, tuple(_of_file(file)))
+    remarks = (*_of_file(file), *_of_claim(file, activations), *_of_account(file, claim, account))
+    against = _against(file, claim, account, activations)
+    if claim is None or against is not None:
+        why = "The algorithm claims no privacy here" if claim is None else against or ""
+        return Confirmation(file, claim, account, None, why, remarks)
+    return Confirmation(file, claim, account, witness.shown(account, claim), reason(account, claim), remarks)
+
+
+def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
+    """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
+    try:
+        experiment = Experiment.of(validated(file.scenario, "").scenario, progress)
+    except ScenarioError as error:
+        raise replace(error.under("scenario"), file=error.file or None) from None
+    spec = experiment.scenario.audit
+    if spec is None or spec.agent != file.agent:
+        audited = "none" if spec is None else str(spec.agent)
+        raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
+    here = DataPrint.of(experiment, file.agent)
+    if here != file.data:
+        told = {
+            "agent": f"agent {file.agent} holds other records",
+            "everybody": "the agents hold other records",
+            "name": "another data set",
+        }
+        field = next(name for name in told if getattr(here, name) != getattr(file.data, name))
+        raise ScenarioError(
+            f"data.{field}", getattr(here, field), f"{told[field]} here than where the witness was recorded",
+            getattr(file.data, field),
+        )  # fmt: skip
+    own = experiment.problem.objectives[file.agent]
+    other = changed(own, file.pair.change)
+    check_adjacent(own, other, experiment.adjacency)
+    return experiment, Pair(file.agent, (own, other), file.pair.description)
+
+
+def _subject(file: WitnessFile, experiment: Experiment) -> Subject:
+    for subject in experiment.subjects:
+        if subject.spec.name == file.algorithm:
+            return subject
+    names = ", ".join(subject.spec.name for subject in experiment.subjects)
+    raise ScenarioError("algorithm", file.algorithm, "not in the scenario", names)
+
+
+def _activations(file: WitnessFile, simulation: Simulation) -> int:
+    """Θ, at which the claim is evaluated: of the scenario's algorithm, where that fixes it; else of the file."""
+    algorithm = simulation.algorithm
+    fixed: int | None = algorithm.stopping().per_agent or getattr(algorithm, "rounds", None)
+    return file.activations if fixed is None else fixed
+
+
+def _active(account: Account) -> int:
+    """How often the agent was active at least: what it sends after its k-th activation is dated k + 1."""
+    dates = [item.activation for item in account.items]
+    if account.uncovered is not None:
+        dates.append(account.uncovered.activation)
+    return max(dates, default=1) - 1
+
+
+def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
+    """What everybody knows in this world."""
+    problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
+    return replace(simulation, problem=problem, spool=None).public()
+
+
+# ── what is said ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reason(account: Account, claim: Claim) -> str:
+    """One line: what the transcript shows of the claim."""
+    of_claim = f"the claimed ε = {claim.epsilon:.4g}" if claim.epsilon is not None else "any claim"
+    if account.uncovered is not None:
+        end = f", so ε is above {of_claim}"
+        if claim.delta > 0:
+            end = f". One transcript cannot show that more than δ = {claim.delta:.3g} of them leak; the audit did"
+        return capitalized(f"{account.uncovered}; no noise covers it{end}.")
+    loss = f"The loss of this transcript is {account.total:.6g}"
+    if claim.epsilon is None:
+        return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."
+    if claim.delta > 0:
+        return f"{loss}; at δ = {claim.delta:.3g} one transcript refutes nothing."
+    if witness.shown(account, claim) is None:
+        return f"{loss}, not above {of_claim}."
+    first = account.first_above(claim.epsilon)
+    by = "" if first is None else f" by activation {account.items[first].activation}"
+    return f"{loss}, above {of_claim}{by}: ε is at least that."
+
+
+def _against(file: WitnessFile, claim: Claim | None, account: Account, activations: int) -> str | None:
+    """Why nothing is confirmed, whatever the losses."""
+    loss = "" if claim is None else f" ({reason(account, claim)})"
+    if not file.intact:
+        return f"{ALTERED}, so nothing is confirmed by it."
+    if (active := _active(account)) > activations:
+        of_claim = f"and the claim would be that of {activations}"
+        return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
+    if file.scenario.get("meddlers"):
+        return f"An active adversary meddled, and no claim is about that{loss}"
+    return None
+
+
+def _of_file(file: WitnessFile) -> Iterator[str]:
+    if not file.intact:
+        yield f"{ALTERED}."
+    here = describe.versions()
+    others = [f"{name} {version}" for name, version in file.versions.items() if here.get(name) != version]
+    if others:
+        yield f"It was recorded with {', '.join(others)}."
+
+
+def _of_claim(file: WitnessFile, activations: int) -> Iterator[str]:
+    if file.activations != activations:
+        yield f"The file says Θ = {file.activations}; the scenario's algorithm has {activations}."
+
+
+def _of_account(file: WitnessFile, claim: Claim | None, account: Account) -> Iterator[str]:
+    if not account.identical:
+        yield "The messages are reproduced but for rounding, not to the last bit."
+    if account.unreliable_from is not None:
+        yield f"From activation {account.unreliable_from} on noise drowns in rounding: nothing there counts."
+    for what, stored, found in (
+        ("Another claim", file.claim, None if claim is None else _plain(claim)),
+        ("Other losses", file.account, _as_old(witness.as_plain(account), file.account)),
+    ):
+        differ = list(witness.differences(stored, found))
+        if differ:
+            more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
+            yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."
+
+
+def _as_old(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields' names where the file is of a version that had none."""
+    if any("field" in one for one in stored.get("releases") or ()):
+        return found
+    return found | {"releases": [{k: v for k, v in one.items() if k != "field"} for one in found["releases"]]}
