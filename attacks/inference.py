@@ -137,8 +137,10 @@ def infer(view: AdversaryView) -> list[GradientEstimate]:
     return inferred(view)[1]
 
 
-def inferred(view: AdversaryView) -> tuple[Inversion, list[GradientEstimate]]:
-    """Which inversion did not refuse, and its estimates."""
+def inferred(view: AdversaryView, *, jointly: bool = False) -> tuple[Inversion, list[GradientEstimate]]:
+    """Which inversion did not refuse, and its estimates; `jointly`: of all agents at once (`through_network`)."""
+    if jointly:
+        return through_network, through_network(view)
     first, *rest = inversions_of(view.public.algorithm)
     try:
         return first, first(view)
@@ -148,13 +150,14 @@ def inferred(view: AdversaryView) -> tuple[Inversion, list[GradientEstimate]]:
         return _or_else(refusal, lambda: (rest[0], rest[0](view)))
 
 
-def evidence(view: AdversaryView, only: int | None = None) -> list[Evidence]:
+def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = False) -> list[Evidence]:
     """The same, one for each agent of which something was inferred, with what is known of the errors.
 
-    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the agents
-    that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less time.
+    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the
+    agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less time.
+    `jointly`: by one probe of all agents at once.
     """
-    found = _evidence(view, only)
+    found = evidence_through_network(view) if jointly else _evidence(view, only)
     return [one for one in found if only in (None, one.agent)]
 
 
