@@ -154,8 +154,8 @@ def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = Fa
     """The same, one for each agent of which something was inferred, with what is known of the errors.
 
     By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the
-    agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less time.
-    `jointly`: by one probe of all agents at once.
+    agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
+    time. `jointly`: by one probe of all agents at once.
     """
     found = evidence_through_network(view) if jointly else _evidence(view, only)
     return [one for one in found if only in (None, one.agent)]

@@ -21,8 +21,8 @@ from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.topologies import TopologySpec
 
-
 Victims = Literal["one_by_one", "jointly"]
+"""Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""
 
 
 class AttackSpec(Model):

@@ -35,5 +35,5 @@ def test_agents_behind_the_taps_are_seen_jointly_only(tmp_path):
 
 
 def test_another_word_is_refused_with_the_allowed_ones():
-    with pytest.raises(Exception, match="victims.*one_by_one.*jointly"):
+    with pytest.raises(Exception, match=r"victims.*one_by_one.*jointly"):
         parse(SCENARIO.replace("VICTIMS", "together"), "jointly.yaml")
