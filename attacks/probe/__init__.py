@@ -1,4 +1,4 @@
-"""The probe reader: the victims' own code tells how their messages depend on their private gradients."""
+"""The probe reader: the victims' own code shows how their messages depend on their private gradients."""
 
 from attacks.probe.assumptions import Assumption, Basis, Constant, Free, RandomWalk
 from attacks.probe.mapping import Law, Prior

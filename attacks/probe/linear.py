@@ -51,17 +51,14 @@ class Misfit(NamedTuple):
 
 class Solution(NamedTuple):
     """`estimate` (unknowns, columns); `covariance` (unknowns, unknowns) of each column's errors; `identifiable`
-    (unknowns,); `rank` of C and its `condition` number, the ratio of its extreme nonzero singular values;
-    `residual` (columns,): what is left of rows without noise, 0 up to rounding where the model is right.
-
-    `spread` (unknowns, directions): S of the covariance S Sᵀ.
+    (unknowns,); `rank` of C; `residual` (columns,): what is left of rows without noise, 0 up to rounding where the
+    model is right; `spread` (unknowns, directions): S of the covariance S Sᵀ.
     """
 
     estimate: Array
     covariance: Array
     identifiable: Mask
     rank: int
-    condition: float
     residual: Array
     spread: Array
 
@@ -86,7 +83,6 @@ def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -
         spread @ spread.T,
         np.linalg.norm(hidden, axis=1) <= HIDDEN,
         exact_rank + noisy_rank,
-        _condition(design),
         np.max(np.abs(design_[exact] @ fixed - observed_[exact]), axis=0, initial=0.0),
         spread,
     )
@@ -204,11 +200,6 @@ def _complement(rows: Array, dimension: int) -> Array:
     if len(rows) == 0:
         return np.eye(dimension)
     return np.linalg.svd(rows, full_matrices=True)[2][len(rows) :].T
-
-
-def _condition(design: Array) -> float:
-    _, sizes, _, rank = _decomposed(design)
-    return float(sizes[0] / sizes[-1]) if rank else float("inf")
 
 
 # ── maximum likelihood under Laplace noise ──────────────────────────────────────────────────────────

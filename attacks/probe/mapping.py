@@ -92,18 +92,21 @@ class Mapper:
 
     def __init__(self, victims: Victims, prior: Prior | None = None) -> None:
         self.victims, self.shape = victims, victims.shape
-        nothing = np.zeros(self.shape)
-
-        def given(unknown: Unknown) -> Array:  # noqa: ARG001
-            return nothing
-
-        trace = self._run(Inputs(self.shape, _as_it_was, given))
+        self._places: dict[Release, Field] | None = None
+        self._verbatim = frozenset[Field]()
+        self._expected: dict[Unknown, tuple[Array, float]] = {}
+        """Mean and standard deviation of each gap with a prior."""
+        self._unknowns: dict[Unknown, int] = {}
+        """The columns of C."""
+        self._noises: dict[Unknown, int] = {}
+        """The columns of B."""
+        trace = self.at()
         self._places = {release: fields[0] for release, fields in trace.carriers.items()}
         self._verbatim = frozenset(field for fields in trace.carriers.values() for field in fields)
         gaps: list[Unknown] = [("gap", gap.sender, k) for k, gap in enumerate(trace.gaps)]
-        known = {one: prior(gap) for one, gap in zip(gaps, trace.gaps, strict=True)} if prior is not None else {}
-        self._expected = {one: told for one in gaps if (told := known.get(one)) is not None}
-        """Mean and standard deviation of each gap with a prior."""
+        for one, gap in zip(gaps, trace.gaps, strict=True):
+            if prior is not None and (known := prior(gap)) is not None:
+                self._expected[one] = known
         self.base = self.at()
         """With all unknowns 0."""
         queries, releases = self.base.queries, self.base.releases
@@ -113,14 +116,12 @@ class Mapper:
         ]
         noises: list[Unknown] = [*(("noise", *r) for r in releases), *self._expected]
         self._unknowns = {one: k for k, one in enumerate(unknowns)}
-        """The columns of C."""
         self._noises = {one: k for k, one in enumerate(noises)}
-        """The columns of B."""
         hidden: list[Unknown] = [*(("noise", *r) for r in self.base.unseen), *self._expected]
         self._hidden = {one: self._noises[one] for one in hidden}
         """Those of them that are in other equations than their own."""
         self._variances = [np.asarray(m.variance(), dtype=np.float64) for m in _made(self.base)]
-        _check_size("its random gradients", (len(unknowns) + len(noises)) * nothing.nbytes)
+        _check_size("its random gradients", 8.0 * (len(unknowns) + len(noises)) * self.shape[0] * self.shape[1])
 
     def map(self) -> Map:
         """You get an `AttackError` where what was observed is no affine function of gradients and noise."""
@@ -172,7 +173,7 @@ class Mapper:
     def check(
         self, found: Map, unknowns: Array, noises: Array | None = None, copies: int = 1, *, points: bool = True
     ) -> Pass:
-        """The pass with these unknowns and noises, as in `at`; the code sends there what the map says."""
+        """The pass with these unknowns and noises, as in `at`; the code sends there what the map predicts."""
         there = self.at(unknowns, noises, copies, points=points)
         self._check_alike(there)
         self._check_noise(there, copies)
@@ -352,10 +353,6 @@ _BY_CHANCE = (
 
 def _name(field: Field) -> str:
     return f"agent {field[0]} sends as {field[3]!r} in its {field[1]} message {field[2]}"
-
-
-def _as_it_was(value: Array) -> Array:
-    return value
 
 
 def _zeros(shape: Shape, value: Array) -> Array:  # noqa: ARG001

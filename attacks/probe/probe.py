@@ -1,6 +1,6 @@
 """From what was observed to the best unbiased estimate of private gradients: of one agent, or of all at once.
 
-The public code of the victims, run on what was observed (`attacks.probe.mapping`), tells how what they send depends
+The public code of the victims, run on what was observed (`attacks.probe.mapping`), shows how what they send depends
 on what is unknown: observed − offset = C u + B z, where u are the private gradients of all victims and what one
 victim received and nobody observed, and z noises of known law. u follows by generalized least squares
 (`attacks.probe.system`). For Laplace noise that is the best *linear* estimate, and there is a likelier one
@@ -61,7 +61,7 @@ def probe(recording: Recording, *, prior: Prior | None = None, laplace: Laplace 
     """Estimate every private gradient of one agent. Who may run it: an eavesdropper at the agent's door or on links
     around it. The fewer it taps, the fewer gradients are identifiable.
 
-    `prior` says what is known of values that were received and not observed. With `laplace` "ml" the estimates are
+    `prior`: what is known of values that were received and not observed. With `laplace` "ml" the estimates are
     those of maximum likelihood (`attacks.probe.linear`): for noise that is all Laplace, where several releases bear
     on a gradient. You get an `AttackError` where the code, on what was observed, sends other messages than were sent,
     where what it sends is no affine function of its gradients, and for "ml" where there is noise of another law.
@@ -76,7 +76,7 @@ def probe_network(view: AdversaryView, *, gradients: Assumption = FREE, laplace:
     """Estimate every private gradient of every agent that is no insider, from everything the adversary observed.
 
     Who may run it: whoever has a view; of exchanges that wait for everybody (no deadline), tokens whose way was seen,
-    and messages whose order was seen or makes no difference. `gradients` says what is assumed of them, `laplace` as
+    and messages whose order was seen or makes no difference. `gradients`: what is assumed of them, `laplace` as
     in `probe`. You get an `AttackError` where what was sent is no affine function of gradients and noise, where the
     code sends other messages than were sent, where what came of it depends on private coins, or on the order or the
     way of messages, that nobody saw (tokens whose hops were missed, exchanges with a deadline, agents that begin

@@ -32,8 +32,8 @@ class Probed:
     `gradients` and `points` (queries, replicas, dimension): the estimates, and where the queries were made;
     `covariance` (queries, queries, dimension) of the errors of each coordinate, between queries. `identifiable`
     (queries,): where the observations leave a gradient open, its estimate means nothing; `located` (queries,):
-    whether they tell the point, up to noise. `drowned` (queries,): what the equations determine but rounding makes
-    worthless, so that it is not called identifiable.
+    whether they determine the point, up to noise. `drowned` (queries,): what the equations determine but rounding
+    makes worthless, so that it is not called identifiable.
 
     `rank`: how many independent combinations of the gradients are determined. `condition` is the ratio of the extreme
     singular values of the equations that bear on them, less what may be due to gaps, of the worst coordinate;
@@ -152,7 +152,7 @@ class Visible(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProbedNetwork:
-    """What one view tells of every agent that is no insider.
+    """What one view determines of every agent that is no insider.
 
     `agents` by their number. `distances[i]`: hops from agent i to the nearest at which the adversary listens.
     `assumption` is what was assumed of the gradients. `residual`: the largest misfit of what no noise covers,
@@ -199,7 +199,7 @@ class ProbedNetwork:
         """Linear combinations of gradients that are determined though none of their terms is by itself.
 
         They span, with the identifiable gradients, all that the view determines; in the order of the messages that
-        tell them. You get an `AttackError` where coordinates have maps of their own, or something was assumed.
+        carry them. You get an `AttackError` where coordinates have maps of their own, or something was assumed.
         """
         if not isinstance(self.assumption, Free):
             raise AttackError("combinations of gradients are those of free gradients: leave the assumption out")
@@ -262,7 +262,7 @@ def packed(
 
 
 def _independent(system: System, estimate: Array, bounds: Bounds) -> list[Functional]:
-    """What the equations tell of queries that are not identifiable: each row that does not follow from others."""
+    """What the equations determine of queries that are not identifiable: rows that do not follow from others."""
     hidden = np.flatnonzero(~system.structural)
     design = system.found.design[0]
     touched = np.flatnonzero(np.asarray(abs(design[:, hidden]).sum(axis=1)).ravel() > 0)

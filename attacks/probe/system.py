@@ -5,7 +5,7 @@ Unknowns that share no equation, and no noise, are independent: each connected c
 The estimator is a matrix G, ĉ = G·(observed − offset). How good it is follows without any further assumption:
 
 - H, the projector on what changes nothing observed (singular values of C below `RANK` of the largest count as zero),
-  says how an unknown is mixed with hidden ones: |H| ≤ `HIDDEN` in the row of what is identifiable.
+  is how an unknown is mixed with hidden ones: |H| ≤ `HIDDEN` in the row of what is identifiable.
 - rounding: each of the numbers observed is off by at most about `OPERATIONS`·ε of the largest number that went into
   it, in a network for each round before it. Through |G| that bounds the error of each estimate (`rounding`); to it
   |I − G C|, which is |H| but for rounding, adds the share of unknowns that are hidden, taken to be no larger than the
@@ -325,7 +325,7 @@ def _solved(design: Array, noise: Array, y: Array, place: Place, rounding: float
 
 
 def _row_space(design: Array) -> tuple[Array, Array, Array]:
-    """A basis (coefficients, rank) of what the rows of C tell apart, the projector on what they do not, and C's
+    """A basis (coefficients, rank) of what the rows of C distinguish, the projector on what they do not, and C's
     nonzero singular values.
 
     What is determined by itself is a coordinate by itself; the others are orthonormal. So nothing in it is hidden,
