@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.probe import Law, Probed
-from attacks.probe.probe import EXACT, UNMIXED
+from attacks.probe import EXACT, UNMIXED, Law, Probed
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError

@@ -6,7 +6,7 @@ that walk. What
 was not heard becomes an unknown beside the gradients, and costs those that it hides.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -18,12 +18,14 @@ from attacks.closed_form.registry import (
     closed_form_of,
 )
 from attacks.estimates import Evidence, GradientEstimate, check_lossless
-from attacks.probe import Prior, Probed, probe
+from attacks.probe import Assumption, Free, Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm
 from netsim.errors import AttackError
 from netsim.transcript.record import Record
+
+FREE = Free()
 
 
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:
@@ -34,7 +36,7 @@ def through_probe(view: AdversaryView) -> list[GradientEstimate]:
     what is sent, or the messages are no affine function of the gradients.
     """
     heard = observed_agents(view)
-    return [estimate for agent, rows in heard.items() for estimate in _identified(probed(view, agent, rows))]
+    return [estimate for agent, rows in heard.items() for estimate in estimates_of(probed(view, agent, rows))]
 
 
 def observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
@@ -82,14 +84,32 @@ def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
     return Surroundings(view).rows(agent)
 
 
-def _identified(found: Probed) -> list[GradientEstimate]:
+def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[GradientEstimate]:
+    """One estimate for each identifiable query at a known point, by one probe of all agents that are no insiders:
+    what one agent received and nobody observed is what another one's code has made of its gradients.
+
+    `gradients`: what is assumed of them. You get an `AttackError` where `attacks.probe.probe_network` refuses.
+    """
+    found = probe_network(view, gradients=gradients)
+    return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
+
+
+def evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
+    """The same, one for each agent with an identifiable gradient at a known point."""
+    found = probe_network(view, gradients=gradients)
+    return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
+
+
+def estimates_of(found: Probed, queries: Sequence[int] | None = None) -> list[GradientEstimate]:
+    """One for each identifiable gradient, or for these `queries`; `stddev` is the root mean square over the
+    coordinates, 0 where it is exact; rounding is counted in where it is larger."""
     stddev = np.sqrt(np.mean(found.stddev**2, axis=-1))
     exact = found.exact
     silent = stddev <= found.rounding
     stddev = np.where(exact, 0.0, np.where(silent, np.hypot(stddev, found.rounding), stddev))
     return [
         GradientEstimate(found.agent, t, found.points[t], found.gradients[t], float(stddev[t]))
-        for t in np.flatnonzero(found.identifiable).tolist()
+        for t in (found.seen if queries is None else queries)
     ]
 
 
@@ -117,8 +137,10 @@ def infer(view: AdversaryView) -> list[GradientEstimate]:
     return inferred(view)[1]
 
 
-def inferred(view: AdversaryView) -> tuple[Inversion, list[GradientEstimate]]:
-    """Which inversion did not refuse, and its estimates."""
+def inferred(view: AdversaryView, *, jointly: bool = False) -> tuple[Inversion, list[GradientEstimate]]:
+    """Which inversion did not refuse, and its estimates; `jointly`: of all agents at once (`through_network`)."""
+    if jointly:
+        return through_network, through_network(view)
     first, *rest = inversions_of(view.public.algorithm)
     try:
         return first, first(view)
@@ -128,13 +150,14 @@ def inferred(view: AdversaryView) -> tuple[Inversion, list[GradientEstimate]]:
         return _or_else(refusal, lambda: (rest[0], rest[0](view)))
 
 
-def evidence(view: AdversaryView, only: int | None = None) -> list[Evidence]:
+def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = False) -> list[Evidence]:
     """The same, one for each agent of which something was inferred, with what is known of the errors.
 
-    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the agents
-    that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less time.
+    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the
+    agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
+    time. `jointly`: by one probe of all agents at once.
     """
-    found = _evidence(view, only)
+    found = evidence_through_network(view) if jointly else _evidence(view, only)
     return [one for one in found if only in (None, one.agent)]
 
 

@@ -1,7 +1,26 @@
-"""The probe reader: an algorithm's own code tells how its messages depend on its private gradients."""
+"""The probe reader: the victims' own code shows how their messages depend on their private gradients."""
 
-from attacks.probe.mapping import Prior
-from attacks.probe.probe import Probed, probe
-from attacks.probe.prober import Gap, Law
+from attacks.probe.assumptions import Assumption, Basis, Constant, Free, RandomWalk
+from attacks.probe.mapping import Law, Prior
+from attacks.probe.node import Gap
+from attacks.probe.probe import probe, probe_network
+from attacks.probe.results import EXACT, UNMIXED, Functional, Probed, ProbedNetwork, Visible
 
-__all__ = ["Gap", "Law", "Prior", "Probed", "probe"]
+__all__ = [
+    "EXACT",
+    "UNMIXED",
+    "Assumption",
+    "Basis",
+    "Constant",
+    "Free",
+    "Functional",
+    "Gap",
+    "Law",
+    "Prior",
+    "Probed",
+    "ProbedNetwork",
+    "RandomWalk",
+    "Visible",
+    "probe",
+    "probe_network",
+]

@@ -1,24 +1,30 @@
-"""How what an agent sends depends on what is unknown, read off its own code on what was observed.
+"""From observations to linear equations: observed = offset + C u + B z, read off the victims' own code.
 
-The code is run with all unknowns 0 (what it would have sent: the offsets), with unit impulses, one unknown per
-replica (the linear map), and with random values (is the map affine at all?). Then
+u is what is unknown and may be anything: all private gradients, and values that were received and not observed
+(gaps). z is noise of known law: of releases, and of gaps on which there is a prior. The code runs with all unknowns 0
+on what was observed (the offsets); on unit impulses, one unknown per replica, with everything observed set to zero,
+in one coordinate (C and B, so that what a distant agent adds is not lost beside the rest, and coordinates are not
+stored many times); and on random values in all coordinates (is the map affine, and the same in each?). Where it is
+not the same in each coordinate the impulses run in all of them on what was observed. A single agent's equations are
+few: they are read on what was observed in any case, and both readings have to agree.
 
-    y = offset + C g + N u + D n,
-
-g the private gradients, u the values that the agent took and nobody heard, n the noise of releases that are not on
-the wire. A release that is on the wire adds its noise to its own row of y.
+Cost: with U unknowns, M messages and V values on the wire that were observed, impulses take about U·M floating point
+operations times the fields and the degree, in runs of `WORLDS` unknowns; the maps are kept sparse.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
-from attacks.probe.prober import Gap, Given, Prober
-from attacks.replay.recorded import Recording, Slot, find_releases
+from attacks.probe.assumptions import Matrix
+from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Shape, Unknown, Victims
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.transcript.record import Record
+from netsim.mechanisms import Gaussian, Laplace, Mechanism
 
 AFFINE = 1e-7
 """Relative: what an affine map may miss by rounding, of a value's own size."""
@@ -27,248 +33,369 @@ ROUNDING = 1e-12
 ALIKE = 1e-12
 """Relative: coefficients of two readings of a map that are the same."""
 LOST = 64
-"""And how many units in the last place of the largest number carried they may differ by."""
+"""And how many units in the last place of the largest number they may differ by."""
+SAME = 1e-9
+"""Relative: coefficients of coordinates that count as the same."""
+CHANCES = 3
+"""So many other orders of messages and coins that nobody saw are tried."""
+WORLDS = 1024
+"""So many unknowns are run at once."""
+LIMIT = 4e9
+"""Bytes: what would need more is refused before it is made."""
 
+Law = Literal["gaussian", "laplace"]
 Prior = Callable[[Gap], tuple[Array, float] | None]
-"""What is known of a value that was not heard: its mean, which broadcasts against (replicas, dimension), and the
+"""What is known of a value that was not observed: its mean, which broadcasts against (replicas, dimension), and the
 standard deviation of a coordinate (Gaussian); None: nothing, it may be any."""
+Observe = Callable[[Shape, Array], Array]
+"""What was observed, in a shape."""
 
 
-class Unknowns(NamedTuple):
-    """One value of everything that is unknown: `gradients` (queries, replicas, dimension), `gaps` (gaps, …), less
-    what a prior expects of them, and `noises` (unseen releases, …)."""
+@dataclass(frozen=True)
+class Map:
+    """The equations. `design` C (equations, unknowns) and `noise` B (equations, noises; per standard deviation 1)
+    hold one matrix for all coordinates, or one for each. Unknowns: of `queries`, then of those `gaps` without a
+    prior. Noises: of `releases`, then of gaps with a prior; `stddev` (noises, dimension), and `laws` where they are
+    Laplace or Gaussian. `offset` and `observed` (equations, replicas, dimension) are of the values in `fields`."""
 
-    gradients: Array
-    gaps: Array
-    noises: Array
+    queries: tuple[Query, ...]
+    gaps: tuple[Gap, ...]
+    releases: tuple[Release, ...]
+    fields: tuple[Field, ...]
+    design: tuple[Matrix, ...]
+    noise: tuple[Matrix, ...]
+    stddev: Array
+    laws: tuple[Law | None, ...]
+    offset: Array
+    observed: Array
 
-    def times(self, factor: float) -> "Unknowns":
-        return Unknowns(factor * self.gradients, factor * self.gaps, factor * self.noises)
+    @property
+    def shape(self) -> Shape:
+        """(replicas, dimension)."""
+        _, replicas, dimension = self.observed.shape
+        return replicas, dimension
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How many queries each agent makes, by agent."""
+        counts: dict[int, int] = {}
+        for agent, _ in self.queries:
+            counts[agent] = counts.get(agent, 0) + 1
+        return counts
 
 
-class Map(NamedTuple):
-    """`design` C, `gaps` N, `mixing` D, each (equations, unknowns, dimension); `moving` (queries, queries + gaps,
-    dimension): how the points of the queries move with g and u."""
-
-    design: Array
-    gaps: Array
-    mixing: Array
-    moving: Array
-
-
-class Mapping:
-    """All passes of one agent's code on one recording.
+class Mapper:
+    """All passes of the victims' code.
 
     You get an `AttackError` where the code, on what was observed, sends other messages than were sent.
     """
 
-    def __init__(self, recording: Recording, prior: Prior | None = None) -> None:
-        self.recording, self._prior = recording, prior
-        self.shape = (recording.replicas, recording.public.dimension)
-        self._slots: dict[int, Slot] = find_releases(_rewound(recording))
-        zeros = np.zeros(self.shape)
-        self.base = self._pass(recording, lambda _: zeros, lambda _: zeros, lambda _: zeros)
+    def __init__(self, victims: Victims, prior: Prior | None = None) -> None:
+        self.victims, self.shape = victims, victims.shape
+        self._places: dict[Release, Field] | None = None
+        self._verbatim = frozenset[Field]()
+        self._expected: dict[Unknown, tuple[Array, float]] = {}
+        """Mean and standard deviation of each gap with a prior."""
+        self._unknowns: dict[Unknown, int] = {}
+        """The columns of C."""
+        self._noises: dict[Unknown, int] = {}
+        """The columns of B."""
+        trace = self.at()
+        self._places = {release: fields[0] for release, fields in trace.carriers.items()}
+        self._verbatim = frozenset(field for fields in trace.carriers.values() for field in fields)
+        gaps: list[Unknown] = [("gap", gap.sender, k) for k, gap in enumerate(trace.gaps)]
+        for one, gap in zip(gaps, trace.gaps, strict=True):
+            if prior is not None and (known := prior(gap)) is not None:
+                self._expected[one] = known
+        self.base = self.at()
         """With all unknowns 0."""
-        self.unseen = [k for k, seen in enumerate(self.base.seen) if not seen]
-        """The releases whose noise is an unknown of its own."""
+        queries, releases = self.base.queries, self.base.releases
+        unknowns: list[Unknown] = [
+            *(("gradient", *q) for q in queries),
+            *(g for g in gaps if g not in self._expected),
+        ]
+        noises: list[Unknown] = [*(("noise", *r) for r in releases), *self._expected]
+        self._unknowns = {one: k for k, one in enumerate(unknowns)}
+        self._noises = {one: k for k, one in enumerate(noises)}
+        hidden: list[Unknown] = [*(("noise", *r) for r in self.base.unseen), *self._expected]
+        self._hidden = {one: self._noises[one] for one in hidden}
+        """Those of them that are in other equations than their own."""
+        self._variances = [np.asarray(m.variance(), dtype=np.float64) for m in _made(self.base)]
+        _check_size("its random gradients", 8.0 * (len(unknowns) + len(noises)) * self.shape[0] * self.shape[1])
 
-    @property
-    def queries(self) -> int:
-        return len(self.base.points)
+    def map(self) -> Map:
+        """You get an `AttackError` where what was observed is no affine function of gradients and noise."""
+        found = self._on_zeros()
+        if found is None:
+            found = self._mapped(self.shape[1], _first)
+            self.check(found, *self._random())
+        self._check_chance()
+        return found
 
-    @property
-    def gaps(self) -> list[Gap]:
-        """The values that were taken and not heard, in order."""
-        return self.base.gaps
+    def at(
+        self,
+        unknowns: Array | None = None,
+        noises: Array | None = None,
+        copies: int = 1,
+        *,
+        chance: int = 0,
+        points: bool = True,
+    ) -> Pass:
+        """The pass with these unknowns (unknowns, copies · replicas, dimension), gaps less what a prior expects of
+        them, and noises (noises, …), 0 if not given; of so many `copies` of all replicas, one after the other.
+        `chance` draws what nobody saw; `points` as in `Inputs`."""
+        shape = copies * self.shape[0], self.shape[1]
+        nothing = np.zeros(shape)
 
-    def deviation(self, gap: Gap) -> float | None:
-        """The standard deviation that the prior gives it, None without one."""
-        known = None if self._prior is None else self._prior(gap)
-        return None if known is None else known[1]
+        def given(unknown: Unknown) -> Array:
+            value = nothing
+            if unknowns is not None and unknown in self._unknowns:
+                value = unknowns[self._unknowns[unknown]]
+            elif noises is not None and unknown in self._noises:
+                value = noises[self._noises[unknown]]
+            if unknown in self._expected:
+                return value + np.tile(np.broadcast_to(self._expected[unknown][0], self.shape), (copies, 1))
+            return value
 
-    def at(self, unknowns: Unknowns, copies: int = 1) -> Prober:
-        """The pass with these values; of so many `copies` of all replicas, one after the other."""
-        gradients, gaps, noises = unknowns
-        replicas, dimension = self.shape
-        shape = copies * replicas, dimension
-        place = {k: j for j, k in enumerate(self.unseen)}
-        told = self._pass(
-            self.recording if copies == 1 else _copied(self.recording, copies),
-            lambda t: _nth(gradients, t, shape),
-            lambda k: _nth(noises, place.get(k, len(noises)), shape),
-            lambda k: _nth(gaps, k, shape),
-            copies=copies,
-        )
-        self._check_same(told, copies=copies)
-        return told
+        def observe(value: Array) -> Array:
+            return value if copies == 1 else np.tile(value, (copies, 1))
 
-    def read(self) -> Map:
-        """The linear map, read on what was observed, and on zeros in its place.
+        return self._run(Inputs(shape, observe, given, self._places, self._verbatim, chance, points))
 
-        Beside large values impulses lose digits: where the two are the same up to that, the one on zeros is exact.
-        """
-        heard = self._read(self.recording.rows)
-        try:
-            clean = self._read(_zeroed(self.recording.rows))
-        except AttackError:
-            return heard
-        largest = max([1.0, *self.base.sizes])
-        rounding = LOST * float(np.finfo(np.float64).eps) * largest
-        same = all(
-            np.all(np.abs(one - other) <= ALIKE * np.abs(one) + rounding)
-            for one, other in zip(heard, clean, strict=True)
-        )
-        return clean if same else heard
+    def points(self, found: Pass) -> Array:
+        """Where every query was made in a pass, (queries, replicas, dimension)."""
+        return np.array([found.points[i][t] for i, t in self.base.queries]).reshape(-1, *self.shape)
 
-    def _read(self, rows: tuple[Record, ...]) -> Map:
-        """Unit impulses: what clips or projects has to do nothing at their size."""
-        queries, gaps = self.queries, len(self.gaps)
-        worlds, dimension = 1 + queries + gaps + len(self.unseen), self.shape[1]
-        recording = self.recording._replace(replicas=worlds, rows=_repeated(rows, worlds))
-        told = self._pass(
-            recording,
-            _impulses(worlds, dimension, {t: 1 + t for t in range(queries)}),
-            _impulses(worlds, dimension, {k: 1 + queries + gaps + j for j, k in enumerate(self.unseen)}),
-            _impulses(worlds, dimension, {k: 1 + queries + k for k in range(gaps)}),
-            alike=True,
-        )
-        self._check_same(told, variances=False)
-        values = np.array([e.value for e in told.equations]).reshape(-1, worlds, dimension)
-        change = values[:, 1:] - values[:, :1]
-        points = np.array(told.points)
-        return Map(
-            change[:, :queries],
-            change[:, queries : queries + gaps],
-            change[:, queries + gaps :],
-            points[:, 1 : 1 + queries + gaps] - points[:, :1],
-        )
+    def left(self, found: Pass) -> Array:
+        """What a pass leaves of what was observed, (equations, replicas, dimension)."""
+        return np.array([e.observed - e.value for e in found.equations]).reshape(-1, *self.shape)
 
-    def drawn(self, around: Unknowns, spread: float) -> Unknowns:
-        """Values `around` some; `spread` is the deviation in units of the largest there, or of 1 around 0."""
-        rng = np.random.default_rng(0)
-
-        def near(values: Array, about: bool) -> Array:
-            size = np.max(np.abs(values), axis=(0, 2), keepdims=True) if np.any(values) else 1.0
-            return (values if about else 0.0) + spread * size * rng.standard_normal(values.shape)
-
-        return Unknowns(near(around.gradients, True), near(around.gaps, True), near(around.noises, True))
-
-    def check_affine(self, linear: Map, unknowns: Unknowns, told: Prober, copies: int = 1) -> None:
-        """The pass `told` with these values moved every value as the map says, in every replica of every copy."""
-        pairs = list(zip(told.equations, self.base.equations, strict=True))
-        largest = max((float(np.max(np.abs(e.value))) for pair in pairs for e in pair), default=0.0)
-        rounding = ROUNDING * max(1.0, largest)
-        for (e, base), c, n, d in zip(pairs, linear.design, linear.gaps, linear.mixing, strict=True):
-            before = np.tile(base.value, (copies, 1))
-            moved = _moved(c, unknowns.gradients) + _moved(n, unknowns.gaps) + _moved(d, unknowns.noises)
-            scale = np.max(np.abs(e.value)) + np.max(np.abs(before)) + np.max(np.abs(moved))
-            if not np.max(np.abs(e.value - before - moved)) <= AFFINE * scale + rounding:
+    def check(
+        self, found: Map, unknowns: Array, noises: Array | None = None, copies: int = 1, *, points: bool = True
+    ) -> Pass:
+        """The pass with these unknowns and noises, as in `at`; the code sends there what the map predicts."""
+        there = self.at(unknowns, noises, copies, points=points)
+        self._check_alike(there)
+        self._check_noise(there, copies)
+        moved = _applied(found.design, unknowns)
+        if noises is not None:
+            hidden = np.zeros_like(noises)
+            kept = list(self._hidden.values())
+            hidden[kept] = noises[kept]
+            moved = moved + _applied(found.noise, hidden)
+        largest = max((float(np.max(np.abs(e.value), initial=1.0)) for e in there.equations), default=1.0)
+        largest = max(largest, float(np.max(np.abs(found.offset), initial=1.0)))
+        for e, offset, by in zip(there.equations, found.offset, moved, strict=True):
+            before = np.tile(offset, (copies, 1))
+            scale = np.max(np.abs(e.value)) + np.max(np.abs(before)) + np.max(np.abs(by))
+            if not np.max(np.abs(e.value - before - by)) <= AFFINE * scale + ROUNDING * largest:
                 self._check_repeats()
                 raise AttackError(
-                    f"what agent {self.recording.agent} sends as {e.what!r} in its message {e.message} is no affine "
-                    f"function of {self._unknown}: a probe cannot invert it"
+                    f"what {_name(e.field)} is no affine function of {self._unknown}: a probe cannot invert it"
                 )
+        return there
+
+    # ── passes ──────────────────────────────────────────────────────────────────────────────────────
+    def _run(self, inputs: Inputs) -> Pass:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self.victims.run(inputs)
 
     @property
     def _unknown(self) -> str:
-        return "its gradients and what was not heard" if self.gaps else "its gradients"
+        owner = "its" if self.victims.alone else "the"
+        return f"{owner} gradients and what was not observed" if self.base.gaps else f"{owner} gradients"
 
-    def _pass(
-        self,
-        recording: Recording,
-        gradients: Given,
-        noises: Given,
-        gaps: Given,
-        alike: bool = False,
-        copies: int = 1,
-    ) -> Prober:
-        def incoming(k: int, gap: Gap) -> Array:
-            known = None if self._prior is None else self._prior(gap)
-            if known is None:
-                return gaps(k)
-            mean = np.broadcast_to(known[0], self.shape)
-            return (mean[:1] if alike else np.tile(mean, (copies, 1))) + gaps(k)
+    def _random(self) -> tuple[Array, Array]:
+        """Unknowns and noises."""
+        rng = np.random.default_rng(0)
+        unknowns = rng.standard_normal((len(self._unknowns), *self.shape))
+        return unknowns, rng.standard_normal((len(self._noises), *self.shape))
 
-        prober = Prober(_rewound(recording), self._slots, gradients, noises, incoming)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            prober.read()
-        if prober.departure is not None:
-            what = f"message {prober.departure.message}: it {prober.departure.what}"
-            raise AttackError(f"agent {recording.agent}'s code does not send what was sent ({what})")
-        return prober
+    def _check_alike(self, found: Pass) -> None:
+        """The same messages, queries, releases and gaps as with all unknowns 0."""
+        ours, theirs = (([e.field for e in p.equations], p.queries, p.releases, p.gaps) for p in (found, self.base))
+        if ours != theirs:
+            raise AttackError(f"what is sent is no affine function of {self._unknown}: other messages are sent")
 
-    def _check_same(self, told: Prober, variances: bool = True, copies: int = 1) -> None:
-        """The same questions, equations and noises as without any unknown."""
-        base, agent = self.base, self.recording.agent
-        ours = len(told.points), len(told.equations), len(told.variances), len(told.gaps)
-        if ours != (len(base.points), len(base.equations), len(base.variances), len(base.gaps)):
-            raise AttackError(f"what agent {agent} sends is no affine function of {self._unknown}")
-        if not variances:
-            return
-        for k, (here, variance) in enumerate(zip(told.variances, base.variances, strict=True)):
-            before = np.tile(variance, (copies, 1)) if np.ndim(variance) == 2 and len(variance) > 1 else variance
-            if not np.allclose(here, before, rtol=1e-9, atol=0.0):
+    def _check_noise(self, found: Pass, copies: int) -> None:
+        for (agent, k), mechanism, variance in zip(self.base.releases, _made(found), self._variances, strict=True):
+            before = np.tile(variance, (copies, 1)) if variance.ndim == 2 and len(variance) > 1 else variance
+            if not np.allclose(np.asarray(mechanism.variance()), before, rtol=1e-9, atol=0.0):
                 raise AttackError(
-                    f"how much noise agent {agent} puts on its release {k} depends on {self._unknown}: "
-                    "a probe cannot invert it"
+                    f"how much noise agent {agent} puts on its release {k} depends on {self._unknown}: a probe "
+                    "cannot invert it"
                 )
 
     def _check_repeats(self) -> None:
         """What the code makes of the same answers must be the same twice."""
-        zeros = np.zeros(self.shape)
-        again = self._pass(self.recording, lambda _: zeros, lambda _: zeros, lambda _: zeros)
-        for e, before in zip(again.equations, self.base.equations, strict=True):
+        for e, before in zip(self.at().equations, self.base.equations, strict=True):
             if not np.array_equal(e.value, before.value, equal_nan=True):
                 raise AttackError(
-                    f"what agent {self.recording.agent} sends as {e.what!r} in its message {e.message} is not the "
-                    "same twice: something random did not come through its node"
+                    f"what {_name(e.field)} is not the same twice: something random did not come through its node"
                 )
 
+    def _check_chance(self) -> None:
+        """What nobody saw, coins and the order of single messages, must make no difference to what was seen."""
+        if not self.base.chancy:
+            return
+        unknowns, noises = self._random()
+        wanted = {e.field: e for e in self.at(unknowns, noises).equations}
+        for chance in range(1, 1 + CHANCES):
+            try:
+                there = self.at(unknowns, noises, chance=chance).equations
+            except AttackError as error:
+                raise AttackError(f"{_BY_CHANCE} ({error})") from error
+            for e in there:
+                same = e.field in wanted and np.allclose(e.value, wanted[e.field].value, rtol=1e-9, atol=1e-9)
+                if not same or len(there) != len(wanted):
+                    raise AttackError(f"{_BY_CHANCE}: what {_name(e.field)} does")
 
-def _moved(change: Array, by: Array) -> Array:
-    return np.einsum("td,trd->rd", change, by)
+    # ── the map ─────────────────────────────────────────────────────────────────────────────────────
+    def _on_zeros(self) -> Map | None:
+        """The map with zeros for all that was observed, in one coordinate; None where it is another one."""
+        try:
+            found = self._mapped(1, _zeros)
+            agrees = not self.victims.alone or self._agrees(found)
+            if agrees:
+                self.check(found, *self._random())
+        except (AttackError, ValueError, IndexError):  # arrays of another dimension do not go together
+            return None
+        return found if agrees else None
+
+    def _agrees(self, found: Map) -> bool:
+        """Whether the impulses move what was observed as they move zeros, up to digits lost beside large values."""
+        rounding = LOST * float(np.finfo(np.float64).eps) * max([1.0, *(e.size for e in self.base.equations)])
+        hidden = found.noise[0][:, list(self._hidden.values())]
+        whole, start = sparse.csc_array(sparse.hstack([found.design[0], hidden])), 0
+        for change in self._impulses(self.shape[1], _first):
+            end = start + change.shape[-1]
+            clean, start = whole[:, start:end].toarray(), end
+            if not np.all(np.abs(change - clean) <= ALIKE * np.abs(change) + rounding):
+                return False
+        return True
+
+    def _mapped(self, dimension: int, observe: Observe) -> Map:
+        equations = self.base.equations
+        unknowns = len(self._unknowns)
+        parts: list[list[Matrix]] = [[sparse.csr_array((len(equations), 0))] for _ in range(dimension)]
+        stored = 0
+        for change in self._impulses(dimension, observe):
+            for part, values in zip(parts, change, strict=True):
+                part.append(sparse.csr_array(values))
+                stored += 16 * part[-1].nnz
+            _check_size("its map", stored)
+        whole = [sparse.csr_array(sparse.hstack(part, format="csr")) for part in parts]
+        whole = whole[:1] if _same(whole) else whole
+        values, observed = ([e.value for e in equations], [e.observed for e in equations])
+        return Map(
+            tuple(self.base.queries),
+            tuple(self.base.gaps),
+            tuple(self.base.releases),
+            tuple(e.field for e in equations),
+            tuple(w[:, :unknowns] for w in whole),
+            tuple(self._noise(w[:, unknowns:]) for w in whole),
+            self._stddev(),
+            (*map(_law, _made(self.base)), *("gaussian" for _ in self._expected)),
+            np.array(values).reshape(-1, *self.shape),
+            np.array(observed).reshape(-1, *self.shape),
+        )
+
+    def _impulses(self, dimension: int, observe: Observe) -> Iterator[Array]:
+        """How every equation's value moves with each unknown and then with what is hidden of the noise, some at a
+        time, (dimension, equations, some)."""
+        unknowns = [*self._unknowns, *self._hidden]
+        worlds = max(1, min(WORLDS, int(LIMIT / 16 / (8 * dimension * max(1, len(self.base.equations))))))
+        for start in range(0, len(unknowns), worlds):
+            yield self._moved(unknowns[start : start + worlds], dimension, observe)
+
+    def _moved(self, some: Sequence[Unknown], dimension: int, observe: Observe) -> Array:
+        shape = (1 + len(some), dimension)
+        place = {unknown: 1 + k for k, unknown in enumerate(some)}
+        nothing = np.zeros(shape)
+
+        def given(unknown: Unknown) -> Array:
+            value = nothing
+            if (at := place.get(unknown)) is not None:
+                value = np.zeros(shape)
+                value[at] = 1.0
+            if unknown in self._expected:
+                return value + observe(shape, np.broadcast_to(self._expected[unknown][0], self.shape))
+            return value
+
+        inputs = Inputs(shape, partial(observe, shape), given, self._places, self._verbatim, points=False)
+        found = self._run(inputs)
+        self._check_alike(found)
+        values = np.array([e.value for e in found.equations]).reshape(-1, *shape)
+        return np.moveaxis(values[:, 1:] - values[:, :1], -1, 0)
+
+    def _noise(self, mixing: Matrix) -> Matrix:
+        """B: the noise of observed releases in their own equation, what is hidden where it went."""
+        shape = len(self.base.equations), len(self._noises)
+        own = sparse.lil_array(shape)
+        for row, e in enumerate(self.base.equations):
+            if e.release is not None:
+                own[row, self._noises["noise", *e.release]] = e.factor
+        spread, places = sparse.coo_array(mixing), np.array(list(self._hidden.values()), dtype=np.intp)
+        there = sparse.coo_array((spread.data, (spread.row, places[spread.col])), shape=shape)
+        return sparse.csr_array(sparse.csr_array(own) + there)
+
+    def _stddev(self) -> Array:
+        """(noises, dimension)."""
+        made = [np.broadcast_to(np.sqrt(_of_all(variance)), self.shape[1]) for variance in self._variances]
+        expected = [np.full(self.shape[1], deviation) for _, deviation in self._expected.values()]
+        return np.array([*made, *expected]).reshape(-1, self.shape[1])
 
 
-def _nth(values: Array, k: int, shape: tuple[int, int]) -> Array:
-    return values[k] if k < len(values) else np.zeros(shape)
+_BY_CHANCE = (
+    "what was seen depends on private coins, or on an order in which messages to single agents came, that nobody saw"
+)
 
 
-def _impulses(worlds: int, dimension: int, places: dict[int, int]) -> Given:
-    def given(k: int) -> Array:
-        values = np.zeros((worlds, dimension))
-        if k in places:
-            values[places[k]] = 1.0
-        return values
-
-    return given
+def _name(field: Field) -> str:
+    return f"agent {field[0]} sends as {field[3]!r} in its {field[1]} message {field[2]}"
 
 
-def _repeated(rows: tuple[Record, ...], worlds: int) -> tuple[Record, ...]:
-    """The first replica of everything, as often as there are worlds."""
-    return tuple(
-        row._replace(values={name: np.repeat(value[:1], worlds, axis=0) for name, value in row.values.items()})
-        for row in rows
-    )
+def _zeros(shape: Shape, value: Array) -> Array:  # noqa: ARG001
+    return np.broadcast_to(0.0, shape)
 
 
-def _zeroed(rows: tuple[Record, ...]) -> tuple[Record, ...]:
-    """With zeros for everything observed."""
-    return tuple(
-        row._replace(values={name: np.zeros_like(value) for name, value in row.values.items()}) for row in rows
-    )
+def _first(shape: Shape, value: Array) -> Array:
+    return np.broadcast_to(value[:1], shape)
 
 
-def _copied(recording: Recording, copies: int) -> Recording:
-    """All replicas of everything, so many times."""
-    rows = tuple(
-        row._replace(values={name: np.tile(value, (copies, 1)) for name, value in row.values.items()})
-        for row in recording.rows
-    )
-    return recording._replace(replicas=copies * recording.replicas, rows=rows)
+def _made(found: Pass) -> list[Mechanism]:
+    """The mechanism of each release, agent by agent."""
+    return [mechanism for _, some in sorted(found.mechanisms.items()) for mechanism in some]
 
 
-def _rewound(recording: Recording) -> Recording:
-    """With coins of its own: every pass tosses the same."""
-    coins = np.random.Generator(type(recording.coins.bit_generator)())
-    coins.bit_generator.state = recording.coins.bit_generator.state
-    return recording._replace(coins=coins)
+def _law(mechanism: Mechanism) -> Law | None:
+    if isinstance(mechanism, Laplace):
+        return "laplace"
+    return "gaussian" if isinstance(mechanism, Gaussian) else None
+
+
+def _same(matrices: Sequence[Matrix]) -> bool:
+    """Whether all coordinates have the same, up to rounding."""
+    bound = SAME * max([1.0, *(float(abs(m).max()) for m in matrices if m.nnz)])
+    return all(not (m - matrices[0]).nnz or float(abs(m - matrices[0]).max()) <= bound for m in matrices[1:])
+
+
+def _check_size(what: str, size: float) -> None:
+    if size > LIMIT:
+        raise AttackError(f"a probe would need {size / 1e9:.1f} GB for {what}: probe fewer rounds or replicas")
+
+
+def _applied(matrices: tuple[Matrix, ...], values: Array) -> Array:
+    """Matrix by vector, (rows, replicas, dimension), in every replica and coordinate."""
+    count, replicas, dimension = values.shape
+    if len(matrices) == 1:
+        return np.asarray(matrices[0] @ values.reshape(count, replicas * dimension)).reshape(-1, replicas, dimension)
+    return np.stack([np.asarray(m @ values[..., c]) for c, m in enumerate(matrices)], axis=-1)
+
+
+def _of_all(variance: Array) -> Array:
+    """One per coordinate; you get an `AttackError` for a sweep, in which replicas differ."""
+    flat = np.atleast_2d(variance)
+    if len(flat) > 1 and np.any(flat != flat[:1]):
+        raise AttackError("replicas have noise of different scales: probe them one by one")
+    return flat[0]

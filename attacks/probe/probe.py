@@ -1,31 +1,46 @@
-"""From the messages of one agent to the best unbiased estimate of its private gradients.
+"""From what was observed to the best unbiased estimate of private gradients: of one agent, or of all at once.
 
-Its public code, run on what was observed, tells how what it sends depends on what is unknown
-(`attacks.probe.mapping`): y − offset = C g + N u + B z, where u is what the agent took and nobody heard and z the
-noises of its releases, of known variance. g follows by generalized least squares, u being estimated along with it.
-For Laplace noise that is the best *linear* estimate, and there is a likelier one (`laplace`). The estimate is refined
-once against the code itself, so that rounding in C does not count.
+The public code of the victims, run on what was observed (`attacks.probe.mapping`), shows how what they send depends
+on what is unknown: observed − offset = C u + B z, where u are the private gradients of all victims and what one
+victim received and nobody observed, and z noises of known law. u follows by generalized least squares
+(`attacks.probe.system`). For Laplace noise that is the best *linear* estimate, and there is a likelier one
+(`attacks.probe.linear`). The estimate is refined once against the code itself, so that rounding in C does not count.
 
-Source: this project; what it needs is the algorithm's code and nothing else (Kerckhoffs). Who may run it: an
-eavesdropper at the agent's door or on links around it. The fewer it taps, the fewer gradients are identifiable.
+One victim (`probe`) is fed with what was observed around it; a message to it that was not observed is a gap, an
+unknown beside the gradients. Where all agents are victims (`probe_network`) such a message is what its sender's code
+makes of unknowns further away: a packet that was missed is a missing row, and a tap that came late leaves the
+gradients before it as unknowns more.
+
+A law that no attack can beat: for gradients that change freely at least one message must be observed for each of
+them. With one message a round (descent, EXTRA) every agent must be tapped. With two that are linked, as in DIGing and
+DPP², hidden agents follow from their neighbors: of 50 agents on a path, ten doors see all where descent takes
+seventeen.
+
+Cost: with U unknowns (gradients, gaps and hidden noise) and M messages, U/1024 runs of U ≤ 1024 worlds of M messages,
+one coordinate each, and then O(rows · unknowns²) for each set of unknowns that hang together. 50 agents × 60 rounds
+seen from one end: 1,800 unknowns and some seconds. What would need more than about 4 GB is refused.
+
+Source: this project; what it needs is the algorithm's code and nothing else (Kerckhoffs).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from attacks.probe.columns import Columns
-from attacks.probe.laplace import most_likely, simulated
-from attacks.probe.linear import determined, outlook
-from attacks.probe.mapping import Map, Mapping, Prior, Unknowns
-from attacks.probe.prober import Gap, Law, Prober
+from attacks.probe.assumptions import Assumption, Free
+from attacks.probe.linear import most_likely, simulated
+from attacks.probe.mapping import Mapper, Prior
+from attacks.probe.network import WholeNetwork
+from attacks.probe.node import Pass, RecordedAgent
+from attacks.probe.results import Probed, ProbedNetwork, packed
+from attacks.probe.system import Bounds, Solved, System, scattered
 from attacks.replay.recorded import Recording
+from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 
-DROWNED = 1e-13
-"""Noise below this share of the largest value is lost in rounding, which takes its place."""
+FREE = Free()
 NEAR = 1e-2
 """Relative: how far around the estimates the map must be affine."""
 FAR = 5.0
@@ -34,282 +49,186 @@ PATTERNS = 16
 """So many patterns of signs of that noise are tried."""
 WORLDS = 256
 """So many replicas are run at once."""
-ULPS = 8
-"""Units in the last place of the largest number carried so far that each value may be off by."""
-EXACT = 1e-6
-"""An estimate of which rounding alone may move a coordinate by this share of the largest one is not called exact."""
+LOCATED = 1e-6
+"""Relative: a point that moves by less when everything hidden changes is known."""
 DRAWS = 400
 """Of the noise, to simulate the errors of maximum likelihood."""
-UNMIXED = 1e-6
-"""The share of an error's variance below which the noise of other laws does not change its law."""
+
+Laplace = Literal["blue", "ml"]
 
 
-@dataclass(frozen=True)
-class Probed:
-    """Every private query of one agent, in order.
+def probe(recording: Recording, *, prior: Prior | None = None, laplace: Laplace = "blue") -> Probed:
+    """Estimate every private gradient of one agent. Who may run it: an eavesdropper at the agent's door or on links
+    around it. The fewer it taps, the fewer gradients are identifiable.
 
-    `gradients` and `points` (queries, replicas, dimension): the estimates, and where the queries were made;
-    `covariance` (queries, queries, dimension) of the errors of each coordinate, between queries. `identifiable`
-    (queries,): where the observations leave a gradient open, its estimate means nothing; `located` (queries,):
-    whether they tell the point. `rank` and `condition` are those of the map from gradients to observations, less what
-    may be due to messages that were not heard, of the worst coordinate; `per_coordinate`: coordinates have maps or
-    noises of their own. `residual`: the largest misfit of what no noise covers, relative to what was observed.
-
-    `rounding` (queries,): how far rounding alone may move a coordinate, absolute: the amplification of the estimator
-    times `ULPS` units in the last place of what was carried, and the deviation of noise so small beside other that it
-    counts as none. `mixing` (queries, noises, dimension): each error is this combination of independent noises of
-    variance 1, so that the covariance is its square, up to rounding; `laws` (noises,) has their laws, where it is
-    Laplace or Gaussian. `gaps`: the values that were not heard. `likeliest`:
-    the estimates are those of maximum likelihood, and the covariance was simulated. Where it is not said, every point
-    is located, rounding is 0 and the noises are not known one by one.
+    `prior`: what is known of values that were received and not observed. With `laplace` "ml" the estimates are
+    those of maximum likelihood (`attacks.probe.linear`): for noise that is all Laplace, where several releases bear
+    on a gradient. You get an `AttackError` where the code, on what was observed, sends other messages than were sent,
+    where what it sends is no affine function of its gradients, and for "ml" where there is noise of another law.
     """
-
-    agent: int
-    gradients: Array
-    points: Array
-    covariance: Array
-    identifiable: Mask
-    rank: int
-    condition: float
-    per_coordinate: bool
-    residual: float
-    located: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    rounding: Array = field(default_factory=lambda: np.zeros(0))
-    mixing: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
-    laws: tuple[Law | None, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    likeliest: bool = False
-
-    def __post_init__(self) -> None:
-        queries, dimension = len(self.identifiable), self.covariance.shape[-1]
-        missing = {
-            "located": self.identifiable,
-            "rounding": np.zeros(queries),
-            "mixing": np.zeros((queries, 0, dimension)),
-        }
-        for name, value in missing.items():
-            if len(getattr(self, name)) != queries:
-                object.__setattr__(self, name, value)
-
-    @property
-    def stddev(self) -> Array:
-        """Of each estimate's error, (queries, dimension); ∞ where it is not identifiable."""
-        spread = np.sqrt(np.maximum(np.einsum("ttc->tc", self.covariance), 0.0))
-        return np.where(self.identifiable[:, None], spread, np.inf)
-
-    @property
-    def law(self) -> tuple[Law | None, ...]:
-        """The law of each estimate's error, None where it is none of these: that of a mixture, of another mechanism,
-        of maximum likelihood. An error without noise is Gaussian of variance 0."""
-        return tuple(self._law(t) for t in range(len(self.identifiable)))
-
-    @property
-    def exact(self) -> Mask:
-        """(queries,): identifiable, without noise, and rounding is below `EXACT` of its largest coordinate."""
-        size = np.max(np.abs(self.gradients), axis=(1, 2), initial=0.0)
-        silent = np.all(self.stddev <= self.rounding[:, None], axis=-1)
-        return self.identifiable & silent & (self.rounding <= EXACT * size)
-
-    def _law(self, t: int) -> Law | None:
-        if np.max(self.stddev[t], initial=0.0) <= self.rounding[t]:
-            return "gaussian"
-        shares = np.max(np.square(self.mixing[t]), axis=-1, initial=0.0)
-        counted = np.flatnonzero(shares > UNMIXED * np.sum(shares))
-        laws = {self.laws[k] for k in counted.tolist()}
-        if laws == {"gaussian"}:
-            return "gaussian"
-        return "laplace" if laws == {"laplace"} and len(counted) == 1 and not self.likeliest else None
+    mapper = Mapper(RecordedAgent(recording), prior)
+    if not mapper.base.queries:
+        return Probed.nothing(recording.agent, mapper.shape)
+    return _probed(mapper, FREE, laplace).agents[recording.agent]
 
 
-def probe(recording: Recording, *, prior: Prior | None = None, laplace: Literal["blue", "ml"] = "blue") -> Probed:
-    """Estimate every private gradient of one agent.
+def probe_network(view: AdversaryView, *, gradients: Assumption = FREE, laplace: Laplace = "blue") -> ProbedNetwork:
+    """Estimate every private gradient of every agent that is no insider, from everything the adversary observed.
 
-    `prior` says what is known of values that were not heard. With `laplace` "ml" the estimates are those of maximum
-    likelihood (`attacks.probe.laplace`): for noise that is all Laplace, where several releases bear on a gradient.
-    You get an `AttackError` where the code, on what was observed, sends other messages than were sent, where what it
-    sends is no affine function of its gradients, and for "ml" where there is noise of another law.
+    Who may run it: whoever has a view; of exchanges that wait for everybody (no deadline), tokens whose way was seen,
+    and messages whose order was seen or makes no difference. `gradients`: what is assumed of them, `laplace` as
+    in `probe`. You get an `AttackError` where what was sent is no affine function of gradients and noise, where the
+    code sends other messages than were sent, where what came of it depends on private coins, or on the order or the
+    way of messages, that nobody saw (tokens whose hops were missed, exchanges with a deadline, agents that begin
+    anew), and for what would not fit in memory: `probe` may still answer for single agents.
     """
-    return _Probe(Mapping(recording, prior)).run(laplace == "ml")
+    victims = WholeNetwork(view)
+    return replace(_probed(Mapper(victims), gradients, laplace), distances=victims.distances())
 
 
-class _Probe:
-    def __init__(self, mapping: Mapping) -> None:
-        self.mapping = mapping
-        self.base, self.shape, self.queries = mapping.base, mapping.shape, mapping.queries
-        self.agent = mapping.recording.agent
-        self.deviations = [mapping.deviation(gap) for gap in mapping.gaps]
-        self.open = [k for k, deviation in enumerate(self.deviations) if deviation is None]
-        self.laws: tuple[Law | None, ...] = (
-            *self.base.laws,
-            *("gaussian" for deviation in self.deviations if deviation is not None),
-        )
+def _probed(mapper: Mapper, assumption: Assumption, laplace: Laplace) -> ProbedNetwork:
+    found = mapper.map()
+    system = System(found, assumption.model(found.counts), scaled=mapper.victims.alone)
+    estimate = system.estimate
+    estimate = estimate + system.correction(mapper.left(mapper.at(estimate, points=False)))
+    there = mapper.check(found, estimate)
+    bounds = system.bounds(estimate, *_sizes(mapper, there))
+    identifiable = np.all([b.identifiable for b in bounds], axis=0)
+    _check_near(mapper, system, estimate, identifiable)
+    _check_plausible(mapper, system, estimate, identifiable)
+    located = _located(mapper, system, estimate, there)
+    if laplace == "ml":
+        system, change = _likeliest(system, mapper.left(there))
+        estimate = estimate + change
+        there = mapper.at(estimate)
+    return _network(mapper, assumption, system, estimate, bounds, there, located, laplace == "ml")
 
-    def run(self, likeliest: bool) -> Probed:
-        if not self.queries:
-            return _nothing(self.agent, self.shape)
-        linear = self.mapping.read()
-        nothing = self._unknowns(np.zeros((self.queries + len(self.open), *self.shape)))
-        self._check(linear, self.mapping.drawn(nothing, 1.0))
-        columns = self._columns(linear)
-        estimate = self._refined(columns)
-        unknowns = self._unknowns(estimate)
-        told = self.mapping.at(unknowns)
-        self.mapping.check_affine(linear, unknowns, told)
-        self._check(linear, self.mapping.drawn(unknowns.times(1 + NEAR), NEAR))
-        self._check_plausible(linear, columns, estimate)
-        found = self._found(linear, columns, unknowns, told)
-        return self._likeliest(found, columns, estimate, told) if likeliest else found
 
-    def _check(self, linear: Map, unknowns: Unknowns) -> None:
-        self.mapping.check_affine(linear, unknowns, self.mapping.at(unknowns))
+def _sizes(mapper: Mapper, there: Pass) -> tuple[Array, Array]:
+    """The largest number that went into each equation, and how many roundings in a row: in a network those of others
+    arrive with their messages, round by round."""
+    sizes = np.array([e.size for e in there.equations], dtype=np.float64)
+    if mapper.victims.alone:
+        return sizes, np.ones(len(sizes))
+    number = np.array([e.field[2] for e in there.equations], dtype=np.intp)
+    order = np.argsort(number, kind="stable")
+    carried = np.empty(len(sizes))
+    carried[order] = np.maximum.accumulate(sizes[order])
+    return carried, np.asarray(1 + number, dtype=np.float64)
 
-    def _check_plausible(self, linear: Map, columns: Columns, estimate: Array) -> None:
-        """The map is affine wherever the truth may be: `FAR` deviations of every noise around the estimates.
 
-        Noise z moves the estimates by A B z: where it was z, the truth is that far from them.
-        """
-        mixing = columns.stacked(columns.mixings)
-        if not np.any(mixing) and not self.mapping.unseen:
-            return
-        signs = FAR * _patterns(mixing, estimate)
-        some = max(1, WORLDS // self.shape[0])
-        for start in range(0, signs.shape[1], some):
-            part = signs[:, start : start + some]
-            copies, dimension = part.shape[1], self.shape[1]
-            noise = np.repeat(part, self.shape[0], axis=1).reshape(-1, copies * self.shape[0], dimension)
-            truth = np.tile(estimate, (1, copies, 1)) - np.einsum("uzd,zrd->urd", mixing, noise)
-            unknowns = self._unknowns(truth, noise)
-            told = self.mapping.at(unknowns, copies)
-            self.mapping.check_affine(linear, unknowns, told, copies)
+def _check_near(mapper: Mapper, system: System, estimate: Array, identifiable: Mask) -> None:
+    """What clips is affine where it does nothing: a little around the estimates, and for hidden gradients as large as
+    those that are determined."""
+    rng = np.random.default_rng(1)
+    size = float(np.max(np.abs(estimate[identifiable]), initial=0.0)) or 1.0
+    spread = np.where(identifiable, NEAR * size, size)[:, None, None]
+    around = (1 + NEAR) * np.where(identifiable[:, None, None], estimate, 0.0)
+    mapper.check(system.found, around + spread * rng.standard_normal(estimate.shape))
 
-    def _unknowns(self, estimate: Array, noise: Array | None = None) -> Unknowns:
-        """From (queries + gaps without a prior, replicas, dimension); what has a law is at its mean, or at this
-        `noise` (releases + gaps with a prior, replicas, dimension), in standard deviations."""
-        gaps = np.zeros((len(self.deviations), *estimate.shape[1:]))
-        gaps[self.open] = estimate[self.queries :]
-        noises = np.zeros((len(self.mapping.unseen), *estimate.shape[1:]))
-        if noise is not None:
-            noises[:] = (self._stddev[:, None] * noise[: len(self._stddev)])[self.mapping.unseen]
-            known = [(k, deviation) for k, deviation in enumerate(self.deviations) if deviation is not None]
-            for (k, deviation), z in zip(known, noise[len(self._stddev) :], strict=True):
-                gaps[k] = deviation * z
-        return Unknowns(estimate[: self.queries], gaps, noises)
 
-    @property
-    def _stddev(self) -> Array:
-        """Of the noise of each release, (releases, dimension)."""
-        dimension = self.shape[1]
-        stddev = [np.broadcast_to(np.sqrt(_of_all(v)), dimension) for v in self.base.variances]
-        return np.array(stddev).reshape(-1, dimension)
+def _check_plausible(mapper: Mapper, system: System, estimate: Array, identifiable: Mask) -> None:
+    """The map is affine wherever the truth may be: `FAR` deviations of every noise around the estimates.
 
-    def _columns(self, linear: Map) -> Columns:
-        design = np.concatenate([linear.design, linear.gaps[:, self.open]], axis=1)
-        noise = self._noise(linear)
-        shared = _same(design) and _same(noise) and _same(linear.moving)
-        largest = max((float(np.max(np.abs(e.observed))) for e in self.base.equations), default=0.0)
-        return Columns(design, noise, self._left(self.base), DROWNED * largest, shared)
-
-    def _noise(self, linear: Map) -> Array:
-        """B (equations, noises, dimension), in standard deviations: of releases, then of gaps with a prior."""
-        dimension = self.shape[1]
-        factors = np.zeros((len(self.base.equations), len(self.base.variances), dimension))
-        for row, equation in enumerate(self.base.equations):
-            if equation.noise is not None:
-                factors[row, equation.noise] = 1.0
-        factors[:, self.mapping.unseen] += linear.mixing
-        expected = [linear.gaps[:, [k]] * known for k, known in enumerate(self.deviations) if known is not None]
-        return np.concatenate([factors * self._stddev[None], *expected], axis=1)
-
-    def _left(self, told: Prober) -> Array:
-        """What a pass leaves of what was observed, (equations, replicas, dimension)."""
-        return np.array([e.observed - e.value for e in told.equations]).reshape(-1, *self.shape)
-
-    def _refined(self, columns: Columns) -> Array:
-        """The estimates, corrected once by what the code itself leaves of what was observed."""
-        first = columns.estimate
-        return first + columns.again(self._left(self.mapping.at(self._unknowns(first))))
-
-    def _found(self, linear: Map, columns: Columns, unknowns: Unknowns, told: Prober) -> Probed:
-        n, solutions = self.queries, columns.solutions
-        outlooks = [outlook(c[:, :n], c[:, n:]) for c, _ in map(columns.at, range(len(solutions)))]
-        moving = linear.moving[:, [*range(n), *(n + k for k in self.open)]]
-        amplified = [np.abs(gain[:n]) @ np.array(told.sizes) for gain in columns.gains]
-        scale = max(1.0, float(np.max(np.abs([e.observed for e in self.base.equations]), initial=0.0)))
-        return Probed(
-            self.agent,
-            unknowns.gradients,
-            np.array(told.points),
-            columns.stacked([s.covariance[:n, :n] for s in solutions]),
-            np.all([s.identifiable[:n] for s in solutions], axis=0),
-            min(rank for rank, _ in outlooks),
-            max(condition for _, condition in outlooks),
-            not columns.shared,
-            columns.residual / scale,
-            np.all([determined(moving[..., i], s) for i, s in enumerate(solutions)], axis=0),
-            ULPS * float(np.finfo(np.float64).eps) * np.max(amplified, axis=0)
-            + np.max([neglected[:n] for neglected in columns.neglected], axis=0),
-            columns.stacked([mixing[:n] for mixing in columns.mixings]),
-            self.laws,
-            tuple(self.mapping.gaps),
-        )
-
-    def _likeliest(self, found: Probed, columns: Columns, estimate: Array, told: Prober) -> Probed:
-        others = {law for law in self.laws if law != "laplace"}
-        if others:
-            raise AttackError(
-                f"agent {self.agent} has noise that is not Laplace ({', '.join(sorted(map(str, others)))}): the "
-                "likeliest estimate is for noise that is"
-            )
-        rng, n, solutions = np.random.default_rng(0), self.queries, columns.solutions
-
-        def correct(i: int, left: Array) -> Array:
-            return most_likely(*columns.at(i), left, solutions[i].spread)
-
-        unknowns = self._unknowns(estimate + columns.by_column(correct, self._left(told)))
-        covariances = [
-            simulated(*columns.at(i), columns.gains[i], s.spread, DRAWS, rng)[:n, :n] for i, s in enumerate(solutions)
-        ]
-        return replace(
-            found,
-            gradients=unknowns.gradients,
-            points=np.array(self.mapping.at(unknowns).points),
-            covariance=columns.stacked(covariances),
-            likeliest=True,
+    Noise z moves the estimates by G B z: where it was z, the truth is that far from them. What drowned in rounding
+    moves by more than means anything.
+    """
+    if not len(system.laws):
+        return
+    replicas, dimension = mapper.shape
+    stddev = system.found.stddev
+    drowned = system.structural & ~identifiable
+    signs = FAR * _patterns(system, estimate)
+    some = max(1, WORLDS // replicas)
+    for start in range(0, signs.shape[1], some):
+        part = signs[:, start : start + some]
+        copies = part.shape[1]
+        noises = np.repeat(part, replicas, axis=1).reshape(-1, copies * replicas, dimension)
+        change = np.where(drowned[:, None, None], 0.0, system.errors(noises))
+        mapper.check(
+            system.found,
+            np.tile(estimate, (1, copies, 1)) - change,
+            stddev[:, None] * noises[: len(stddev)],
+            copies,
         )
 
 
-def _nothing(agent: int, shape: tuple[int, int]) -> Probed:
-    """Of an agent that, as far as it was heard, has asked for no gradient."""
-    none, nobody = np.zeros((0, *shape)), np.zeros(0, dtype=bool)
-    square = np.zeros((0, 0, shape[1]))
-    return Probed(agent, none, none, square, nobody, 0, float("inf"), False, 0.0, nobody, np.zeros(0), square)
-
-
-def _patterns(mixing: Array, estimate: Array) -> Array:
+def _patterns(system: System, estimate: Array) -> Array:
     """Signs of every noise, (noises, patterns, dimension): all up, in turns, outwards (which makes the estimates of
     the first replica larger), each with its opposite, and random ones."""
-    _, noises, dimension = mixing.shape
+    noises, dimension = len(system.laws), estimate.shape[-1]
     ones = np.ones((noises, dimension))
     turns = ones * np.array([-1.0 if k % 2 else 1.0 for k in range(noises)]).reshape(-1, 1)
-    larger = np.sum(mixing * np.sign(estimate)[:, [0]], axis=0)
-    outwards = np.where(larger > 0, -1.0, 1.0)
+    outwards = -system.outwards(estimate[:, 0])
     chosen = [sign * pattern for pattern in (ones, turns, outwards) for sign in (1.0, -1.0)]
     rng = np.random.default_rng(1)
     drawn = np.where(rng.random((noises, PATTERNS - len(chosen), dimension)) < 0.5, -1.0, 1.0)
     return np.concatenate([np.stack(chosen, axis=1), drawn], axis=1)
 
 
-def _of_all(variance: Array) -> Array:
-    """One per coordinate; you get an `AttackError` for a sweep, in which replicas differ."""
-    flat = np.atleast_2d(variance)
-    if len(flat) > 1 and np.any(flat != flat[:1]):
-        raise AttackError("replicas have noise of different scales: probe them one by one")
-    return flat[0]
+def _located(mapper: Mapper, system: System, estimate: Array, there: Pass) -> Mask:
+    """Whether a query's point stays where it is when all that is hidden changes."""
+    points = mapper.points(there)
+    change = system.hidden_change(np.random.default_rng(2))
+    if not np.any(change):
+        return np.ones(len(points), dtype=bool)
+    moved = np.max(np.abs(mapper.points(mapper.at(estimate + change)) - points), axis=(1, 2), initial=0.0)
+    return moved <= LOCATED * np.maximum(1.0, np.max(np.abs(points), axis=(1, 2), initial=0.0))
 
 
-def _same(values: Array) -> bool:
-    """Whether all coordinates have the same, up to rounding."""
-    if values.size == 0:
-        return True
-    spread = np.max(values, axis=-1) - np.min(values, axis=-1)
-    return bool(np.all(spread <= 1e-9 * max(1.0, float(np.max(np.abs(values))))))
+def _likeliest(system: System, left: Array) -> tuple[System, Array]:
+    """Maximum likelihood: the system with the covariance of its errors, and what to add to the estimates."""
+    for k, law in enumerate(system.laws):
+        if law != "laplace":
+            owner = f"agent {system.found.releases[k][0]} has" if k < len(system.found.releases) else "there is"
+            raise AttackError(
+                f"{owner} noise that is not Laplace ({law}): the likeliest estimate is for noise that is"
+            )
+    rng = np.random.default_rng(0)
+    solved = [_most_likely(p, y, rng) for p, y in zip(system.parts, system.split(left), strict=True)]
+    change = system.joined([np.asarray(part.spread @ change) for part, change in solved])
+    return system.with_parts([part for part, _ in solved]), change
+
+
+def _most_likely(part: Solved, left: Array, rng: np.random.Generator) -> tuple[Solved, Array]:
+    change, covariances = np.zeros(part.coefficients.shape), list[Array]()
+    for block in part.blocks:
+        rows, columns, noises = block.place
+        design, noise = part.design[rows][:, columns].toarray(), part.noise[rows][:, noises].toarray()
+        change[columns] = most_likely(design, noise, left[rows], block.factor)
+        covariances.append(simulated(design, noise, block.estimator, block.factor, DRAWS, rng))
+    places = [block.place[1] for block in part.blocks]
+    blocks = list(zip(places, places, covariances, strict=True))
+    return replace(part, covariance=scattered(blocks, part.covariance.shape)), change
+
+
+def _network(
+    mapper: Mapper,
+    assumption: Assumption,
+    system: System,
+    estimate: Array,
+    bounds: tuple[Bounds, ...],
+    there: Pass,
+    located: Mask,
+    likeliest: bool,
+) -> ProbedNetwork:
+    points, parts = mapper.points(there), system.parts
+    counts = {agent: len(made) for agent, made in sorted(mapper.base.points.items())}
+    ends = np.cumsum(list(counts.values()), dtype=int).tolist()
+    rows = {i: slice(end - count, end) for (i, count), end in zip(counts.items(), ends, strict=True)}
+    agents = {i: packed(i, part, system, estimate, bounds, points, located) for i, part in rows.items()}
+    return ProbedNetwork(
+        assumption=assumption,
+        agents={i: replace(one, likeliest=likeliest) for i, one in agents.items()},
+        rank=min(sum(len(b.sizes) for b in part.blocks) for part in parts),
+        equations=len(system.found.fields),
+        residual=max(part.misfit.residual for part in parts),
+        misfit=float(np.mean([part.misfit.mean for part in parts])),
+        degrees=float(np.mean([p.misfit.degrees for p in parts])),
+        per_coordinate=len(parts) > 1,
+        distances={},
+        _rows=rows,
+        _system=system,
+        _estimate=estimate,
+        _bounds=bounds,
+    )

@@ -247,6 +247,7 @@ MEANINGS: dict[str, str] = {
     "measure": "What is measured.",
     "every": "All measures but the relative error are taken every so many rounds or activations; none: 200 at most.",
     "gradients": "Whether gradients are inferred from the transcript.",
+    "victims": "Whether agents' gradients are inferred one by one, or all at once as one linear system.",
     "images": "Whether one record an agent is rebuilt, in closed form or as the mode of the posterior.",
     "traffic": "Whether it is told what the times and sizes of packets alone give away.",
     "reconstruct": "Attacks that rebuild records from the inferred gradients.",

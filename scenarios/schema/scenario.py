@@ -21,19 +21,25 @@ from scenarios.schema.problem import ProblemSpec
 from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.topologies import TopologySpec
 
+Victims = Literal["one_by_one", "jointly"]
+"""Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""
+
 
 class AttackSpec(Model):
-    """`gradients`: infer them from the transcript. `reconstruct`: a second run in which each agent is `holding` so
-    many records, drawn from the data by the scenario's seed; every attack of the list rebuilds them from the inferred
-    gradients. What an attacker believes beforehand comes from the records that no agent holds. `rounds`: which of an
-    agent's gradients an attack gets; `labels`: whether it is told the labels; `success`: the root mean square error
-    over a record's features up to which it counts as rebuilt. `images`: the short form for one record, rebuilt in
-    closed form from exact gradients of a logistic loss, or as the mode of the posterior from noisy ones. `traffic`:
-    say what the times and sizes of packets alone tell: who acted when, how long agents compute, what was repeated and
-    lost, and the dimension. `membership` and `property` decide, in games of their own, whether a record is an agent's
-    and what its records are like."""
+    """`gradients`: infer them from the transcript; `victims` "one_by_one": each agent's from what was observed
+    around it; "jointly": those of all agents as one linear system, in which a message that was not observed is
+    what its sender's code makes of its own gradients (for taps on a part of the network). `reconstruct`: a second
+    run in which each agent is `holding` so many records, drawn from the data by the scenario's seed; every attack
+    of the list rebuilds them from the inferred gradients. What an attacker believes beforehand comes from the
+    records that no agent holds. `rounds`: which of an agent's gradients an attack gets; `labels`: whether it is
+    told the labels; `success`: the root mean square error over a record's features up to which it counts as
+    rebuilt. `images`: the short form for one record, rebuilt in closed form from exact gradients of a logistic
+    loss, or as the mode of the posterior from noisy ones. `traffic`: say what the times and sizes of packets alone
+    tell: who acted when, how long agents compute, what was repeated and lost, and the dimension. `membership` and
+    `property` decide, in games of their own, whether a record is an agent's and what its records are like."""
 
     gradients: bool = True
+    victims: Victims = "one_by_one"
     images: bool = False
     traffic: bool = False
     reconstruct: list[RebuildSpec] = []

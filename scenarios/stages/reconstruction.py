@@ -42,10 +42,11 @@ class Rebuilding:
         found = entry["reconstructions"] = rebuilt.begin(self.experiment, run.views[0].replicas)
         bound = bound_of(self.experiment, subject, run) if run.truth is not None else _no_bound
         inferred: dict[Inversion, list[Evidence] | AttackError] = {}
+        jointly = self.experiment.scenario.attacks.victims == "jointly"
         for spec in self.experiment.scenario.attacks.reconstruct:
             self.progress.begin(f"{subject.spec.name}: {spec.label}", 1)
             if spec.inversion not in inferred:
-                inferred[spec.inversion] = _inferred(run.views[0], spec.inversion)
+                inferred[spec.inversion] = _inferred(run.views[0], spec.inversion, jointly)
             found["attacks"].append(self._attacked(spec, inferred[spec.inversion], subject, run, bound))
             rebuilt.conclude(found)
             self.save()
@@ -120,10 +121,11 @@ def _no_bound(distance: float, lower: float) -> None:
     """Of what is not scored."""
 
 
-def _inferred(view: AdversaryView, inversion: Inversion) -> list[Evidence] | AttackError:
+def _inferred(view: AdversaryView, inversion: Inversion, jointly: bool) -> list[Evidence] | AttackError:
     """What is inferred of each agent of which something is, in order; or why nothing is."""
     try:
-        found = gradients.evidence(view) if inversion == "strongest" else gradients.published_evidence(view)
+        strongest = inversion == "strongest"
+        found = gradients.evidence(view, jointly=jointly) if strongest else gradients.published_evidence(view)
     except AttackError as error:
         return error
     return found or AttackError("no gradient could be inferred: nothing to rebuild a record from")

@@ -130,7 +130,8 @@ class Attacked:
         self.progress.begin(f"{self.subject.spec.name}: inferring gradients", 1)
         run = self.remade
         try:
-            inversion, found = guarded(lambda: gradients.inferred(self.view))
+            jointly = self.experiment.scenario.attacks.victims == "jointly"
+            inversion, found = guarded(lambda: gradients.inferred(self.view, jointly=jointly))
         except AttackError as error:
             path.unlink(missing_ok=True)
             return {"refused": str(error), "estimates": None}

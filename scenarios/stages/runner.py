@@ -289,7 +289,9 @@ class _Session:
         assert run.truth is not None
         self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
         try:
-            inversion, estimates = gradients.inferred(run.views[0])
+            inversion, estimates = gradients.inferred(
+                run.views[0], jointly=self.experiment.scenario.attacks.victims == "jointly"
+            )
             score = score_gradients(estimates, run.truth, run.views[0].inside)
         except AttackError as error:
             return {"gradients": {"refused": str(error)}}

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from attacks.estimates import Evidence, GradientEstimate
+from attacks.inference import estimates_of
+from attacks.probe import ProbedNetwork
 from netsim import schedules, topology
 from netsim.adversary import Adversary, RandomShare
 from netsim.algorithms import (
@@ -87,6 +90,14 @@ class Proximal(Algorithm):
             else:
                 x = await node.proximal(v, 0.4, regularized=self.regularized)
             node.estimate(x)
+
+
+def evidence_in(found: ProbedNetwork) -> list[Evidence]:
+    return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
+
+
+def estimates_in(found: ProbedNetwork) -> list[GradientEstimate]:
+    return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
 
 
 def ran(algorithm, adversary=SOME, replicas=1, graph=GRAPH, **options):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks import inference as probed
-from attacks.probe.joint import joint
+from attacks.inference import probed
+from attacks.probe import probe_network
 from netsim.adversary import Adversary
 from netsim.errors import AttackError
 from tests.attacks.scripted import given, within_bounds, worst
@@ -25,7 +25,7 @@ ON_THE_WAY = ("rw_admm", "walkman", "walkman, version: prox", "recal", *(n for n
 @pytest.mark.parametrize("name", INVERTED)
 def test_all_agents_from_all_links_and_each_as_a_probe_of_it_alone_sees_it(name, noisy):
     run = EXAMPLES[name].simulation(noisy, links=ROUGH, seed=3).run()
-    found, alone = joint(run.views[0]), probed(run.views[0], DOOR)
+    found, alone = probe_network(run.views[0]), probed(run.views[0], DOOR)
     kept, ours = np.flatnonzero(alone.identifiable), found.agents[DOOR]
     assert np.array_equal(np.flatnonzero(ours.identifiable[: len(alone.identifiable)]), kept)
     np.testing.assert_allclose(ours.gradients[kept], alone.gradients[kept], rtol=1e-6, atol=1e-7)
@@ -49,9 +49,9 @@ def test_what_a_few_taps_and_an_insider_tell(name):
     run = replace(EXAMPLES[name].simulation(noisy=False), adversaries=(HALF,)).run()
     if name in ON_THE_WAY:
         with pytest.raises(AttackError, match="its coins are private"):
-            joint(run.views[0])
+            probe_network(run.views[0])
         return
-    found = joint(run.views[0])
+    found = probe_network(run.views[0])
     assert sorted(found.agents) == [0, 1, 2, 3, 4]
     assert worst(found, run) < 1e-8
     assert within_bounds(found, run)

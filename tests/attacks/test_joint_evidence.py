@@ -3,13 +3,13 @@
 import numpy as np
 
 from attacks.estimates import Evidence
-from attacks.probe.joint import Constant, joint
-from attacks.probe.probe import EXACT
+from attacks.probe import EXACT, Constant, probe_network
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.schedules import Constant as Step
 from netsim.schedules import Geometric
+from tests.attacks.joint_worlds import estimates_in, evidence_in
 from tests.attacks.scripted import drawn, given, run_script
 
 
@@ -21,8 +21,8 @@ def from_the_end():
 
 def test_rounding_goes_with_the_evidence():
     run = from_the_end()
-    found, truth = joint(run.views[0], gradients=Constant()), given(run)
-    evidence = {e.agent: e for e in found.evidence()}
+    found, truth = probe_network(run.views[0], gradients=Constant()), given(run)
+    evidence = {e.agent: e for e in evidence_in(found)}
     for i, one in evidence.items():
         known = list(one.queries)
         assert one.rounding is not None
@@ -34,8 +34,8 @@ def test_rounding_goes_with_the_evidence():
 
 def test_rounding_counts_in_the_deviation_of_estimates():
     run = from_the_end()
-    found = joint(run.views[0], gradients=Constant())
-    estimates = found.estimates()
+    found = probe_network(run.views[0], gradients=Constant())
+    estimates = estimates_in(found)
     for each in estimates:
         rounding = found.agents[each.agent].rounding[each.query]
         exact = rounding <= EXACT * np.max(np.abs(each.gradient))
@@ -47,9 +47,9 @@ def test_rounding_counts_in_the_deviation_of_estimates():
 
 def test_noise_above_rounding_is_stated_as_it_is():
     noisy = PrivateGradientDescent(6, Step(0.5), Geometric(0.2, 0.5))
-    found = joint(run_script(drawn(5, 6), topology.ring(5), noisy, Adversary()).views[0])
+    found = probe_network(run_script(drawn(5, 6), topology.ring(5), noisy, Adversary()).views[0])
     assert found.seen
-    for each in found.estimates():
+    for each in estimates_in(found):
         victim = found.agents[each.agent]
         assert each.stddev == np.sqrt(np.mean(victim.stddev[each.query] ** 2)) > victim.rounding[each.query]
-    assert not any(e.exact for e in found.evidence())
+    assert not any(e.exact for e in evidence_in(found))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.probe.joint import Constant, RandomWalk, joint
-from attacks.probe.joint import maps as sizes
+from attacks.probe import Constant, RandomWalk, probe_network
+from attacks.probe import mapping as sizes
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DpAdmm, PrivateGradientDescent, Recal, Walkman
@@ -30,14 +30,14 @@ class TestTokens:
     @pytest.mark.parametrize("adversary", [Adversary(), Adversary(insiders=(2,), links="all")])
     def test_a_token_whose_way_was_seen_tells_what_it_tells_the_probe_of_one(self, algorithm, adversary):
         run = ran(algorithm, adversary, graph=topology.ring(5))
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         assert found.identified >= 40 - 5 - 15 * bool(adversary.insiders)
         assert worst(found, run) < 1e-8
 
     def test_a_token_whose_way_was_not_seen(self):
         run = ran(Walkman(4.0, activations=40), Adversary(links=((0, 1),)), graph=topology.ring(5))
-        with pytest.raises(AttackError, match="was not heard, and its coins are private"):
-            joint(run.views[0])
+        with pytest.raises(AttackError, match="was not observed, and its coins are private"):
+            probe_network(run.views[0])
 
 
 class TestOrders:
@@ -48,19 +48,19 @@ class TestOrders:
     def test_a_hub_that_sums_what_comes_in_any_order(self):
         """Nobody saw in which order the hub of DP-ADMM got its messages: it sums them all."""
         run = ran(DpAdmm(5, 2.0, step(0.5)), Adversary(), graph=self.STAR)
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         assert len(found.seen) == 5
         assert worst(found, run) < 1e-8
 
     def test_with_a_tap_at_its_door_the_order_is_known(self):
         run = ran(InOrder(), Adversary(links=(), nodes=(0,)), graph=self.STAR, links=LinkLaw(UniformDelay(0.0, 1.0)))
-        found = joint(run.views[0])
-        assert found.identified == found.asked == 5
+        found = probe_network(run.views[0])
+        assert found.identified == found.queries == 5
         assert worst(found, run) < 1e-12
         blind = replace(run.views[0], adversary=Adversary())
         rows = tuple(r._replace(place="link", event="air") for r in run.views[0].transcript if r.event == "sent")
         with pytest.raises(AttackError, match="that nobody saw"):
-            joint(replace(blind, transcript=Transcript(rows, 1)))
+            probe_network(replace(blind, transcript=Transcript(rows, 1)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class TestRefusals:
 
         run = ran(Gossip(), Adversary(links=links))
         with pytest.raises(AttackError, match=r"depends on .* an order in which messages .* that nobody saw"):
-            joint(run.views[0])
+            probe_network(run.views[0])
 
     def test_what_private_coins_decide(self):
         @dataclass(frozen=True)
@@ -105,26 +105,26 @@ class TestRefusals:
                     node.estimate(x)
 
         with pytest.raises(AttackError, match="depends on private coins"):
-            joint(ran(Lazy(), Adversary()).views[0])
+            probe_network(ran(Lazy(), Adversary()).views[0])
 
     def test_what_an_l1_makes_is_no_affine_function(self):
         problem = replace(synthetic_problem(8, dimension=4), regularizer=L1(0.05))
         with pytest.raises(AttackError, match="no affine function"):
-            joint(ran(Proximal(regularized=True), problem=problem).views[0])
+            probe_network(ran(Proximal(regularized=True), problem=problem).views[0])
 
     def test_a_clip_that_hidden_gradients_may_reach(self):
         algorithm = PrivateGradientDescent(6, step(0.05), clip=Clip(0.05, "l2"))
         with pytest.raises(AttackError, match="no affine function"):
-            joint(ran(algorithm).views[0])
+            probe_network(ran(algorithm).views[0])
 
     def test_exchanges_with_a_deadline(self):
         run = ran(PrivateGradientDescent(4, step(0.05)), patience=ExchangePolicy(0.5))
         with pytest.raises(AttackError, match="exchanges may end without some messages"):
-            joint(run.views[0])
+            probe_network(run.views[0])
 
     def test_a_lossy_codec(self):
         with pytest.raises(AttackError, match="changes what is sent"):
-            joint(ran(PrivateGradientDescent(4, step(0.05)), codec=Float32()).views[0])
+            probe_network(ran(PrivateGradientDescent(4, step(0.05)), codec=Float32()).views[0])
 
     def test_a_message_that_somebody_altered(self):
         """Seen with two contents: as it went on the air, and as it was delivered."""
@@ -133,7 +133,7 @@ class TestRefusals:
         place = next(k for k, r in enumerate(rows) if r.event == "received" and r.number == 2)
         rows[place] = rows[place]._replace(values={"x": rows[place].values["x"] + 1.0})
         with pytest.raises(AttackError, match=r"exchange message 2 of agent \d was seen with two contents"):
-            joint(replace(view, transcript=Transcript(rows, 1)))
+            probe_network(replace(view, transcript=Transcript(rows, 1)))
 
     def test_shares_modulo_p(self):
         @dataclass(frozen=True)
@@ -143,14 +143,14 @@ class TestRefusals:
                 await node.exchange(share=node.privatize(np.rint(gradient), UniformModulo(97)))
 
         with pytest.raises(AttackError, match=r"releases a share modulo 97 \(UniformModulo\)"):
-            joint(ran(Shares()).views[0])
+            probe_network(ran(Shares()).views[0])
 
     def test_noise_whose_amount_is_private(self):
-        with pytest.raises(AttackError, match="how much noise an agent puts on a release depends on gradients"):
-            joint(ran(Shifted(private_width=True)).views[0])
+        with pytest.raises(AttackError, match=r"noise agent \d puts on its release 0 depends on the gradients"):
+            probe_network(ran(Shifted(private_width=True)).views[0])
 
     def test_combinations_of_what_was_assumed(self):
-        found = joint(ran(PrivateGradientDescent(4, step(0.05))).views[0], gradients=Constant())
+        found = probe_network(ran(PrivateGradientDescent(4, step(0.05))).views[0], gradients=Constant())
         with pytest.raises(AttackError, match="leave the assumption out"):
             found.functionals()
 
@@ -158,13 +158,13 @@ class TestRefusals:
         view = ran(PrivateGradientDescent(4, step(0.05))).views[0]
         other = replace(view, public=replace(view.public, algorithm=Proximal(rounds=2)))
         with pytest.raises(AttackError, match="code does not send what was sent"):
-            joint(other)
+            probe_network(other)
 
     def test_what_would_not_fit_in_memory_is_named_with_its_size(self, monkeypatch):
         view = ran(PrivateGradientDescent(6, step(0.05))).views[0]
         monkeypatch.setattr(sizes, "LIMIT", 1e3)
         with pytest.raises(AttackError, match=r"would need \d+\.\d GB"):
-            joint(view)
+            probe_network(view)
 
     @pytest.mark.parametrize("bad", [{"stddev": 0.0}, {"stddev": 1.0, "start": -1.0}])
     def test_a_random_walk_that_does_not_walk(self, bad):

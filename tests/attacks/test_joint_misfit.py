@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.probe.joint import Basis, Constant, RandomWalk, joint
+from attacks.probe import Basis, Constant, RandomWalk, probe_network
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Dpp2, GradientTracking
@@ -38,7 +38,7 @@ class Echoed(Algorithm):
 def found(algorithm, *, constant, assumption=None, replicas=1):
     scripts = drawn(4, algorithm.rounds + 1, constant=constant)
     run = run_script(scripts, topology.path(4), algorithm, Adversary(), replicas=replicas)
-    return joint(run.views[0], gradients=assumption or Constant())
+    return probe_network(run.views[0], gradients=assumption or Constant())
 
 
 def test_equations_without_a_coefficient_count_in_the_residual():
@@ -82,6 +82,6 @@ def test_rounding_that_exceeds_a_row_s_noise_refutes_nothing():
     noisy = GradientTracking(40, 0.02, Geometric(1.0, 0.6), Geometric(1e-6, 0.6))
     scripts = drawn(20, 41, constant=True)
     run = run_script(scripts, topology.path(20), noisy, Adversary(insiders=(0,)), replicas=5)
-    right = joint(run.views[0], gradients=Constant())
+    right = probe_network(run.views[0], gradients=Constant())
     assert 0.3 < right.misfit < 1.5
     assert right.residual < 1e-10

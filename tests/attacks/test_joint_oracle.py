@@ -7,7 +7,7 @@ from hypothesis import given as drawn_from
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from attacks.probe.joint import joint
+from attacks.probe import probe_network
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import GradientTracking, PrivateGradientDescent
@@ -64,7 +64,7 @@ class TestAgainstAHandWrittenSystem:
         counts = []
         for kept in (share / 2, share, (1 + share) / 2):
             rows = tuple(r for r, at in zip(view.transcript, order, strict=True) if at < kept)
-            found = joint(replace(view, transcript=Transcript(rows, 1)))
+            found = probe_network(replace(view, transcript=Transcript(rows, 1)))
             heard = {(r.sender, r.number) for r in rows}
             assert found.identified == by_hand(W, 4 if tracking else 5, tracking, heard)
             assert found.rank == found.identified + len(found.functionals())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.probe.joint import Basis, Constant, Free, joint, visibility
+from attacks.probe import Basis, Constant, Free, probe_network
 from netsim import schedules, topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Dpp2, Extra, GradientTracking, PrivateGradientDescent
@@ -21,7 +21,7 @@ END = {"an insider": INSIDER, "a tap at its door": DOOR}
 def seen_from(adversary: Adversary, algorithm=DESCENT, *, constant: bool = False, assumption=None, graph=PATH):
     scripts = drawn(graph.agents, algorithm.rounds + 1, constant=constant)
     run = run_script(scripts, graph, algorithm, adversary)
-    return joint(run.views[0], gradients=assumption or Free()), run
+    return probe_network(run.views[0], gradients=assumption or Free()), run
 
 
 def seen_lines(hidden: int, algorithm):
@@ -29,7 +29,7 @@ def seen_lines(hidden: int, algorithm):
     line = np.linspace(0, 1, algorithm.rounds + 1)[:, None, None]
     scripts = [a + line * b for a, b in np.random.default_rng(5).standard_normal((hidden + 1, 2, 1, 1, 2))]
     run = run_script(scripts, topology.path(hidden + 1), algorithm, INSIDER)
-    return joint(run.views[0], gradients=Basis(degree=1)), run
+    return probe_network(run.views[0], gradients=Basis(degree=1)), run
 
 
 class TestFromOneEnd:
@@ -90,10 +90,10 @@ class TestFromOneEnd:
         assert 8 <= last < 20
         assert within_bounds(found, run)
         assert worst(found, run) < 1e-5
-        conditions = [found.agents[i].condition for i in range(1, last + 1)]
+        conditions = [found.agents[i].amplification for i in range(1, last + 1)]
         assert conditions == sorted(conditions)  # worse with distance
         assert conditions[-1] > 1e4 * conditions[0]
-        assert all(row.condition == np.inf for row in visibility(found)[last + 1 :])
+        assert all(row.amplification == np.inf for row in found.visibility()[last + 1 :])
         assert 20 < found.rank < AGENTS
         truth = given(run)
         guesses = [np.abs(found.agents[i].gradients - truth[i][:100]).max() for i in range(30, AGENTS)]
@@ -115,7 +115,7 @@ class TestFromOneEnd:
         assert found.rank == hidden + 1
         assert worst(found, run) < 1e-9
         assert within_bounds(found, run)
-        assert joint(run.views[0]).identified == 1
+        assert probe_network(run.views[0]).identified == 1
 
     def test_the_two_messages_of_tracking_tell_lines(self):
         found, run = seen_lines(3, GradientTracking(30, 0.05))
@@ -156,17 +156,17 @@ class TestFromWhereAllFiftyAreSeen:
 
     def test_both_ends_with_their_links_are_not_enough(self):
         found, _ = seen_from(Adversary("ends", links=((0, 1), (48, 49)), nodes=(0, 49)), TRACKING)
-        assert found.identified < 0.1 * found.asked
+        assert found.identified < 0.1 * found.queries
         assert not set(range(5, 45)) & found.seen.keys()
 
 
 def test_the_table_of_who_is_seen():
     found, _ = seen_from(DOOR)
-    table = visibility(found)
+    table = found.visibility()
     assert [row.agent for row in table] == list(range(AGENTS))
     assert [row.hops for row in table] == list(range(AGENTS))
-    assert (table[0].identified, table[0].asked) == (39, 40)
+    assert (table[0].identified, table[0].queries) == (39, 40)
     assert table[1].identified == 1
-    assert table[1].condition >= 1
+    assert table[1].amplification >= 1
     assert table[1].stddev == 0
-    assert table[2].condition == table[2].stddev == table[2].rounding == np.inf
+    assert table[2].amplification == table[2].stddev == table[2].rounding == np.inf

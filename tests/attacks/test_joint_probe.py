@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks import inference as probed
-from attacks.inference import Evidence
-from attacks.probe.joint import Constant, RandomWalk, joint, visibility
+from attacks.estimates import Evidence
+from attacks.inference import evidence_through_network, probed, through_network
+from attacks.probe import Constant, RandomWalk, probe_network
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary, Around, RandomShare
@@ -18,7 +18,7 @@ from netsim.network.radio import Radio
 from netsim.node import Node
 from netsim.schedules import Geometric
 from netsim.transcript.record import Transcript
-from tests.attacks.joint_worlds import EDGE, NEIGHBORS, SOME, Noisy, Proximal, Shifted, Summed, ran, step
+from tests.attacks.joint_worlds import EDGE, NEIGHBORS, SOME, Noisy, Proximal, Shifted, Summed, evidence_in, ran, step
 from tests.attacks.scripted import drawn, given, run_script, within_bounds, worst
 from tests.worlds import ROUGH
 
@@ -53,7 +53,7 @@ class TestWithoutNoise:
     ], ids=lambda a: type(a).__name__)  # fmt: skip
     def test_what_is_identifiable_is_recovered(self, algorithm, adversary):
         run = ran(algorithm, adversary)
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         sums, truth = found.functionals(), given(run)
         assert found.seen or sums  # one link tells of NIDS sums alone
         assert worst(found, run) < 1e-8
@@ -64,7 +64,7 @@ class TestWithoutNoise:
     def test_slow_and_lossy_links_change_nothing(self):
         """Agents that wait for all do the same whatever the delays: only what is heard counts."""
         algorithm = PrivateGradientDescent(8, step(0.05))
-        plain, rough = (joint(ran(algorithm, Adversary(links=RandomShare(0.5, seed=4)), links=laws).views[0])
+        plain, rough = (probe_network(ran(algorithm, Adversary(links=RandomShare(0.5, seed=4)), links=laws).views[0])
                         for laws in (ran(algorithm).simulation.links, ROUGH))  # fmt: skip
         assert rough.seen == plain.seen
         for i in plain.agents:
@@ -72,7 +72,7 @@ class TestWithoutNoise:
 
     def test_points_are_known_where_they_say_so(self):
         run = ran(GradientTracking(8, 0.02))
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         for i, victim in found.agents.items():
             located = victim.located
             points = np.array([q.point for q in run.truth.queries[i]])
@@ -84,7 +84,7 @@ class TestWithoutNoise:
         run = ran(PrivateGradientDescent(8, step(0.05)), Adversary())
         full = run.views[0]
         rows = tuple(r for r in full.transcript if r.number >= 3)
-        found = joint(replace(full, transcript=Transcript(rows, full.replicas)))
+        found = probe_network(replace(full, transcript=Transcript(rows, full.replicas)))
         assert set(found.seen.values()) == {(3, 4, 5, 6)}
         assert worst(found, run) < 1e-10
         truth = given(run)
@@ -98,7 +98,7 @@ class TestWithoutNoise:
         run = run_script(
             drawn(5, 10), topology.ring(5), PrivateGradientDescent(10, Geometric(0.1, 0.01)), Adversary()
         )
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         truth = given(run)
         assert within_bounds(found, run)
         assert worst(found, run) < 1e-2
@@ -112,20 +112,20 @@ class TestWithoutNoise:
         """A transmission that is heard is one message for all neighbors."""
         adversary = Adversary(links=Around((0, 1, 2)))
         run = ran(PrivateGradientDescent(6, step(0.05)), adversary, graph=topology.path(5), medium=Radio())
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         assert {i: len(q) for i, q in found.seen.items()} == {0: 5, 1: 5, 2: 1}
         assert worst(found, run) < 1e-10
 
     def test_estimates_are_scored_where_estimates_meet_the_truth(self):
         run = ran(GradientTracking(8, 0.02))
-        estimates = joint(run.views[0]).estimates()
+        estimates = through_network(run.views[0])
         score = score_gradients(estimates, run.truth)
         assert score.estimated == len(estimates) > 8
         assert score.worst < 1e-8
 
     def test_evidence_for_reconstructions(self):
         run = ran(PrivateGradientDescent(8, step(0.05)), Adversary())
-        evidence = joint(run.views[0]).evidence()
+        evidence = evidence_through_network(run.views[0])
         assert [e.agent for e in evidence] == list(range(8))
         assert all(isinstance(e, Evidence) and e.exact and e.rounds == 7 and e.hidden == 1 for e in evidence)
         np.testing.assert_allclose(evidence[3].gradients, given(run)[3][:7], atol=1e-12)
@@ -137,8 +137,8 @@ class TestWithNoise:
                              ids=lambda a: type(a).__name__)  # fmt: skip
     def test_errors_have_the_covariance_that_is_stated(self, algorithm, adversary):
         run = ran(algorithm, adversary, replicas=200)
-        found = joint(run.views[0])
-        assert found.law == "gaussian"
+        found = probe_network(run.views[0])
+        assert {victim.law[t] for victim in found.agents.values() for t in victim.seen} == {"gaussian"}
         places = chi_square(found, run)
         assert places
         assert min(places) > 1e-4 / len(places)
@@ -147,8 +147,8 @@ class TestWithNoise:
 
     def test_laplace_noise_counts_with_its_variance(self):
         run = ran(PrivateGradientDescent(6, step(0.5), step(0.2)), Adversary(), replicas=400)
-        found = joint(run.views[0])
-        assert found.law is None
+        found = probe_network(run.views[0])
+        assert {law for victim in found.agents.values() for law in victim.law[:5]} == {"laplace"}
         truth = given(run)
         for i, p in found.agents.items():
             error = (p.gradients[:5] - truth[i][:5]) / p.stddev[:5, None]
@@ -156,7 +156,7 @@ class TestWithNoise:
 
     def test_noise_over_many_orders_of_magnitude(self):
         run = ran(DiaDSP(25, 0.02, 1.0, 1.0, 0.4), Adversary(), replicas=100)
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         truth = given(run)
         for i, queries in found.seen.items():
             kept = list(queries)
@@ -173,8 +173,8 @@ class TestWithNoise:
         graph = topology.ring(agents)
         scripts, adversary = list(np.cumsum(steps, axis=1)), Adversary(links=((0, 1), (2, 3)))
         run = run_script(scripts, graph, Noisy(queries, 0.3), adversary, replicas=replicas)
-        free, walking = joint(run.views[0]), joint(run.views[0], gradients=RandomWalk(0.2, start=1.0))
-        assert walking.identified == walking.asked > free.identified
+        free, walking = probe_network(run.views[0]), probe_network(run.views[0], gradients=RandomWalk(0.2, start=1.0))
+        assert walking.identified == walking.queries > free.identified
         for i, queries_seen in free.seen.items():
             kept = list(queries_seen)
             assert np.all(walking.agents[i].stddev[kept] < free.agents[i].stddev[kept])
@@ -186,7 +186,7 @@ class TestWithNoise:
         def misfit(constant: bool) -> float:
             scripts = drawn(6, 10, constant=constant)
             run = run_script(scripts, topology.ring(6), Noisy(10, 0.02), Adversary(), replicas=20)
-            return joint(run.views[0], gradients=Constant()).misfit
+            return probe_network(run.views[0], gradients=Constant()).misfit
 
         assert misfit(True) == pytest.approx(1, abs=0.1)
         assert misfit(False) > 100
@@ -194,7 +194,7 @@ class TestWithNoise:
     @pytest.mark.parametrize("adversary", [SOME, Adversary("all")], ids=lambda a: a.name)
     def test_the_mean_of_noise_is_taken_out(self, adversary):
         run = ran(Shifted(), adversary, replicas=400)
-        found = joint(run.views[0])
+        found = probe_network(run.views[0])
         truth = given(run)
         for i, queries in found.seen.items():
             kept = list(queries)
@@ -219,7 +219,7 @@ class TestWithNoise:
 
         view = ran(Twice(), Adversary()).views[0]
         rows = tuple(r for r in view.transcript if "again" in r.values)
-        both, second = joint(view), joint(replace(view, transcript=Transcript(rows, 1)))
+        both, second = probe_network(view), probe_network(replace(view, transcript=Transcript(rows, 1)))
         assert second.seen == both.seen
         for i in both.seen:
             np.testing.assert_allclose(second.agents[i].stddev[:4], both.agents[i].stddev[:4], rtol=1e-9)
@@ -232,7 +232,7 @@ class TestAgainstTheProbeOfOneAgent:
     ], ids=lambda a: type(a).__name__)  # fmt: skip
     def test_the_same_estimates_and_the_same_covariance(self, algorithm):
         run = ran(algorithm, Adversary("door", links=(), nodes=(1,)), replicas=3)
-        alone, together = probed(run.views[0], 1), joint(run.views[0]).agents[1]
+        alone, together = probed(run.views[0], 1), probe_network(run.views[0]).agents[1]
         kept = np.flatnonzero(alone.identifiable)
         assert kept.size
         assert np.array_equal(kept, np.flatnonzero(together.identifiable[: len(alone.identifiable)]))
@@ -244,10 +244,10 @@ class TestAgainstTheProbeOfOneAgent:
 
 def test_nobody_is_seen_where_nothing_was_heard():
     run = ran(PrivateGradientDescent(4, step(0.05)), Adversary(links=()))
-    found = joint(run.views[0])
+    found = probe_network(run.views[0])
     assert found.identified == found.rank == 0
-    assert found.evidence() == []
-    assert {row.hops for row in visibility(found)} == {None}
+    assert evidence_in(found) == []
+    assert {row.hops for row in found.visibility()} == {None}
 
 
 def test_arrays_that_fit_the_runs_own_dimension_only():
@@ -265,7 +265,7 @@ def test_arrays_that_fit_the_runs_own_dimension_only():
                 node.estimate(x)
 
     run = ran(Scaled())
-    found = joint(run.views[0])
+    found = probe_network(run.views[0])
     assert found.per_coordinate
     assert found.seen
     assert worst(found, run) < 1e-8

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks import inference as probed
-from attacks.inference import infer, through_differences, through_probe
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.inference import infer, probed, through_probe
 from attacks.probe.linear import solve
 from attacks.score import score_gradients
 from netsim import topology
@@ -224,11 +224,11 @@ class TestRefusals:
             probed(ran(Shifted(private_width=True), replicas=1).views[0], 1)
 
     def test_what_is_not_affine_is_named(self):
-        with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its message 1 is no affine"):
+        with pytest.raises(AttackError, match="agent 1 sends as 'direction' in its exchange message 1 is no affine"):
             probed(ran(Mixed(spoiled=True)).views[0], 1)
 
     def test_randomness_that_did_not_come_through_the_node(self):
-        with pytest.raises(AttackError, match="agent 1 sends as 'x' in its message 0 is not the same twice"):
+        with pytest.raises(AttackError, match="agent 1 sends as 'x' in its exchange message 0 is not the same twice"):
             probed(ran(Unseeded()).views[0], 1)
 
     def test_a_lossy_codec(self):

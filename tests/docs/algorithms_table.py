@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attacks import inference as probed
+from attacks.inference import probed
 from attacks.closed_form.registry import closed_form_of
 from netsim.adversary import Query
 from netsim.algorithms import Algorithm

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks import inference as probed
-from attacks.inference import Evidence, evidence, infer, through_differences
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.estimates import Evidence
+from attacks.inference import evidence, infer, probed
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import (

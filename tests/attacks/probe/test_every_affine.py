@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from attacks import inference as probed
-from attacks.inference import through_probe
+from attacks.inference import probed, through_probe
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.errors import AttackError

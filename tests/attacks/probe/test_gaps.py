@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks import inference as probed
-from attacks.inference import rows_of, through_duals, through_probe
-from attacks.probe.mapping import Mapping, Unknowns
+from attacks.closed_form.recal import through_duals
+from attacks.inference import probed, rows_of, through_probe
+from attacks.probe.mapping import Mapper
+from attacks.probe.node import RecordedAgent
 from attacks.replay.recorded import Recording, not_recorded
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
@@ -57,8 +58,9 @@ def cut(view: AdversaryView, lost) -> AdversaryView:
     return replace(view, transcript=type(view.transcript)(kept, view.replicas))
 
 
-def mapping_of(view: AdversaryView, agent: int) -> Mapping:
-    return Mapping(Recording(view.public, agent, rows_of(view, agent), view.replicas, np.random.default_rng(0)))
+def mapper_of(view: AdversaryView, agent: int) -> Mapper:
+    recording = Recording(view.public, agent, rows_of(view, agent), view.replicas, np.random.default_rng(0))
+    return Mapper(RecordedAgent(recording))
 
 
 class TestExchanges:
@@ -148,9 +150,8 @@ class TestExchanges:
     @staticmethod
     def check_open(view: AdversaryView, agent: int) -> None:
         """For every query that is not identifiable there is another history with the same messages."""
-        mapping, found = mapping_of(view, agent), probed(view, agent)
-        linear = mapping.read()
-        whole = np.concatenate([linear.design, linear.gaps], axis=1)[..., 0]
+        mapper, found = mapper_of(view, agent), probed(view, agent)
+        whole = mapper.map().design[0].toarray()
         _, sizes, right = np.linalg.svd(whole)
         null = right[np.count_nonzero(sizes > 1e-10) :]
         queries = len(found.identifiable)
@@ -159,9 +160,8 @@ class TestExchanges:
         if not len(null):
             return
         shift = np.einsum("n,nu->u", np.random.default_rng(1).standard_normal(len(null)), null)[:, None, None]
-        base = Unknowns(found.gradients, np.zeros((len(found.gaps), *mapping.shape)), np.zeros((0, *mapping.shape)))
-        moved = Unknowns(base.gradients + shift[:queries], base.gaps + shift[queries:], base.noises)
-        for ours, theirs in zip(mapping.at(base).equations, mapping.at(moved).equations, strict=True):
+        base = np.concatenate([found.gradients, np.zeros((len(found.gaps), *mapper.shape))])
+        for ours, theirs in zip(mapper.at(base).equations, mapper.at(base + shift).equations, strict=True):
             np.testing.assert_allclose(ours.value, theirs.value, atol=1e-9)
 
 
@@ -189,7 +189,7 @@ def test_a_release_is_taken_from_the_message_that_was_heard():
 
 def test_where_what_was_not_heard_bends_the_map_it_is_refused():
     view = ran(NeighborRange(6, Constant(0.05), Constant(0.1)), ALL).views[0]
-    with pytest.raises(AttackError, match="its gradients and what was not heard"):
+    with pytest.raises(AttackError, match="its gradients and what was not observed"):
         probed(cut(view, lambda row: row.sender == 2 and row.number == 3), 1)
 
 

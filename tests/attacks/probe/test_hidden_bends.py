@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks import inference as probed
-from attacks.probe.joint import joint
+from attacks.inference import probed
+from attacks.probe import probe_network
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Dmsp, PgExtra, PrivateGradientDescent
@@ -62,11 +62,11 @@ def test_nor_does_a_joint_probe_answer(name, dimension, seed):
     if dimension == 2:
         bent = problem(25, 2, regularizer=L1(2.0))
     with pytest.raises(AttackError, match="is no affine function of the gradients"):
-        joint(ran(bent, algorithm(), seed).views[0])
+        probe_network(ran(bent, algorithm(), seed).views[0])
 
 
 def test_a_clip_that_is_far_away_is_no_reason_to_refuse():
     algorithm = PrivateGradientDescent(3, Constant(STEP), Constant(STEP), clip=Clip(1e4, "l2"))
     run = Simulation(problem(200, 2), topology.ring(4), algorithm, adversaries=(Adversary(),)).run()
     assert probed(run.views[0], 1).identifiable.sum() == 2
-    assert joint(run.views[0]).identified == 8
+    assert probe_network(run.views[0]).identified == 8

@@ -8,8 +8,7 @@ from scipy import integrate, stats
 
 from attacks.inference import rows_of
 from attacks.probe import probe
-from attacks.probe.laplace import most_likely, simulated
-from attacks.probe.linear import solve
+from attacks.probe.linear import most_likely, simulated, solve
 from attacks.replay.recorded import Recording
 from netsim import topology
 from netsim.adversary import Adversary

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks import inference as probed
-from attacks.inference import evidence, through_probe
+from attacks.inference import evidence, probed, through_probe
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DiaDSP, Dpp2, GradientTracking, Nids, PrivateGradientDescent, Walkman
@@ -95,7 +94,4 @@ def test_noise_that_counts_as_none_counts_as_rounding(algorithm):
     if isinstance(algorithm, PrivateGradientDescent):
         scales = 2**0.5 * 0.1 ** np.arange(1, 22) / 0.05
         assert scales[-1] < 1e-13 * scales[0]
-        assert np.all(0.999 * scales <= stated[:-1])
-        tiny = found.stddev[:-1, 0] < 0.5 * scales
-        assert tiny.any()
-        assert np.all(found.rounding[:-1][tiny] >= 0.999 * scales[tiny])
+        assert np.all(0.999 * scales <= found.stddev[:-1, 0])  # no equation shares its unknown: none hides another's

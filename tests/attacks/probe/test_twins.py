@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks import inference as probed
+from attacks.inference import probed
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Nids, PrivateGradientDescent

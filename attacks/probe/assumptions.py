@@ -32,7 +32,7 @@ class Model(NamedTuple):
 class Assumption(Protocol):
     """How the gradients of one agent hang together."""
 
-    def model(self, asked: Mapping[int, int]) -> Model:
+    def model(self, queries: Mapping[int, int]) -> Model:
         """For agents, ascending, with so many queries each."""
         ...
 
@@ -41,16 +41,16 @@ class Assumption(Protocol):
 class Free:
     """Nothing: the gradients of all queries are unknowns of their own, and may change as they like."""
 
-    def model(self, asked: Mapping[int, int]) -> Model:
-        return _without_prior(sparse.eye_array(sum(asked.values()), format="csr"))
+    def model(self, queries: Mapping[int, int]) -> Model:
+        return _without_prior(sparse.eye_array(sum(queries.values()), format="csr"))
 
 
 @dataclass(frozen=True)
 class Constant:
     """Each agent's gradient is the same at all its queries, as the older studies have it."""
 
-    def model(self, asked: Mapping[int, int]) -> Model:
-        return Basis().model(asked)
+    def model(self, queries: Mapping[int, int]) -> Model:
+        return Basis().model(queries)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Basis:
         whole(self.degree, "degree", 0)
         whole(self.pieces, "pieces", 1)
 
-    def model(self, asked: Mapping[int, int]) -> Model:
-        return _without_prior(_diagonal([self._of_one(queries) for queries in asked.values()]))
+    def model(self, queries: Mapping[int, int]) -> Model:
+        return _without_prior(_diagonal([self._of_one(count) for count in queries.values()]))
 
     def _of_one(self, queries: int) -> Matrix:
         parts = [part for part in np.array_split(np.arange(queries), self.pieces) if part.size]
@@ -96,10 +96,10 @@ class RandomWalk:
             if value is not None and not 0 < value < math.inf:
                 raise ScenarioError(name, value, "no standard deviation", "> 0 and finite")
 
-    def model(self, asked: Mapping[int, int]) -> Model:
-        steps = [sparse.csr_array(self._of_one(queries)) for queries in asked.values()]
-        stddev = [self._deviations(queries) for queries in asked.values()]
-        size = sum(asked.values())
+    def model(self, queries: Mapping[int, int]) -> Model:
+        steps = [sparse.csr_array(self._of_one(count)) for count in queries.values()]
+        stddev = [self._deviations(count) for count in queries.values()]
+        size = sum(queries.values())
         return Model(sparse.eye_array(size, format="csr"), _diagonal(steps), np.concatenate([np.zeros(0), *stddev]))
 
     def _of_one(self, queries: int) -> Array:

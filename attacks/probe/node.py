@@ -1,0 +1,289 @@
+"""A `Node` whose private gradients and unseen noise are given, and whose releases are those that were observed.
+
+What the code then makes of a value that was observed is one equation for the gradients:
+
+- a release on the wire:       value(g) + noise = observed;
+- any other value on the wire: value(g) = observed;
+- objective perturbation:      v − step·(g + noise) = observed x, where g is the gradient at x.
+
+A release that is not on the wire as it was released (it is compressed, or only sent on in a sum) goes on as
+value + noise with noise that is given too: one more unknown, of known law. Noise has its mean taken out, so that
+what is unknown of it has mean 0.
+
+The agent's private coins are not known and not needed: whom a message went to was observed, and the gradient of a
+batch is one unknown whichever records are in it.
+
+`ProbeNode` is the private half of the port, the same for all victims. Where messages come from is the other half:
+`RecordedAgent` feeds one agent from what was observed around it, `attacks.probe.network` many from each other.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.mechanisms import Mechanism, OffCenter, UniformModulo
+from netsim.models.model import Regularizer, Zero
+from netsim.transcript.message import Kind, Values
+from netsim.transcript.record import Record
+
+Field = tuple[int, Kind, int, str]
+"""A value on the wire: sender, kind and number of the message, name."""
+Query = tuple[int, int]
+"""An agent, and which of its private queries, from 0."""
+Release = tuple[int, int]
+"""An agent, and which of its releases with noise, from 0."""
+Unknown = tuple[Literal["gradient", "noise", "gap"], int, int]
+"""The gradient of an agent's query, the noise of an agent's release, or the k-th gap (and its sender)."""
+Shape = tuple[int, int]
+
+
+class Gap(NamedTuple):
+    """A value that the agent received and nobody observed: whose, in which message of that kind, and its field."""
+
+    sender: int
+    kind: Kind
+    number: int
+    name: str
+
+
+class Equation(NamedTuple):
+    """What the code makes of a value that was observed: value + factor · noise = observed, (replicas, dimension).
+
+    `release` is the one whose noise (its mean taken out) lies between them, None if none does. `size`: the largest
+    number, absolute, that the agent had computed with by then.
+    """
+
+    field: Field
+    value: Array
+    observed: Array
+    release: Release | None
+    factor: float
+    size: float
+
+
+@dataclass
+class Pass:
+    """One run of the victims' code: `points` of each agent's queries and `mechanisms` of its releases, in order.
+
+    `unseen` are the releases that were observed nowhere as they were made; `carriers` the observed fields that each
+    release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
+    observed. `chancy`: whether anything happened by chance.
+    """
+
+    equations: list[Equation] = field(default_factory=list[Equation])
+    points: dict[int, list[Array]] = field(default_factory=dict[int, list[Array]])
+    mechanisms: dict[int, list[Mechanism]] = field(default_factory=dict[int, list[Mechanism]])
+    unseen: list[Release] = field(default_factory=list[Release])
+    carriers: dict[Release, list[Field]] = field(default_factory=dict[Release, list[Field]])
+    gaps: list[Gap] = field(default_factory=list[Gap])
+    chancy: bool = False
+
+    @property
+    def queries(self) -> list[Query]:
+        """All of them, agent by agent."""
+        return [(agent, t) for agent, points in sorted(self.points.items()) for t in range(len(points))]
+
+    @property
+    def releases(self) -> list[Release]:
+        """All of them, agent by agent."""
+        return [(agent, k) for agent, made in sorted(self.mechanisms.items()) for k in range(len(made))]
+
+
+class Inputs(NamedTuple):
+    """What a pass runs on, in its own `shape`. `observe` brings a value that was observed to that shape; `given` is
+    the value of everything unknown, (replicas, dimension). `places`: the field in which each release was
+    observed, None for the pass that finds them; `verbatim`: all fields that hold a release as it was made. `chance`
+    draws what nobody saw. Only with `points` it is kept where queries were made and how large numbers became."""
+
+    shape: Shape
+    observe: Callable[[Array], Array]
+    given: Callable[[Unknown], Array]
+    places: Mapping[Release, Field] | None = None
+    verbatim: frozenset[Field] = frozenset()
+    chance: int = 0
+    points: bool = True
+
+
+class ShapeError(AttackError):
+    """The code made an array whose shape is not (replicas, dimension), where these are not the run's own."""
+
+
+class Victims(Protocol):
+    """One agent or many, whose public code can be run."""
+
+    shape: Shape
+    """(replicas, dimension) of what was observed."""
+    alone: bool
+    """One agent, of which everything that it received is either observed or a gap."""
+
+    def run(self, inputs: Inputs) -> Pass:
+        """You get an `AttackError` where the code does not send what was sent."""
+        ...
+
+
+class ProbeNode(ABC):
+    """The private half of one agent's port in a pass."""
+
+    id: int
+    regularizer: Regularizer
+    sent: int
+    """How many messages the agent has sent."""
+    _inputs: Inputs
+    _found: Pass
+
+    def _begin(self, inputs: Inputs, found: Pass) -> None:
+        self._inputs, self._found = inputs, found
+        self._points = found.points.setdefault(self.id, [])
+        self._mechanisms = found.mechanisms.setdefault(self.id, [])
+        self._made: dict[int, tuple[Release, Array]] = {}  # keeps the array alive: its id is its own as long
+        self._largest = 0.0
+
+    @abstractmethod
+    def _observed(self, field: Field) -> Array:
+        """What was observed of this agent, in the shape of the pass."""
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
+        gradient = self._unknown_gradient()
+        self._query_at(x)
+        return gradient
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        """x = prox_{step·r}(v − step·g), where g is the gradient at x."""
+        x = v - step * self._unknown_gradient()
+        if regularized and not isinstance(self.regularizer, Zero):
+            x = self.regularizer.proximal(x, step)
+        self._query_at(x)
+        return x
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        """x = v − step·(g + b), where g is the gradient at x and b the noise."""
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        x = self._released(v - step * (self._unknown_gradient() + _mean(mechanism)), mechanism, -step)
+        self._query_at(x)
+        return x
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        return value if mechanism.noiseless else self._released(value + _mean(mechanism), mechanism, 1.0)
+
+    def _unknown_gradient(self) -> Array:
+        return self._sized(self._inputs.given(("gradient", self.id, len(self._points))))
+
+    def _query_at(self, x: Array) -> None:
+        self._points.append(self._sized(x).copy() if self._inputs.points else _NOWHERE)
+
+    def _released(self, value: Array, mechanism: Mechanism, factor: float) -> Array:
+        """value + factor · noise, as observed if it was."""
+        if isinstance(mechanism, UniformModulo):
+            raise AttackError(
+                f"agent {self.id} releases a share modulo {mechanism.modulus} (UniformModulo) before its message "
+                f"{self.sent}: it is no affine function of gradients and noise, and a probe cannot invert it"
+            )
+        release = self.id, len(self._mechanisms)
+        self._mechanisms.append(mechanism)
+        if self._inputs.places is None:
+            value = value.copy()
+            self._made[id(value)] = release, value
+            return value
+        place = self._inputs.places.get(release)
+        if place is None:
+            self._found.unseen.append(release)
+            return value + factor * self._inputs.given(("noise", *release))
+        observed = self._observed(place)
+        self._equate(place, value, observed, release, factor)
+        return observed
+
+    def _put_on_wire(self, field: Field, value: Array, observed: Array) -> None:
+        """A value of the code is sent, and it is known what was sent."""
+        if (made := self._made.get(id(value))) is not None:
+            self._found.carriers.setdefault(made[0], []).append(field)
+        if field not in self._inputs.verbatim:
+            self._equate(field, value, observed, None, 0.0)
+
+    def _equate(self, field: Field, value: Array, observed: Array, release: Release | None, factor: float) -> None:
+        if value.shape != self._inputs.shape:
+            raise ShapeError(f"agent {self.id} sends {field[3]!r} as an array of shape {value.shape}")
+        self._sized(value)
+        self._sized(observed)
+        self._found.equations.append(Equation(field, value.copy(), observed, release, factor, self._largest))
+
+    def _sized(self, value: Array) -> Array:
+        if self._inputs.points:
+            self._largest = max(self._largest, float(np.max(np.abs(value), initial=0.0)))
+        return value
+
+
+class RecordedAgent:
+    """One victim, fed with what was observed around it, gaps included: they are unknowns of any value, or of a law.
+
+    What the agent sent and nobody observed is no equation.
+    """
+
+    alone = True
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.shape: Shape = (recording.replicas, recording.public.dimension)
+
+    def run(self, inputs: Inputs) -> Pass:
+        found = Pass()
+        node = _RecordedProbeNode(self._in_shape(inputs), inputs, found)
+        node.read()
+        if node.departure is not None:
+            what = f"message {node.departure.message}: it {node.departure.what}"
+            raise AttackError(f"agent {node.id}'s code does not send what was sent ({what})")
+        return found
+
+    def _in_shape(self, inputs: Inputs) -> Recording:
+        recording = self._recording
+        coins = np.random.Generator(type(recording.coins.bit_generator)())  # every pass tosses the same
+        coins.bit_generator.state = recording.coins.bit_generator.state
+        rows = tuple(
+            row._replace(values={name: inputs.observe(v) if v.size else v for name, v in row.values.items()})
+            for row in recording.rows
+        )
+        return recording._replace(replicas=inputs.shape[0], rows=rows, coins=coins)
+
+
+class _RecordedProbeNode(ProbeNode, RecordedNode):
+    """The port of a recorded agent."""
+
+    def __init__(self, recording: Recording, inputs: Inputs, found: Pass) -> None:
+        RecordedNode.__init__(self, recording)
+        self.blind_to_receivers = True
+        self.replicas, self.dimension = inputs.shape
+        self._begin(inputs, found)
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if not mechanism.noiseless and not self._unsent:
+            raise EndOfRecord
+        return await super().perturbed_proximal(v, step, mechanism)
+
+    def _observed(self, field: Field) -> Array:
+        return self._outgoing[field[1], field[2]].values[field[3]]
+
+    def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:
+        gaps = self._found.gaps
+        gaps.append(Gap(sender, kind, number, name))
+        return self._sized(self._inputs.given(("gap", sender, len(gaps) - 1)))
+
+    def _seen(self, row: Record) -> None:
+        for value in row.values.values():
+            self._sized(value)
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            self._put_on_wire((self.id, row.kind, row.number, name), value, row.values[name])
+
+
+_NOWHERE = np.zeros((0, 0))
+
+
+def _mean(mechanism: Mechanism) -> Array | float:
+    return mechanism.mean() if isinstance(mechanism, OffCenter) else 0.0

@@ -1,0 +1,295 @@
+"""What a probe finds: of each agent its gradients, of a network all of them and how they hang together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.probe.assumptions import Assumption, Free
+from attacks.probe.mapping import Law
+from attacks.probe.node import Gap
+from attacks.probe.system import Bounds, System
+from netsim.arrays import Array, Mask
+from netsim.errors import AttackError
+
+EXACT = 1e-6
+"""An estimate of which rounding alone may move a coordinate by this share of the largest one is not called exact."""
+UNMIXED = 1e-6
+"""The share of an error's variance below which the noise of other laws does not change its law."""
+NEGLIGIBLE = 1e-12
+"""A weight below this share of the largest counts as none."""
+DEPENDENT = 1e-9
+"""A combination of which so little, of 1, is left when those before it are taken out follows from them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Every private query of one agent, in order: of a recorded agent up to its last message that was observed, in a
+    network to the end of its code.
+
+    `gradients` and `points` (queries, replicas, dimension): the estimates, and where the queries were made;
+    `covariance` (queries, queries, dimension) of the errors of each coordinate, between queries. `identifiable`
+    (queries,): where the observations leave a gradient open, its estimate means nothing; `located` (queries,):
+    whether they determine the point, up to noise. `drowned` (queries,): what the equations determine but rounding
+    makes worthless, so that it is not called identifiable.
+
+    `rank`: how many independent combinations of the gradients are determined. `condition` is the ratio of the extreme
+    singular values of the equations that bear on them, less what may be due to gaps, of the worst coordinate;
+    `amplification` the largest factor by which a relative error of what was observed can grow in an identifiable
+    estimate, ∞ without any. `per_coordinate`: coordinates have maps or noises of their own. `residual`: the largest
+    misfit of what no noise covers, or less than rounding makes, relative to what was observed, of all equations.
+
+    `rounding` (queries,): how far rounding alone may move a coordinate, absolute, if no hidden gradient is larger
+    than the largest that is determined; with the deviation of noise so small beside other that it counts as none.
+    `mixing` (queries, noises, dimension): each error is this combination of independent noises of variance 1, so that
+    the covariance is its square, up to rounding; `laws` (noises,) has their laws, where it is Laplace or Gaussian.
+    `gaps`: the values that were received and not observed. `likeliest`: the estimates are those of maximum
+    likelihood, and the covariance was simulated.
+    """
+
+    agent: int
+    gradients: Array
+    points: Array
+    covariance: Array
+    identifiable: Mask
+    located: Mask
+    drowned: Mask
+    rank: int
+    condition: float
+    amplification: float
+    per_coordinate: bool
+    residual: float
+    rounding: Array
+    mixing: Array
+    laws: tuple[Law | None, ...]
+    gaps: tuple[Gap, ...] = ()
+    likeliest: bool = False
+
+    @classmethod
+    def nothing(cls, agent: int, shape: tuple[int, int]) -> "Probed":
+        """Of an agent that, as far as it was observed, has made no query."""
+        none, nowhere = np.zeros((0, *shape)), np.zeros(0, dtype=bool)
+        square, far = np.zeros((0, 0, shape[1])), float("inf")
+        return cls(
+            agent, none, none, square, nowhere, nowhere, nowhere, 0, far, far, False, 0.0, np.zeros(0), square, ()
+        )
+
+    @property
+    def stddev(self) -> Array:
+        """Of each estimate's error, (queries, dimension); ∞ where it is not identifiable."""
+        spread = np.sqrt(np.maximum(np.einsum("ttc->tc", self.covariance), 0.0))
+        return np.where(self.identifiable[:, None], spread, np.inf)
+
+    @property
+    def law(self) -> tuple[Law | None, ...]:
+        """The law of each estimate's error, None where it is none of these: that of a mixture, of another mechanism,
+        of maximum likelihood. An error without noise is Gaussian of variance 0."""
+        return tuple(self._law(t, deviation) for t, deviation in enumerate(self.stddev))
+
+    @property
+    def exact(self) -> Mask:
+        """(queries,): identifiable, without noise, and rounding is below `EXACT` of its largest coordinate."""
+        size = np.max(np.abs(self.gradients), axis=(1, 2), initial=0.0)
+        silent = np.all(self.stddev <= self.rounding[:, None], axis=-1)
+        return self.identifiable & silent & (self.rounding <= EXACT * size)
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """The identifiable queries."""
+        return tuple(np.flatnonzero(self.identifiable).tolist())
+
+    @property
+    def usable(self) -> tuple[int, ...]:
+        """The identifiable queries at known points: what a reconstruction can start from."""
+        return tuple(np.flatnonzero(self.identifiable & self.located).tolist())
+
+    def _law(self, t: int, deviation: Array) -> Law | None:
+        if np.max(deviation, initial=0.0) <= self.rounding[t]:
+            return "gaussian"
+        shares = np.max(np.square(self.mixing[t]), axis=-1, initial=0.0)
+        counted = np.flatnonzero(shares > UNMIXED * np.sum(shares))
+        laws = {self.laws[k] for k in counted.tolist()}
+        if laws == {"gaussian"}:
+            return "gaussian"
+        return "laplace" if laws == {"laplace"} and len(counted) == 1 and not self.likeliest else None
+
+
+class Functional(NamedTuple):
+    """Σ weight · gradient, of `terms` (agent, query, weight), the largest weight 1.
+
+    `estimate` (replicas, dimension) is its best linear unbiased estimate, `stddev` (dimension,) that of its error and
+    `rounding` a bound of what rounding adds.
+    """
+
+    terms: tuple[tuple[int, int, float], ...]
+    estimate: Array
+    stddev: Array
+    rounding: float
+
+    def of(self, gradients: Mapping[int, Array]) -> Array:
+        """The same combination of other gradients, by agent (queries, replicas, dimension)."""
+        return np.sum([weight * gradients[i][t] for i, t, weight in self.terms], axis=0)
+
+
+class Visible(NamedTuple):
+    """One agent, for reports. `hops` to the nearest agent at which the adversary listens (None: it listens nowhere);
+    of so many `queries` so many are `identified` and `drowned` in rounding; `amplification` is the worst factor by
+    which relative errors of the observations grow in its identifiable gradients, `stddev` the median standard
+    deviation of their coordinates and `rounding` the largest bound of what rounding adds: ∞ where none is
+    identifiable."""
+
+    agent: int
+    hops: int | None
+    identified: int
+    queries: int
+    drowned: int
+    amplification: float
+    stddev: float
+    rounding: float
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedNetwork:
+    """What one view determines of every agent that is no insider.
+
+    `agents` by their number. `distances[i]`: hops from agent i to the nearest at which the adversary listens.
+    `assumption` is what was assumed of the gradients. `residual`: the largest misfit of what no noise covers,
+    relative to what was observed; `misfit`: mean squared whitened residual of what noise covers, 1 where the model is
+    right, with its `degrees` of freedom per replica and coordinate (nan without any). A residual far above rounding,
+    or a misfit far from 1, refutes the assumption. `rank` is that of all `equations`.
+    """
+
+    assumption: Assumption
+    agents: Mapping[int, Probed]
+    rank: int
+    equations: int
+    residual: float
+    misfit: float
+    degrees: float
+    per_coordinate: bool
+    distances: Mapping[int, int]
+    _rows: Mapping[int, slice] = field(repr=False)
+    _system: System = field(repr=False)
+    _estimate: Array = field(repr=False)
+    _bounds: tuple[Bounds, ...] = field(repr=False)
+
+    @property
+    def seen(self) -> dict[int, tuple[int, ...]]:
+        """The identifiable queries of each agent; agents without any are left out."""
+        return {i: victim.seen for i, victim in self.agents.items() if victim.seen}
+
+    @property
+    def identified(self) -> int:
+        """How many queries are identifiable, of all agents."""
+        return sum(map(len, self.seen.values()))
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are, of all agents."""
+        return len(self._system.found.queries)
+
+    def covariance(self, one: int, other: int) -> Array:
+        """Of the errors of two agents' estimates in each coordinate, (queries of one, of the other, dimension); of
+        identifiable queries alone."""
+        return self._system.covariance(self._rows[one], self._rows[other])
+
+    def functionals(self) -> list[Functional]:
+        """Linear combinations of gradients that are determined though none of their terms is by itself.
+
+        They span, with the identifiable gradients, all that the view determines; in the order of the messages that
+        carry them. You get an `AttackError` where coordinates have maps of their own, or something was assumed.
+        """
+        if not isinstance(self.assumption, Free):
+            raise AttackError("combinations of gradients are those of free gradients: leave the assumption out")
+        if len(self._system.parts) != 1:
+            raise AttackError("coordinates have maps or noises of their own: no combination is the same for all")
+        return _independent(self._system, self._estimate, self._bounds[0])
+
+    def alternative(self, seed: int = 0, size: float = 1.0) -> dict[int, Array]:
+        """Other gradients with which everything observed would have been the same, by agent (queries, replicas,
+        dimension): the estimates, and a random change of deviation about `size` of all that is hidden."""
+        changed = self._estimate + size * self._system.hidden_change(np.random.default_rng(seed))
+        return {i: changed[rows] for i, rows in self._rows.items()}
+
+    def visibility(self) -> list[Visible]:
+        """Who can be seen from where: every agent that is no insider, in order."""
+        return [self._visible(victim) for victim in self.agents.values()]
+
+    def _visible(self, victim: Probed) -> Visible:
+        known = victim.identifiable
+        some = bool(np.any(known))
+        return Visible(
+            victim.agent,
+            self.distances.get(victim.agent),
+            int(np.count_nonzero(known)),
+            len(known),
+            int(np.count_nonzero(victim.drowned)),
+            victim.amplification,
+            float(np.median(victim.stddev[known])) if some else float("inf"),
+            float(np.max(victim.rounding[known])) if some else float("inf"),
+        )
+
+
+def packed(
+    agent: int, rows: slice, system: System, estimate: Array, bounds: Sequence[Bounds], points: Array, located: Mask
+) -> Probed:
+    """What was found of one agent, whose queries are these `rows` of all unknowns."""
+    parts = system.parts
+    known = np.all([b.identifiable[rows] for b in bounds], axis=0)
+    worst = max(float(np.max(part.amplification[rows][known], initial=0.0)) for part in parts)
+    mixing = [(part.estimator[rows] @ part.noise).tocsc() for part in parts]
+    used = np.flatnonzero(np.any([np.diff(m.indptr) > 0 for m in mixing], axis=0))
+    return Probed(
+        agent=agent,
+        gradients=estimate[rows],
+        points=points[rows],
+        covariance=system.covariance(rows, rows),
+        identifiable=known,
+        located=located[rows],
+        drowned=system.structural[rows] & ~known,
+        rank=min(part.rank(rows) for part in parts),
+        condition=max(part.condition(rows) for part in parts),
+        amplification=worst if np.any(known) else float("inf"),
+        per_coordinate=len(parts) > 1,
+        residual=max(part.misfit.residual for part in parts),
+        rounding=np.max([b.rounding[rows] for b in bounds], axis=0),
+        mixing=system.stacked([m[:, used].toarray() for m in mixing]),
+        laws=tuple(system.laws[k] for k in used.tolist()),
+        gaps=system.found.gaps,
+    )
+
+
+def _independent(system: System, estimate: Array, bounds: Bounds) -> list[Functional]:
+    """What the equations determine of queries that are not identifiable: rows that do not follow from others."""
+    hidden = np.flatnonzero(~system.structural)
+    design = system.found.design[0]
+    touched = np.flatnonzero(np.asarray(abs(design[:, hidden]).sum(axis=1)).ravel() > 0)
+    basis = np.zeros((0, len(hidden)))
+    functionals: list[Functional] = []
+    for row in design[touched][:, hidden].toarray():
+        weights = row / row[np.argmax(np.abs(row))]
+        weights = np.where(np.abs(weights) > NEGLIGIBLE, weights, 0.0)
+        rest = weights / np.linalg.norm(weights)
+        for _ in range(2):  # Gram-Schmidt: twice is enough
+            rest = rest - basis.T @ (basis @ rest)
+        if (length := float(np.linalg.norm(rest))) <= DEPENDENT:
+            continue
+        basis = np.concatenate([basis, rest[None] / length])
+        functionals.append(_functional(system, estimate, bounds, hidden, weights))
+    return functionals
+
+
+def _functional(
+    system: System, estimate: Array, bounds: Bounds, hidden: NDArray[np.intp], weights: Array
+) -> Functional:
+    chosen = np.flatnonzero(weights)
+    columns, values = hidden[chosen], weights[chosen]
+    part, queries = system.parts[0], system.found.queries
+    terms = tuple((*queries[int(c)], float(w)) for c, w in zip(columns, values, strict=True))
+    variance = float(values @ np.asarray(part.covariance[columns][:, columns] @ values))
+    stddev = np.full(system.shape[1], np.sqrt(max(variance, 0.0)))
+    weighed, mixed = (np.abs(np.asarray(m[columns].T @ values)) for m in (part.estimator, part.bent))
+    rounding = float(weighed @ bounds.error + bounds.size * np.sum(mixed))
+    return Functional(terms, np.einsum("t,trd->rd", values, estimate[columns]), stddev, rounding)
