@@ -1,0 +1,337 @@
+"""Adjacent objectives: fingerprints of their data, papers' bounds on gradient changes, and pairs given by a scenario."""
+
+import dis
+import hashlib
+import numpy as np
+from attacks.audit import (witness_values as plain)
+from attacks.audit.pair import (Pair)
+from collections.abc import (Iterable, Iterator, Mapping, Sequence, Set as AbstractSet)
+from dataclasses import (fields, is_dataclass, replace)
+from functools import (partial)
+from netsim import (problems)
+from netsim.arrays import (Array)
+from netsim.claims import (Adjacency, Norm, SYMBOLS, length)
+from netsim.errors import (ScenarioError, TranscriptError)
+from netsim.problems import (Bent, LogisticLoss, NonconvexLogistic, Objective, Problem, Tilted)
+from netsim.problems.objective import (direction)
+from netsim.simulation import (Simulation)
+from scenarios.build.problem import (gradient_change)
+from scenarios.schema.scenario import (GradientChange)
+from types import (BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType)
+from typing import (Any, Protocol, cast)
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
+NAMED = (type, ModuleType, BuiltinFunctionType, np.ufunc)
+"""What its name tells."""
+Seen = dict[int, tuple[int, object]]
+"""By identity: the how-manyth it was, and the thing itself, which lives as long as its identity is used."""
+
+
+def data_print(objectives: Sequence[object]) -> str:
+    """Of arrays with their types and shapes, to the last bit, of parameters, of objectives within objectives, and of
+    functions: their code, defaults, what they close over, and the globals of their own module that they use.
+
+    You get a `ScenarioError` for what cannot be told from another of its kind, such as an open file.
+    """
+    digest = hashlib.sha256()
+    seen: Seen = {}
+    for one in objectives:
+        for part in _parts(one, seen):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
+    if isinstance(cast(object, value), np.ndarray) and cast("np.ndarray[Any, Any]", value).dtype != object:
+        array = cast("np.ndarray[Any, Any]", value)
+        yield f"array {array.dtype.str} {array.shape}\n".encode()
+        yield array.tobytes()
+    elif isinstance(value, PLAIN):
+        yield f"{value!r}\n".encode()
+    elif isinstance(value, NAMED):
+        yield _name(value)
+    elif isinstance(value, CodeType):
+        yield from _code(value, seen)
+    elif id(value) in seen and isinstance(value, FunctionType):  # one that calls itself
+        yield f"function {seen[id(value)][0]} again\n".encode()
+    elif isinstance(value, FunctionType):
+        seen[id(value)] = len(seen), value
+        yield from _function(value, seen)
+    elif isinstance(value, Mapping):
+        for key, one in cast("Mapping[object, object]", value).items():
+            yield from _several("entry", (key, one), seen)
+    elif isinstance(value, Sequence):
+        yield from _several(str(type(cast(object, value)).__name__), cast("Sequence[object]", value), seen)
+    elif isinstance(value, AbstractSet):
+        inner = (b"".join(_parts(one, seen)) for one in cast("AbstractSet[object]", value))
+        yield b"set\n" + b"".join(sorted(inner))
+    else:
+        yield from _object(value, seen)
+
+
+def _object(value: Any, seen: Seen) -> Iterator[bytes]:
+    """A dataclass by its fields, everything else by what a copy of it would be made from."""
+    kind = cast(Any, type(value))
+    yield _name(kind)
+    if hasattr(kind, "__dataclass_fields__"):
+        for one in fields(value):
+            yield f"{one.name}\n".encode()
+            yield from _parts(getattr(value, one.name), seen)
+    elif kind is MethodType:
+        yield from _several("method", (value.__func__, value.__self__), seen)
+    elif kind is partial:
+        yield from _several("partial", (value.func, value.args, value.keywords), seen)
+    elif id(value) in seen:
+        yield f"object {seen[id(value)][0]} again\n".encode()
+        return
+    else:
+        seen[id(value)] = len(seen), value
+        yield from _several("object", _reduced(value), seen)
+    if callable(value) and isinstance(call := vars(kind).get("__call__"), FunctionType):
+        yield from _parts(call, seen)
+
+
+def _reduced(value: Any) -> list[object]:
+    try:
+        made: Any = value.__reduce_ex__(4)
+    except TypeError as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        why = f"an objective holds a {kind}, which cannot be told from another one ({error})"
+        raise ScenarioError("problem", kind, why, "numbers, arrays, functions, and dataclasses of these") from None
+    if isinstance(made, str):
+        return [made]
+    return [list(cast("Iterator[object]", one)) if isinstance(one, Iterator) else one for one in made]
+
+
+def _several(kind: str, values: Sequence[object], seen: Seen) -> Iterator[bytes]:
+    yield f"{kind} {len(values)}\n".encode()
+    for one in values:
+        yield from _parts(one, seen)
+
+
+def _function(value: FunctionType, seen: Seen) -> Iterator[bytes]:
+    yield _name(value)
+    yield from _code(value.__code__, seen)
+    cells = [_content(cell) for cell in value.__closure__ or ()]
+    yield from _several("bound", (value.__defaults__, value.__kwdefaults__, *cells), seen)
+    for name in sorted(set(_names(value.__code__))):
+        used = value.__globals__.get(name)
+        yield f"uses {name}\n".encode()
+        if isinstance(used, FunctionType) and used.__module__ != value.__module__:
+            yield _name(used)
+        elif used is not None:
+            yield from _parts(used, seen)
+
+
+def _code(code: CodeType, seen: Seen) -> Iterator[bytes]:
+    yield f"code {code.co_name} {code.co_names} {code.co_varnames} {code.co_freevars}\n".encode()
+    yield code.co_code
+    yield from _several("constants", code.co_consts, seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Every global name that code, or code within it, reads."""
+    yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _names(one)
+
+
+def _content(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
+
+
+def _name(value: Any) -> bytes:
+    """Where a thing is: module and name. A file that is run has another module name in each of its texts."""
+    own = getattr(value, "__qualname__", getattr(value, "__name__", ""))
+    return f"{getattr(value, '__module__', '')}.{own}\n".encode()
+
+
+SHARE = 0.1
+"""Of the largest L_i: the curvature that an adjacent objective may have more, where none is named."""
+OFFSET = 2.0
+"""The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
+
+
+def adjacency_of(moved: GradientChange, problem: Problem) -> Adjacency:
+    """Which pairs are adjacent. You get a `ScenarioError` for a curvature where the change is constant."""
+    curvature = curvature_of(moved, problem)
+    return Adjacency.within(moved.change, moved.norm, problem.dimension, _relation(moved), curvature=curvature)
+
+
+def curvature_of(moved: GradientChange, problem: Problem) -> float | None:
+    """By how much the Hessian of an adjacent objective may differ; None for a constant change."""
+    if not moved.constant:
+        return SHARE * problem.smoothness if moved.curvature is None else moved.curvature
+    if moved.curvature is not None:
+        why = "a constant change of the gradient leaves the Hessian as it is"
+        raise ScenarioError("audit.adjacency.curvature", moved.curvature, why, "constant: false, or no curvature")
+    return None
+
+
+def _relation(moved: GradientChange) -> str:
+    symbol = SYMBOLS[moved.norm]
+    if moved.norm == "l2" and moved.constant:
+        return "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+    how = "a constant vector" if moved.constant else "a vector that varies with x"
+    return f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {symbol}"
+
+
+def moved(agent: int, spec: GradientChange, problem: Problem, seed: int) -> Pair:
+    """The agent's own objective, and the one whose gradient is moved in the direction that is asked for."""
+    own = problem.objectives[agent]
+    slope = spec.change * direction(spec.direction, own.dimension, seed, spec.norm)
+    curvature = curvature_of(spec, problem)
+    other: Objective = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, OFFSET)
+    how = in_words(spec.direction, slope, other, spec.norm)
+    return Pair(agent, (own, other), f"the gradient of agent {agent} {how}")
+
+
+def in_words(words: str, slope: Array, other: Objective, norm: Norm) -> str:
+    """How a gradient is moved, and its norms: "moved by a constant vector (even), ‖Δ∇f‖₂ = 1, ‖Δ∇f‖₁ = 3"."""
+    bent = isinstance(other, Bent)
+    how = f"a vector that varies with x ({words})" if bent else f"a constant vector ({words})"
+    relation = "<" if bent else "="
+    sizes = {"l2": ("‖Δ∇f‖₂", float(np.linalg.norm(slope))), "l1": ("‖Δ∇f‖₁", float(np.sum(np.abs(slope))))}
+    if norm == "linf":
+        sizes["linf"] = ("‖Δ∇f‖∞", float(length(slope, "linf")))
+    return f"moved by {how}, " + ", ".join(f"{symbol} {relation} {size:.4g}" for symbol, size in sizes.values())
+
+
+def check_both_worlds(pair: Pair | None, simulations: Iterable[tuple[str, Simulation]]) -> None:
+    """A `ScenarioError` where an algorithm's conditions fail once the agent holds the bent objective."""
+    if pair is None or not isinstance(pair.hypotheses[1], Bent):
+        return
+    other = pair.hypotheses[1]
+    for name, simulation in simulations:
+        try:
+            replace(simulation, problem=simulation.problem.replace(pair.agent, other), spool=None)
+        except ScenarioError as error:
+            why = (
+                f"with an adjacent objective that is bent as much, {name} is outside its conditions ({error.problem})"
+            )
+            raise ScenarioError(
+                "audit.adjacency.curvature", other.curvature, why, f"less; or {error.field}: {error.allowed}"
+            ) from None
+
+
+WITHIN = "objective"
+"""The field of an objective that is another one, and something besides."""
+ROUNDING = 1e-9
+
+
+class _Moving(Protocol):
+    """An objective whose gradient is that of another one, moved by at most this vector."""
+
+    @property
+    def slope(self) -> Array: ...
+
+
+def change_of(own: Objective, other: Objective) -> dict[str, Any]:
+    """What makes `other` of `own`: a gradient that is moved ({"moved": class, and its parameters}), or other records
+    ({"records": field: {"rows", "values"}}; "rows" is None where there are more or fewer of them).
+
+    You get a `ScenarioError` for an objective that is neither.
+    """
+    if getattr(other, WITHIN, None) is own:
+        kept = {name: _plain(value) for name, value in _fields(other).items() if name != WITHIN}
+        return {"moved": type(other).__name__} | kept
+    if type(own) is not type(other):
+        raise ScenarioError("pair", type(other).__name__, "no change of the agent's own objective that can be stored")
+    before, after = _fields(own), _fields(other)
+    return {
+        "records": {name: _rows(before[name], after[name]) for name in before if _differ(before[name], after[name])}
+    }
+
+
+def changed(own: Objective, tree: dict[str, Any]) -> Objective:
+    """The objective that `change_of` told of. You get a `ScenarioError` for what tells of none."""
+    try:
+        if "moved" in tree:
+            kind = getattr(problems, str(tree["moved"]), None)
+            if not (isinstance(kind, type) and is_dataclass(kind) and WITHIN in {one.name for one in fields(kind)}):
+                raise TranscriptError(f"moved = {tree['moved']!r}: no objective that is another one, moved")
+            rest = {name: _value(value, name) for name, value in tree.items() if name != "moved"}
+            return cast(Objective, kind(**{WITHIN: own}, **rest))
+        known = _fields(own)
+        records = plain.entry(tree, "records")
+        if not plain.is_mapping(records) or not records.keys() <= known.keys():
+            raise TranscriptError("records: not fields of the agent's own objective")
+        put = {name: _put(known[name], value, name) for name, value in records.items()}
+        return cast(Objective, replace(cast(Any, own), **put))
+    except (TranscriptError, TypeError, IndexError, ValueError) as error:
+        raise ScenarioError("pair.change", "…", str(error), "what `netsim run` wrote") from None
+
+
+def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> None:
+    """You get a `ScenarioError` for an objective whose gradient is farther from the agent's than the claim's
+    adjacency allows, in its norm where the gradient is moved and in ℓ2 elsewhere, or which is bent more: a claim says
+    nothing of such a pair."""
+    norm = adjacency.norm if getattr(other, WITHIN, None) is own else "l2"
+    size, allowed = _distance(own, other, norm), adjacency.in_norm(norm, own.dimension)
+    if not size <= allowed * (1 + ROUNDING):
+        why = f"not adjacent: sup ‖∇f − ∇f'‖ in {SYMBOLS[norm]} is too large"
+        raise ScenarioError("pair.change", size, why, f"<= {allowed:.6g}")
+    if isinstance(other, Bent) and not other.curvature <= adjacency.bending * (1 + ROUNDING):
+        why = "not adjacent: the Hessian differs by too much"
+        raise ScenarioError("pair.change.curvature", other.curvature, why, f"<= {adjacency.bending:.6g}")
+
+
+def _distance(own: Objective, other: Objective, norm: Norm) -> float:
+    """A bound on sup ‖∇f − ∇f'‖, exact where one record differs and where the move is constant."""
+    if getattr(other, WITHIN, None) is own:
+        return float(length(cast(_Moving, other).slope, norm))
+    if isinstance(own, LogisticLoss | NonconvexLogistic) and isinstance(other, LogisticLoss | NonconvexLogistic):
+        one = gradient_change(own, other)
+        norms = (float(np.max(np.linalg.norm(f.features, axis=1))) for f in (own, other))
+        return one if np.isfinite(one) else sum(norms)
+    return float("inf")
+
+
+def _fields(value: object) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(cast(Any, value))}
+
+
+def _differ(before: object, after: object) -> bool:
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        return not np.array_equal(cast(Array, before), cast(Array, after))
+    return before != after
+
+
+def _rows(before: object, after: object) -> dict[str, Any]:
+    if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
+        raise ScenarioError("pair", repr(after), "another parameter, and no other records")
+    one, two = cast(Array, before), cast(Array, after)
+    if one.shape != two.shape:
+        return {"rows": None, "values": _plain(two)}
+    different = one != two
+    rows = np.flatnonzero(different.reshape(len(one), -1).any(axis=1))
+    return {"rows": [int(k) for k in rows], "values": [_plain(two[k]) for k in rows]}
+
+
+def _put(before: object, tree: object, name: str) -> Array:
+    rows, values = plain.entry(tree, "rows", name), plain.listed(tree, "values")
+    told = np.array([_value(value, name) for value in values])
+    if rows is None:
+        return told
+    after = np.array(before, dtype=np.float64)
+    for k, value in zip(cast("list[int]", rows), told, strict=True):
+        after[k] = value
+    return after
+
+
+def _plain(value: object) -> Any:
+    """A number, or lists of numbers."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return [_plain(one) for one in cast(Array, value)]
+    return plain.number(float(cast(float, value)))
+
+
+def _value(tree: object, where: str) -> Any:
+    """A number, or an array."""
+    if plain.is_list(tree):
+        return np.array([_value(one, where) for one in tree])
+    return plain.to_number(tree, where)

@@ -1,0 +1,369 @@
+"""Experiment built from a scenario: every part made and every condition checked before time 0."""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
+
+from attacks.audit.pair import Pair
+from netsim.readers.live import Downtime, PoissonClock
+from netsim.adversary import Adversary
+from netsim.claims import Adjacency
+from netsim.codecs import Codec
+from netsim.errors import ScenarioError, together
+from netsim.network.laws import DelayLaw
+from netsim.network.links import AccessLaw, LinkLaw
+from netsim.metrics.measures import defined
+from netsim.network.active_adversaries import ActiveAdversary
+from netsim.network.links import ExchangePolicy
+from netsim.problems import Dataset, Objective, Problem, Sampled
+from netsim.simulation import Simulation
+from netsim.topology import Topology
+from scenarios.build import adjacency as pairs
+from scenarios.build.inference import check_worlds
+from scenarios.build.inference import check_attacks
+from scenarios.build.problem import Ownership
+from scenarios.build.problem import (AnyLogistic, dealt, farthest, gradient_change, loaded, record_bound, record_curvature, reserved)
+from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
+from scenarios.schema.base import built
+from scenarios.schema.scenario import GradientChange
+from scenarios.build.progress import Progress, Silent
+
+MONITOR_DELTA = 1e-3
+"""δ at which a claim is evaluated where the scenario names none."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One algorithm of the scenario, ready to run: with all records split, and with what agents hold when their
+    records are to be rebuilt."""
+
+    spec: AlgorithmSpec
+    delta: float
+    simulation: Simulation
+    attacked: Simulation | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario with everything built. `holding` says who holds what where records are to be rebuilt."""
+
+    scenario: Scenario
+    dataset: Dataset
+    problem: Problem
+    topology: Topology
+    adjacency: Adjacency
+    subjects: tuple[Subject, ...]
+    pair: Pair | None
+    holding: Ownership | None
+    held_out: Dataset | None
+
+    @classmethod
+    def of(cls, scenario: Scenario, progress: Progress | None = None) -> "Experiment":
+        """Build everything. You get a `ScenarioError` with the path of the field for what does not fit.
+
+        `progress` advances by each of the `parts_of` it that is built.
+        """
+        advance = (progress or Silent()).advance
+        _refuse_loops(scenario)
+        topology = _topology(scenario)
+        dataset, held_out = reserved(scenario, loaded(scenario))
+        _refuse_empty_hands(scenario, topology, dataset)
+        factor, problem = dealt(scenario, dataset, topology.agents)
+        if factor != 1:
+            dataset, held_out = dataset.scaled(factor), None if held_out is None else held_out.scaled(factor)
+        _refuse_undefined(scenario, problem)
+        advance(1)
+        holding = Ownership.of(scenario, dataset, topology.agents)
+        check_attacks(scenario, dataset, holding)
+        builder = _Builder(scenario, topology, dataset)
+        pair = None if scenario.audit is None else _pair(scenario, problem)
+        advance(1)
+        subjects = tuple(_each(builder, problem, holding, advance))
+        pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
+        check_worlds(scenario, holding, [subject.attacked for subject in subjects])
+        return cls(
+            scenario,
+            dataset,
+            problem,
+            topology,
+            adjacency_of(scenario, dataset, problem),
+            subjects,
+            pair,
+            holding,
+            held_out,
+        )
+
+
+def parts_of(scenario: Scenario) -> int:
+    """How many parts `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""
+    return 2 + len(scenario.algorithms)
+
+
+def _each(
+    builder: "_Builder", problem: Problem, holding: Ownership | None, advance: Callable[[int], None]
+) -> list[Subject]:
+    """All algorithms; what is wrong with several of them is told at once."""
+    subjects: list[Subject] = []
+    wrong: list[ScenarioError] = []
+    for index in range(len(builder.scenario.algorithms)):
+        try:
+            subjects.append(builder.subject(index, problem, holding))
+        except ScenarioError as error:
+            wrong += [error] if error.field not in [other.field for other in wrong] else []
+        advance(1)
+    if wrong:
+        raise together(wrong)
+    return subjects
+
+
+# ── the parts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _topology(scenario: Scenario) -> Topology:
+    try:
+        built, places = scenario.topology.build(), scenario.topology.positions
+        return built if places is None else built.placed(places)
+    except ScenarioError as error:
+        raise error if error.field == "topology" else error.under("topology") from None
+
+
+def _refuse_loops(scenario: Scenario) -> None:
+    edges: list[list[int]] = getattr(scenario.topology, "edges", [])
+    for index, edge in enumerate(edges):
+        if edge[0] == edge[1]:
+            raise ScenarioError(
+                f"topology.edges[{index}]", edge, "an agent is not its own neighbor", "two different agents"
+            )
+
+
+def _refuse_empty_hands(scenario: Scenario, topology: Topology, dataset: Dataset) -> None:
+    if topology.agents > dataset.records:
+        field = "topology.agents" if hasattr(scenario.topology, "agents") else "topology"
+        why = f"every agent needs a record of its own, and {dataset.name} has {dataset.records}"
+        raise ScenarioError(field, topology.agents, why, f"<= {dataset.records} agents")
+
+
+def _refuse_undefined(scenario: Scenario, problem: Problem) -> None:
+    wanted, known = scenario.measures.measure, defined(problem)
+    if wanted not in known:
+        raise ScenarioError("measures.measure", wanted, "not defined for this problem", ", ".join(known))
+
+
+def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
+    """By how much a gradient differs between adjacent worlds where the agents hold the parts of this problem."""
+    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+        return pairs.adjacency_of(scenario.audit.adjacency, problem)
+    largest = record_bound(scenario, dataset)
+    bound, curvature = 2 * largest, record_curvature(scenario, dataset)
+    if scenario.audit is not None and scenario.audit.adjacency == "agent":
+        return Adjacency(bound, "all data of one agent replaced", curvature)
+    fewest = min(_records(f) for f in problem.objectives)
+    return Adjacency(bound / fewest, "one record of one agent replaced", curvature / fewest)
+
+
+def _records(objective: Objective) -> int:
+    assert isinstance(objective, Sampled)
+    return objective.records
+
+
+# ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Access(TypedDict, total=False):
+    """The simulation's arguments about access lines."""
+
+    access: AccessLaw
+    access_laws: dict[int, AccessLaw]
+
+
+class _Activity(TypedDict):
+    """The simulation's arguments about when agents act."""
+
+    patience: ExchangePolicy
+    activation: PoissonClock | None
+    compute: DelayLaw | None
+    compute_laws: dict[int, DelayLaw]
+    downtimes: dict[int, Downtime]
+
+
+@dataclass(frozen=True)
+class _Builder:
+    scenario: Scenario
+    topology: Topology
+    dataset: Dataset
+
+    def subject(self, index: int, problem: Problem, holding: Ownership | None) -> Subject:
+        spec = self.scenario.algorithms[index]
+        names = [other.name for other in self.scenario.algorithms[:index]]
+        if spec.name in names:
+            raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "a name of its own")
+        return Subject(
+            spec,
+            spec.delta or MONITOR_DELTA,
+            self._simulation(index, problem),
+            None if holding is None else self._simulation(index, holding.problem),
+        )
+
+    def _simulation(self, index: int, problem: Problem) -> Simulation:
+        scenario = self.scenario
+        try:
+            algorithm = scenario.algorithms[index].build(self._ground(problem))
+            return Simulation(
+                problem,
+                self.topology,
+                algorithm,
+                self._links(),
+                self._overrides(),
+                **self._access(),
+                **self._activity(),
+                adversaries=(self._adversary(),),
+                replicas=scenario.replicas if algorithm.noisy else 1,
+                seed=scenario.seed,
+                value_range=self.dataset.value_range,
+                medium=medium(scenario.medium),
+                meddlers=self._meddlers(),
+                codec=self._codec(),
+                header_bytes=scenario.messages.header,
+                measure_every=scenario.measures.every,
+            )
+        except ScenarioError as error:
+            raise _readdressed(error, index) from None
+
+    def _ground(self, problem: Problem) -> Ground:
+        return Ground(problem, self.topology, adjacency_of(self.scenario, self.dataset, problem))
+
+    def _links(self) -> LinkLaw:
+        return built("links", self.scenario.links)
+
+    def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
+        """Directed links with a law of their own."""
+        laws: dict[tuple[int, int], LinkLaw] = {}
+        for index, override in enumerate(self.scenario.link_overrides):
+            law = built(f"link_overrides[{index}].law", override.law)
+            for place, (i, j) in enumerate(override.between):
+                if not self.topology.has_edge(i, j):
+                    field = f"link_overrides[{index}].between[{place}]"
+                    raise ScenarioError(field, [i, j], "no such link", "an edge of the topology")
+                if not laws.keys().isdisjoint(override.directions(i, j)):
+                    field = f"link_overrides[{index}].between[{place}]"
+                    raise ScenarioError(field, [i, j], "has a law of its own already", "one override for each link")
+                laws |= dict.fromkeys(override.directions(i, j), law)
+        return laws
+
+    def _access(self) -> _Access:
+        """Who has which access line: everybody the same, or only some."""
+        spec = self.scenario.access
+        if spec is None:
+            return {}
+        line = built("access", spec)
+        if spec.agents is None:
+            return {"access": line}
+        return {"access_laws": dict.fromkeys(self._known("access", spec.agents), line)}
+
+    def _activity(self) -> _Activity:
+        scenario = self.scenario
+        compute: dict[int, DelayLaw] = {}
+        downtimes: dict[int, Downtime] = {}
+        for index, straggler in enumerate(scenario.stragglers):
+            place = f"stragglers[{index}]"
+            law = built(f"{place}.compute", straggler.compute)
+            compute |= dict.fromkeys(self._known(place, straggler.agents, compute), law)
+        for index, spec in enumerate(scenario.downtimes):
+            place = f"downtimes[{index}]"
+            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), built(place, spec))
+        return {
+            "patience": scenario.exchange.build(),
+            "activation": None if scenario.activation == "rounds" else scenario.activation.build(),
+            "compute": None if scenario.compute is None else built("compute", scenario.compute),
+            "compute_laws": compute,
+            "downtimes": downtimes,
+        }
+
+    def _known(self, place: str, agents: list[int], named: Container[int] = ()) -> list[int]:
+        """Agents that are there and were not `named` before."""
+        for index, agent in enumerate(agents):
+            if agent in named or agent in agents[:index]:
+                raise ScenarioError(f"{place}.agents[{index}]", agent, "named before", "one entry for each agent")
+            if agent >= self.topology.agents:
+                allowed = f"0 … {self.topology.agents - 1}"
+                raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
+        return agents
+
+    def _codec(self) -> Codec:
+        try:
+            return self.scenario.messages.codec.build()
+        except ScenarioError as error:
+            raise error.under("messages.codec") from None
+
+    def _adversary(self) -> Adversary:
+        return self.scenario.adversary.build()
+
+    def _meddlers(self) -> tuple[ActiveAdversary, ...]:
+        """Active adversaries. Whether their links are there, and can be altered, is the simulation's affair."""
+        built: list[ActiveAdversary] = []
+        for index, spec in enumerate(self.scenario.meddlers):
+            try:
+                built.append(spec.build())
+            except ScenarioError as error:
+                raise error if error.file is not None else error.under(f"meddlers[{index}]") from None
+        return tuple(built)
+
+
+def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
+    """A simulation's field as the scenario's field."""
+    for inner, outer in (
+        ("algorithm", f"algorithms[{index}]"),
+        ("adversaries[0]", "adversary"),
+        ("link_laws", "link_overrides"),
+        ("patience", "exchange"),
+    ):
+        if error.field == inner or error.field.startswith(inner + "."):
+            return replace(error, field=outer + error.field.removeprefix(inner))
+    return error
+
+
+# ── the adjacent pair ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _pair(scenario: Scenario, problem: Problem) -> Pair:
+    spec = scenario.audit
+    assert spec is not None
+    if spec.agent >= problem.agents:
+        raise ScenarioError("audit.agent", spec.agent, "no such agent", f"0 … {problem.agents - 1}")
+    for index, down in enumerate(scenario.downtimes):
+        if down.effect == "restart_without_state" and spec.agent in down.agents:
+            why = f"an audit follows one life of agent {spec.agent}, which it audits"
+            raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
+    own = problem.objectives[spec.agent]
+    if isinstance(spec.adjacency, GradientChange):
+        return pairs.moved(spec.agent, spec.adjacency, problem, scenario.seed)
+    if not isinstance(own, AnyLogistic):
+        raise ScenarioError(
+            "problem.kind",
+            scenario.problem.kind,
+            "records and labels are exchanged in logistic losses only",
+            "a logistic kind, or adjacency: {change: …}",
+        )
+    if spec.adjacency == "agent":
+        flipped = replace(own, labels=-own.labels)
+        return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
+    return _worst_record(spec.agent, own, problem)
+
+
+def _worst_record(agent: int, own: AnyLogistic, problem: Problem) -> Pair:
+    """Replace one record of the agent by one of the others', labels as they are or flipped, such that
+    sup ‖∇f − ∇f'‖ = max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest."""
+    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, AnyLogistic)]
+    features = np.concatenate([f.features for f in others] * 2)
+    labels = np.concatenate([f.labels for f in others] + [-f.labels for f in others])
+    out, new, searched = farthest(own.labels[:, None] * own.features, labels[:, None] * features)
+    adjacent = own.with_record(out, features[new], float(labels[new]))
+    return Pair(
+        agent,
+        (own, adjacent),
+        f"record {out} of agent {agent} replaced by another agent's record "
+        f"(sup ‖Δ∇f‖₂ = {gradient_change(own, adjacent):.4g}; the largest of "
+        f"{searched:,} replacements searched)",
+    )

@@ -1,0 +1,331 @@
+"""Membership and property games before time 0: worlds that differ in one agent's records, and checks of what attacks need."""
+
+import math
+import numpy as np
+from attacks.reconstruction import (Prior)
+from attacks.reconstruction.attack import (Attack)
+from attacks.reconstruction.membership import (Records)
+from collections.abc import (Sequence)
+from dataclasses import (dataclass, replace)
+from netsim.arrays import (Mask)
+from netsim.errors import (ScenarioError)
+from netsim.problems import (Dataset, Objective)
+from netsim.randomness import (Streams)
+from netsim.simulation import (Simulation)
+from scenarios.build.problem import (Ownership, counted, prior_of, problem_of)
+from scenarios.schema import (Scenario)
+from scenarios.schema.attacks import (RebuildModel)
+from scenarios.schema.deciding import (DecidingModel, HypothesisSpec, MembershipSpec, PropertySpec)
+
+FIRST = {"membership": 2**50, "property": 2**51}
+"""The number of a game's first chunk: no audit has noise of so high a number."""
+
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The records of a scenario's attacked run, and what can be dealt in their place."""
+
+    scenario: Scenario
+    holding: Ownership
+
+    @property
+    def unheld(self) -> Dataset:
+        """The records that nobody holds."""
+        assert self.holding.unheld is not None
+        return self.holding.unheld
+
+    @property
+    def public(self) -> Dataset:
+        """The half of them that everybody knows."""
+        return self.unheld.take(halves(self.unheld)[0])
+
+    @property
+    def unknown(self) -> Dataset:
+        """The half that records are drawn from."""
+        return self.unheld.take(halves(self.unheld)[1])
+
+    @property
+    def prior(self) -> Prior:
+        """What is believed of a record, from the public half."""
+        return prior_of(self.public, self.holding.problem)
+
+    def told(self, records: Records) -> Records:
+        """The same with labels as the model counts them."""
+        features, labels = records
+        return features, counted(labels, self.holding.parts[0], self.holding.problem)
+
+    def objective(self, agent: int, part: Dataset) -> Objective:
+        """What an agent minimizes that holds these records."""
+        parts = [*self.holding.parts[:agent], part, *self.holding.parts[agent + 1 :]]
+        return problem_of(self.scenario, parts).objectives[agent]
+
+    # ── membership ──────────────────────────────────────────────────────────────────────────────────────
+    def fixed(self, spec: MembershipSpec) -> "Both":
+        """The worlds of an informed attacker: the agent's own records."""
+        part = self.holding.parts[spec.agent]
+        others = np.arange(part.records) != spec.record
+        instead = self.unheld.take([spec.instead]) if spec.adjacency == "replace" else None
+        return self._both(spec, part.take([spec.record]), _rows(part, others), instead)
+
+    def drawn(self, spec: MembershipSpec, trial: int) -> "Both":
+        """The worlds of an attacker who knows no record of the agent: all are drawn."""
+        rng = Streams(self.scenario.seed).generator("membership", "records", trial)
+        pool = self.unknown
+        rows = rng.choice(pool.records, self.holding.records + 1, replace=False)
+        return self._both(spec, pool.take(rows[:1]), _rows(pool, rows[1:-1]), pool.take(rows[-1:]))
+
+    def _both(self, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
+        inside, known = _joined(candidate, others), None
+        if spec.adjacency == "remove":
+            out = replace(candidate, features=others[0], labels=others[1])
+        elif spec.adjacency == "zero_out":
+            out = _joined(replace(candidate, features=np.zeros_like(candidate.features)), others)
+        else:
+            assert instead is not None
+            out, known = _joined(instead, others), self.told((instead.features, instead.labels))
+        own = self.told((candidate.features, candidate.labels))
+        return Both(inside, out, own, self.told(others), known)
+
+    # ── properties ──────────────────────────────────────────────────────────────────────────────────────
+    def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
+        """The agent's records of one trial: each has a class by the hypothesis's shares, and is any of that class."""
+        rng, pool = Streams(self.scenario.seed).generator("property", "records", trial), self.unknown
+        labels = np.unique(self.unheld.labels)
+        shares = np.array(spec.hypotheses[hypothesis].shares)
+        wanted = rng.choice(len(labels), self.holding.records, p=shares / np.sum(shares))
+        rows = [int(rng.choice(np.flatnonzero(pool.labels == labels[k]))) for k in wanted]
+        return pool.take(rows)
+
+    def hypotheses(self, spec: PropertySpec) -> dict[str, Prior]:
+        """Each as the public half with the classes in its shares."""
+        prior = self.prior
+        labels = sorted(prior.share)
+        return {one.name: replace(prior, share=dict(zip(labels, one.shares, strict=True))) for one in spec.hypotheses}
+
+
+@dataclass(frozen=True)
+class Both:
+    """What the agent holds in both worlds; the `candidate`, the `others`, and who is there `instead` of it, as
+    features and labels as the model counts them."""
+
+    inside: Dataset
+    out: Dataset
+    candidate: Records
+    others: Records
+    instead: Records | None
+
+
+def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
+    """The attacked run in which the agent has this objective, with noise of its own; nothing of it is written."""
+    problem = simulation.problem.replace(agent, objective)
+    return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, measure=False, spool=None)
+
+
+def halves(records: Dataset) -> tuple[list[int], list[int]]:
+    """Every second record of each class, and the others; in order."""
+    classes = records.labels if records.classes else np.zeros(records.records)
+    first: list[int] = []
+    second: list[int] = []
+    for label in np.unique(classes):
+        rows = [int(k) for k in np.flatnonzero(classes == label)]
+        first += rows[0::2]
+        second += rows[1::2]
+    return sorted(first), sorted(second)
+
+
+def _rows(part: Dataset, rows: Mask | Indices) -> Records:
+    """Some records, or none."""
+    return part.features[rows], part.labels[rows]
+
+
+def _joined(one: Dataset, others: Records) -> Dataset:
+    return replace(
+        one, features=np.concatenate([one.features, others[0]]), labels=np.concatenate([one.labels, others[1]])
+    )
+
+
+WHERE = ("attacks.membership", "attacks.property")
+PUBLISHED = ("recal", "dp_recal")
+"""Kinds of algorithms whose papers say how gradients are inferred."""
+ENOUGH = 8
+"""Records of a class that nobody holds, at least: two for each use of each half."""
+
+
+def check_inference(scenario: Scenario, dataset: Dataset, holding: Ownership) -> None:
+    """You get a `ScenarioError` for what an attack that decides needs and cannot get in this scenario."""
+    asked = scenario.attacks
+    for where, spec in zip(WHERE, (asked.membership, asked.property), strict=True):
+        if spec is not None:
+            _check_agent(scenario, holding, spec, where)
+            _check_model(scenario, holding, spec, where)
+    if asked.membership is not None:
+        _check_membership(asked.membership, dataset, holding)
+    if asked.property is not None:
+        _check_property(asked.property, dataset, holding)
+
+
+def check_worlds(scenario: Scenario, holding: Ownership | None, attacked: Sequence[Simulation | None]) -> None:
+    """Every algorithm can be run in the world without the record, too."""
+    spec = scenario.attacks.membership
+    if holding is None or spec is None or not spec.informed:
+        return
+    staging = Staging(scenario, holding)
+    other = staging.objective(spec.agent, staging.fixed(spec).out)
+    for index, simulation in enumerate(attacked):
+        if simulation is None:
+            continue
+        try:
+            staged(simulation, spec.agent, other, 0, 1)
+        except ScenarioError as error:
+            name = scenario.algorithms[index].name
+            why = f"{name} cannot be run in the world without the record: {error.problem} ({error.field})"
+            raise ScenarioError("attacks.membership.adjacency", spec.adjacency, why, "another adjacency") from None
+
+
+def _check_agent(scenario: Scenario, holding: Ownership, spec: DecidingModel, where: str) -> None:
+    agents = len(holding.parts)
+    if spec.agent >= agents:
+        raise ScenarioError(f"{where}.agent", spec.agent, "no such agent", f"0 … {agents - 1}")
+    if spec.agent in scenario.adversary.insiders:
+        why = "it is the adversary itself, who knows its own records"
+        raise ScenarioError(f"{where}.agent", spec.agent, why, "an agent that is not in adversary.insiders")
+
+
+def _check_model(scenario: Scenario, holding: Ownership, spec: DecidingModel, where: str) -> None:
+    if holding.problem.model is None:
+        kind = scenario.problem.kind
+        why = f"{kind} losses are no mean of one public loss over records: no record has a gradient of its own"
+        raise ScenarioError(where, kind, why, "another problem.kind")
+    if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):
+        why = "no paper of these algorithms infers gradients"
+        raise ScenarioError(f"{where}.inversion", "published", why, f"strongest, or one of {', '.join(PUBLISHED)}")
+
+
+def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Ownership) -> None:
+    where, m = "attacks.membership", holding.records
+    if spec.adjacency == "remove" and m == 1:
+        why = "an agent that holds one record would be left with none"
+        raise ScenarioError(f"{where}.adjacency", "remove", why, "replace, zero_out, or attacks.holding of 2 or more")
+    if spec.adjacency == "zero_out" and not _silent(holding):
+        assert holding.problem.model is not None
+        why = f"a record of zeros has a gradient where the loss is {holding.problem.model.name}: it is no missing one"
+        raise ScenarioError(f"{where}.adjacency", "zero_out", why, "remove or replace")
+    if spec.record >= m:
+        why = f"attacks.holding is {m}: no such record"
+        raise ScenarioError(f"{where}.record", spec.record, why, f"0 … {m - 1}")
+    unheld = 0 if holding.unheld is None else holding.unheld.records
+    if "instead" in spec.model_fields_set and spec.adjacency != "replace":
+        why = f"nothing is there instead of a record where adjacency is {spec.adjacency!r}"
+        raise ScenarioError(f"{where}.instead", spec.instead, why, "adjacency: replace, or no instead")
+    if spec.instead >= unheld:
+        raise ScenarioError(f"{where}.instead", spec.instead, "no such record", f"0 … {unheld - 1}")
+    if not spec.informed:
+        _check_uninformed(spec, dataset, holding)
+
+
+def _silent(holding: Ownership) -> bool:
+    """Whether a record of zeros adds nothing to the gradient, wherever it is asked for."""
+    model, part = holding.problem.model, holding.parts[0]
+    assert model is not None
+    points = np.linspace(-1, 1, model.dimension)[None, None]
+    targets = model.targets(np.array(model.classes[:1] or part.labels[:1]))
+    found = model.gradient(points, np.zeros_like(part.features[:1]), targets)
+    return not np.any(found)
+
+
+def _check_uninformed(spec: MembershipSpec, dataset: Dataset, holding: Ownership) -> None:
+    where = "attacks.membership"
+    if not dataset.classes:
+        why = "the population of unknown records is known by classes, and labels are numbers here"
+        raise ScenarioError(f"{where}.informed", False, why, "true, or data of classes")
+    assert holding.unheld is not None
+    pool = len(halves(holding.unheld)[1])
+    if pool <= holding.records:
+        why = f"{holding.records + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
+        raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
+    if spec.draws < spec.draws_needed:
+        why = f"so few simulated transcripts cannot tell a level of {min(spec.levels):g}"
+        raise ScenarioError(f"{where}.draws", spec.draws, why, f">= {spec.draws_needed}")
+
+
+def _check_property(spec: PropertySpec, dataset: Dataset, holding: Ownership) -> None:
+    where = "attacks.property.hypotheses"
+    if not dataset.classes:
+        why = "a hypothesis is a share of each class, and labels are numbers here"
+        raise ScenarioError(where, dataset.name, why, "data of classes")
+    unheld = holding.unheld
+    assert unheld is not None
+    check_shares_of(spec, unheld)
+    labels, counts = np.unique(unheld.labels, return_counts=True)
+    if np.min(counts) < ENOUGH:
+        label = labels[int(np.argmin(counts))]
+        why = f"nobody holds {np.min(counts)} records of class {label:g}: too few to learn from and to draw"
+        raise ScenarioError("attacks.property", dataset.name, why, f">= {ENOUGH} of each class")
+
+
+def check_shares_of(spec: PropertySpec, unheld: Dataset) -> None:
+    """Every hypothesis has a share of each class there is."""
+    labels = [float(label) for label in np.unique(unheld.labels)]
+    for index, one in enumerate(spec.hypotheses):
+        _check_shares(one, labels, f"attacks.property.hypotheses[{index}].shares")
+
+
+def _check_shares(one: HypothesisSpec, labels: list[float], where: str) -> None:
+    if len(one.shares) != len(labels):
+        said = ", ".join(f"{label:g}" for label in labels)
+        why = f"{len(one.shares)} shares, and the data have {len(labels)} classes"
+        raise ScenarioError(where, one.shares, why, f"a share for each of {said}")
+    if not math.isclose(sum(one.shares), 1, abs_tol=1e-6):
+        why = f"shares come to {sum(one.shares):g}, and not to 1"
+        raise ScenarioError(where, one.shares, why, "a share of each class: 1 together")
+
+
+def check_attacks(scenario: Scenario, dataset: Dataset, holding: Ownership | None) -> None:
+    """You get a `ScenarioError` for a parameter that an attack refuses, and for what it needs and cannot get here.
+
+    What only the run can tell (whether gradients can be inferred, whether the law of their errors is known) is a
+    refusal in the results.
+    """
+    asked = scenario.attacks
+    if holding is None:
+        if asked.holding != 1:
+            raise ScenarioError("attacks.holding", asked.holding, "no record is rebuilt", "reconstruct: [{kind: …}]")
+        return
+    check_inference(scenario, dataset, holding)
+    for index, spec in enumerate(asked.reconstruct):
+        where = f"attacks.reconstruct[{index}]"
+        try:
+            attack = spec.build()
+        except ScenarioError as error:
+            raise error.under(where) from None
+        _check(scenario, dataset, holding, attack, spec, where)
+
+
+def _check(
+    scenario: Scenario, dataset: Dataset, holding: Ownership, attack: Attack, spec: RebuildModel, where: str
+) -> None:
+    """The first thing that is missing."""
+    needs, asked, kind = attack.needs, scenario.attacks, scenario.problem.kind
+    model = holding.problem.model
+    if model is None:
+        why = f"{kind} losses are no mean of one public loss over records: there is nothing to rebuild from"
+        raise ScenarioError(where, spec.label, why, "another problem.kind")
+    if needs.models and model.name not in needs.models:
+        why = f"it is for {' or '.join(needs.models)} models, and the loss of a record is {model.name} here"
+        raise ScenarioError(where, spec.label, why, "another attack, or another problem.kind")
+    if needs.one_record and asked.holding != 1:
+        raise ScenarioError(
+            where, spec.label, f"it rebuilds one record, and agents hold {asked.holding}", "holding: 1"
+        )
+    if needs.labels and (spec.labels or asked.labels) == "private":
+        raise ScenarioError(where, spec.label, "it is told the labels, and they are private", "labels: public")
+    if needs.image and dataset.image_shape is None:
+        raise ScenarioError(where, spec.label, f"it rebuilds images, and {dataset.name} has none", "digits, mnist, …")
+    if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):
+        why = "no paper of these algorithms infers gradients"
+        raise ScenarioError(f"{where}.inversion", "published", why, f"strongest, or one of {', '.join(PUBLISHED)}")
+    rounds = spec.rounds or asked.rounds
+    if needs.rounds > 1 and rounds != "all":
+        raise ScenarioError(f"{where}.rounds", rounds, f"it needs {needs.rounds} gradients of an agent", "all")

@@ -1,0 +1,81 @@
+"""Progress of long work: the listener of bars, a simulation with a bar, and Ctrl-C deferred during multi-file writes."""
+
+import signal
+import threading
+from collections.abc import (Generator)
+from contextlib import (contextmanager)
+from netsim.running import (Running)
+from netsim.simulation import (Run, Simulation)
+from netsim.transcript.packet_log import (PacketLog)
+from types import (FrameType)
+from typing import (Protocol)
+
+class Progress(Protocol):
+    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
+
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self, steps: int) -> None: ...
+
+    def say(self, sentence: str) -> None: ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def begin(self, stage: str, total: int) -> None:
+        pass
+
+    def advance(self, steps: int) -> None:
+        pass
+
+    def say(self, sentence: str) -> None:
+        pass
+
+
+EVERY = 0.1
+"""Seconds of real time between two looks at a simulation."""
+
+
+def simulated(simulation: Simulation, stage: str, progress: Progress, diary: PacketLog | None = None) -> Run:
+    """The run, to its end. You get a `KeyboardInterrupt` where it was interrupted."""
+    progress.begin(stage, estimates(simulation))
+    done = 0
+
+    def look(running: Running) -> None:
+        nonlocal done
+        progress.advance(running.estimates - done)
+        done = running.estimates
+
+    run = simulation.run(look, every=EVERY, diary=diary)
+    if run.interrupted:
+        raise KeyboardInterrupt
+    return run
+
+
+def estimates(simulation: Simulation) -> int:
+    """How many estimates a run makes, at most."""
+    stopping = simulation.algorithm.stopping()
+    per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
+    return stopping.activations or simulation.topology.agents * per_agent
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """A Ctrl-C within waits until the end, and is a `KeyboardInterrupt` then: for the few milliseconds in which
+    several files are brought in step. In a thread that gets no signals nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        pressed.append(number)
+
+    former = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if pressed:
+        raise KeyboardInterrupt

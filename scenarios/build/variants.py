@@ -1,0 +1,150 @@
+"""Variants of a scenario: the base file with some fields replaced, each validated as a whole."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from netsim.errors import ScenarioError, together
+from scenarios.files.load import Located, validated
+from scenarios.files.library import label
+from scenarios.files.dump import as_mappings
+from scenarios.schema import Scenario
+from scenarios.files.document import Place, keys_of, place_of, plain, put
+
+OWN = ("name", "variants", "grid", "figures", "reproduces")
+"""What belongs to all variants together."""
+Entry = tuple[str, Any, Place | None]
+"""A dotted field, its value, and where a file says so."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario of its own: `fields` says what it replaced in the base, by dotted path."""
+
+    name: str
+    fields: Mapping[str, Any]
+    located: Located
+
+    def named(self, error: ScenarioError) -> ScenarioError:
+        """The same error, with the file's line and this variant's name."""
+        return _named(self.name, self.located.locate(error))
+
+
+def has_variants(scenario: Scenario) -> bool:
+    """Whether a scenario is several runs."""
+    return bool(scenario.variants or scenario.grid)
+
+
+def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
+    """Every variant in the file's order, the grid's last field fastest; none where the scenario has none.
+
+    You get a `ScenarioError` for a path that leads nowhere, for a name used twice, and for all variants that do not
+    fit the schema; it names the variant, its field, and the line where the value was said.
+    """
+    located = source if isinstance(source, Located) else Located(source, "", as_mappings(source))
+    if not has_variants(located.scenario):
+        return ()
+    found: dict[str, Variant | None] = {}
+    wrong: dict[object, ScenarioError] = {}
+    for name, entries, place in _points(located):
+        if name in found:
+            twice = ScenarioError("variants", name, "two variants of this name", "names of their own")
+            raise _at(place, twice)
+        try:
+            found[name] = _variant(located, name, entries)
+        except ScenarioError as error:
+            found[name] = None
+            wrong |= {_what(one): one for one in reversed(error.each()) if _what(one) not in wrong}
+    if wrong:
+        raise together(sorted(wrong.values(), key=lambda one: one.line or 0))
+    return tuple(one for one in found.values() if one is not None)
+
+
+def _what(error: ScenarioError) -> object:
+    """One mistake that several variants share, such as a value of the grid, is told of the first alone."""
+    return error.field.partition(": ")[2], repr(error.value), error.file, error.line
+
+
+def alone(source: Located, name: str) -> Located:
+    """One variant as a scenario of its own, without the figures and checks that belong to all of them.
+
+    You get a `ScenarioError` for a name that none has.
+    """
+    found = {one.name: one for one in expanded(source)}
+    if name not in found:
+        raise ScenarioError("--variant", name, "no such variant", ", ".join(found) or "none: it has no variants")
+    tree = found[name].located.tree
+    for key in ("figures", "reproduces"):
+        tree.pop(key, None)
+    return validated(tree, source.file)
+
+
+# ── which there are ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]:
+    """Name, replaced fields and line of every variant: each of the list at each point of the grid."""
+    scenario, tree = located.scenario, located.tree
+    named: list[tuple[str, list[Entry], Place | None]] = [("", [], place_of(tree, "grid"))]
+    if scenario.variants:
+        written = tree["variants"]
+        named = [
+            (one.name, _entries(written[k]["set"]), place_of(written, k)) for k, one in enumerate(scenario.variants)
+        ]
+    axes = [_entries_of(tree["grid"], path) for path in scenario.grid]
+    for name, entries, place in named:
+        for point in product(*axes):
+            parts = [name] * bool(name) + [label(path, value) for path, value, _ in point]
+            yield "-".join(parts), [*entries, *point], place
+
+
+def _entries(written: Mapping[str, Any]) -> list[Entry]:
+    return [(path, value, place_of(written, path)) for path, value in written.items()]
+
+
+def _entries_of(grid: Mapping[str, Any], path: str) -> list[Entry]:
+    values: list[Any] = grid[path]
+    return [(path, value, place_of(values, k) or place_of(grid, path)) for k, value in enumerate(values)]
+
+
+# ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
+    tree = copy.deepcopy(base.tree)
+    for key in ("variants", "grid"):
+        tree.pop(key, None)
+    for path, value, place in entries:
+        try:
+            _put(tree, path, value, place)
+        except ScenarioError as error:
+            raise _at(place, _named(name, error)) from None
+    scenario = base.scenario
+    tree["title"] = f"{scenario.title or scenario.name}: {name}"
+    try:
+        located = validated(tree, base.file)
+    except ScenarioError as error:
+        error = error if base.file else together([replace(one, file=None, line=None) for one in error.each()])
+        raise _named(name, error) from None
+    return Variant(name, {path: plain(value) for path, value, _ in entries}, located)
+
+
+def _put(tree: Any, path: str, value: Any, place: Place | None) -> None:
+    """Replace a field, one that a variant may have of its own."""
+    keys = keys_of(path)
+    if keys and keys[0] in OWN:
+        raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(OWN)}")
+    put(tree, path, value, place)
+
+
+# ── where it stands ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _named(name: str, error: ScenarioError) -> ScenarioError:
+    return together([replace(one, field=f"variant {name}: {one.field}") for one in error.each()])
+
+
+def _at(place: Place | None, error: ScenarioError) -> ScenarioError:
+    return error if place is None else replace(error, file=place.file, line=place.line)

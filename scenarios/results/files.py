@@ -1,0 +1,36 @@
+"""Files of a results folder: their names, and JSON with infinities."""
+
+import json
+import math
+from collections.abc import (Mapping)
+from pathlib import (Path)
+from typing import (Any, cast)
+
+MANIFEST = "manifest.json"
+"""What was run: the whole scenario, versions, the machine, the command."""
+RESULTS = "results.json"
+"""What was found; `docs/results.md` describes it."""
+PAGE = "report.html"
+"""The same to read."""
+
+
+def as_json(value: Any) -> str:
+    """A document as text, without a line end."""
+    return json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """A document as a file, written whole or not at all."""
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(as_json(value) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast(list[Any], value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,258 @@
+"""Loss breakdown of an audit by release, and the three epsilons over time."""
+
+import numpy as np
+from attacks.audit import (loss_breakdown as breakdown)
+from attacks.audit.audit import (AuditResult)
+from attacks.audit.loss import (release_cost as averages)
+from attacks.audit.loss_breakdown import (LossBreakdown)
+from attacks.audit.verdict import (exceeds)
+from collections.abc import (Callable, Iterable, Mapping)
+from dataclasses import (asdict, replace)
+from functools import (cache)
+from netsim.claims import (Adjacency, Claim)
+from netsim.simulation import (Simulation)
+from scenarios.schema import (Scenario)
+from scenarios.schema.checks import (ClaimedAfter, VacuousFrom)
+from typing import (Any)
+
+BUDGET_POINTS = 60
+VACUOUS = 20.0
+"""The ε above which an audit calls a claim vacuous: odds of e^20 to 1."""
+
+
+def horizon(simulation: Simulation) -> int | None:
+    """How often an agent runs its mechanism: rounds, or the activations of one agent at which a walk ends."""
+    return simulation.algorithm.horizon
+
+
+def claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
+    """The claim of the same algorithm had it k rounds, or k activations of its busiest agent."""
+    if hasattr(simulation.algorithm, "rounds"):
+        shorter: Any = simulation.algorithm
+        simulation = replace(simulation, algorithm=replace(shorter, rounds=k))
+    return simulation.claim(adjacency, k, delta)
+
+
+def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario: Scenario) -> dict[str, Any] | None:
+    """`epsilon` after `count` rounds (`unit` "rounds") or activations of one agent ("plf"), None where the formula's
+    conditions fail; `vacuous_from` says for some levels of ε from which k on it is above. None without a claim.
+
+    The points are spread over the run, with those that the scenario's checks ask for.
+    """
+    last = horizon(simulation)
+    if last is None:
+        return None
+    final = claim_after(simulation, last, adjacency, delta)
+    if final is None:
+        return None
+
+    def epsilon(k: int) -> float | None:
+        claim = claim_after(simulation, k, adjacency, delta)
+        return None if claim is None else claim.epsilon
+
+    counts = sorted({*_spread(last), *_rounds_of_checks(scenario)})
+    return {
+        "unit": "plf" if simulation.algorithm.stopping().walks else "rounds",
+        "last": last,
+        "count": counts,
+        "epsilon": [epsilon(k) for k in counts],
+        "delta": final.delta,
+        "source": final.source,
+        "failed_conditions": list(final.failed_conditions),
+        "vacuous_from": [
+            {"epsilon": level, "count": None if final.epsilon is None else first_above(level, last, epsilon)}
+            for level in sorted(_budget_levels(scenario))
+        ],
+    }
+
+
+def first_above(level: float, last: int, epsilon: Callable[[int], float | None]) -> int | None:
+    """The first k ≤ last with ε(k) > level, by bisection: a formula's sum over releases never falls."""
+    above = epsilon(last)
+    if above is None or above <= level:
+        return None
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        value = epsilon(middle)
+        low, high = (low, middle) if value is not None and value > level else (middle, high)
+    return high
+
+
+def _spread(last: int) -> Iterable[int]:
+    return (int(k) for k in np.unique(np.linspace(1, last, min(last, BUDGET_POINTS)).astype(int)))
+
+
+def _rounds_of_checks(scenario: Scenario) -> set[int]:
+    checks = scenario.reproduces.checks if scenario.reproduces is not None else []
+    return {check.after for check in checks if isinstance(check, ClaimedAfter) and check.after is not None}
+
+
+def _budget_levels(scenario: Scenario) -> set[float]:
+    block = scenario.reproduces
+    if block is None:
+        return {VACUOUS}
+    stated = {block.vacuous_above} if block.vacuous_above is not None else set[float]()
+    return {VACUOUS} | stated | {check.epsilon for check in block.checks if isinstance(check, VacuousFrom)}
+
+
+Results = dict[str, Any]
+POINTS = 200
+"""Of a curve, at most; what is said of the first k that is so or so looks between them too."""
+
+
+def as_results(found: LossBreakdown, confidence: float) -> Results:
+    """Parts of the loss, what no noise covers, average against worst case, and the game on the way."""
+    return {
+        "breakdown": breakdown.described(found.breakdown, confidence, found.averages),
+        "uncovered_fields": [asdict(one) | {"share": one.share, "path": one.path} for one in found.uncovered],
+        "average_case": averages.described(found.average),
+        "audited_over_time": {
+            "activation": [one.activation for one in found.audited],
+            "epsilon": [one.epsilon for one in found.audited],
+            "ceiling": [one.ceiling for one in found.audited],
+        },
+    }
+
+
+def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found: AuditResult) -> Results:
+    """ε claimed, exact and audited by the end of each activation of the audited agent, and where they mean nothing.
+
+    `claimed` is what the formula says had the run ended there (None where its conditions fail), `exact` the larger
+    direction's `lower` end, proven for each activation by itself, and `estimate`. `claimed_vacuous_from`,
+    `exact_vacuous_from` and `proven_vacuous_from` are the first activations at which the claim, the exact ε's
+    estimate and its lower end are above 20; `undefined_from` is where the claim's conditions begin to fail, and
+    `condition` which does; `exceeds_from` where the exact ε is first proven to be above what is claimed of that
+    activation, and `exceeds` by how much.
+    In rounds an activation is a round, `rounds` of them, and what is sent after the last belongs to one more, of
+    which the claim is that of the whole run. In a walk (`rounds` None) a claim counts the activations of the agent
+    that has most (PLF).
+    """
+    levels = _levels(found)
+    walks, end = simulation.algorithm.stopping().walks, horizon(simulation)
+    rounds = None if walks else end
+    last = max([end or 0, *levels, found.activations])
+
+    @cache
+    def claim(k: int) -> Claim | None:
+        return claim_after(simulation, k if rounds is None else min(k, rounds), adjacency, delta)
+
+    def claimed(k: int) -> float | None:
+        one = claim(k)
+        return None if one is None else one.epsilon
+
+    at = _thinned(sorted({*range(1, last + 1), *levels})) if last else []
+    undefined = _undefined_from(last, claimed)
+    defined = last if undefined is None else undefined - 1
+    shown = _thinned(sorted(levels))
+    failed = claim(undefined) if undefined is not None else None
+    first = _exceeds(levels, claimed)
+    return {
+        "unit": "activations" if walks else "rounds",
+        "rounds": rounds,
+        "delta": found.claim.delta,
+        "confidence": found.confidence,
+        "vacuous_above": VACUOUS,
+        "claimed": {"count": at, "epsilon": [claimed(k) for k in at]},
+        "exact": {
+            "count": shown,
+            "lower": [levels[k][0] for k in shown],
+            "estimate": [levels[k][1] for k in shown],
+        },
+        "audited": {
+            "count": [one.activation for one in found.anatomy.audited],
+            "epsilon": [one.epsilon for one in found.anatomy.audited],
+            "ceiling": [one.ceiling for one in found.anatomy.audited],
+        },
+        "claimed_vacuous_from": first_above(VACUOUS, defined, claimed) if defined else None,
+        "exact_vacuous_from": _first(levels, lambda level: level[1] > VACUOUS),
+        "proven_vacuous_from": _first(levels, lambda level: level[0] > VACUOUS),
+        "undefined_from": undefined,
+        "condition": None if failed is None else "; ".join(failed.failed_conditions),
+        "exceeds_from": first,
+        "exceeds": None if first is None else {"exact": levels[first][0], "claimed": claimed(first)},
+    }
+
+
+def loss_sentence(over_time: Results | None) -> str | None:
+    """Where the budget is exceeded, and where it stops to mean anything; None where neither is so."""
+    if not over_time:
+        return None
+    said: list[str] = []
+    if (k := over_time["exceeds_from"]) is not None:
+        ends, when = over_time["exceeds"], moment(over_time, k, "at {}")
+        exact, claimed = _number(ends["exact"]), _number(ends["claimed"])
+        said.append(f"first exceeds the claim {when} ({exact} > {claimed}, claimed of a run that ends there)")
+    level = over_time["vacuous_above"]
+    if (k := over_time["exact_vacuous_from"]) is not None:
+        said.append(f"is above {level:g} {moment(over_time, k, 'from {} on')}")
+    parts = [f"The exact ε {' and '.join(said)}."] if said else []
+    if (k := over_time["claimed_vacuous_from"]) is not None:
+        parts.append(f"The claim is vacuous (ε > {level:g}) {moment(over_time, k, 'from {} on')}.")
+    if (k := over_time["undefined_from"]) is not None:
+        parts.append(f"The claim is undefined {moment(over_time, k, 'from {} on')}: {over_time['condition']}.")
+    return " ".join(parts) or None
+
+
+def moment(over_time: Mapping[str, Any], k: int, within: str = "{}") -> str:
+    """The k-th round or activation in words, as `within` says it; what is sent after the last round is in none."""
+    rounds = over_time.get("rounds")
+    if rounds is not None and k > rounds:
+        return f"after the last round ({rounds:,})"
+    return within.format(f"{str(over_time['unit']).removesuffix('s')} {k:,}")
+
+
+def _number(value: object) -> str:
+    number = float(str(value))
+    return "∞" if number == float("inf") else f"{number:.3g}"
+
+
+def _levels(found: AuditResult) -> dict[int, tuple[float, float]]:
+    """(proven, estimated) ε by the end of each activation, of the worse direction; it does not fall."""
+    levels: dict[int, tuple[float, float]] = {}
+    for level in found.growth:
+        lower, estimate = levels.get(level.activation, (0.0, 0.0))
+        levels[level.activation] = max(lower, level.lower), max(estimate, level.estimate)
+    return levels
+
+
+def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], float | None]) -> int | None:
+    """The first activation at which the exact ε is proven to be above the claim of that activation.
+
+    Of many, some are looked at, and all before the first of these that is.
+    """
+    known = list(levels)
+
+    def above(k: int) -> bool:
+        claim = claimed(k)
+        return claim is not None and exceeds(levels[k][0], claim)
+
+    before = 0
+    for k in _thinned(known):
+        if above(k):
+            return next(one for one in known[known.index(before) + 1 if before else 0 :] if above(one))
+        before = k
+    return None
+
+
+def _first(levels: dict[int, tuple[float, float]], holds: Callable[[tuple[float, float]], bool]) -> int | None:
+    return next((k for k, level in levels.items() if holds(level)), None)
+
+
+def _undefined_from(last: int, claimed: Callable[[int], float | None]) -> int | None:
+    """From where on there is no number: a condition that fails for some releases fails for more of them."""
+    if not last or claimed(last) is not None:
+        return None
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if claimed(middle) is None else (middle, high)
+    return high
+
+
+def _thinned(values: Iterable[int]) -> list[int]:
+    """At most `POINTS` of them, from the first to the last."""
+    known = list(values)
+    if len(known) <= POINTS:
+        return known
+    return [known[int(k)] for k in np.unique(np.linspace(0, len(known) - 1, POINTS).astype(int))]

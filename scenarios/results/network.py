@@ -1,0 +1,164 @@
+"""Network of a run as results: who listens and interferes where, and the settings that differ from their defaults."""
+
+import networkx as nx
+import numpy as np
+from collections.abc import (Iterator, Mapping)
+from netsim.adversary import (Adversary, Within)
+from netsim.arrays import (Array)
+from netsim.topology import (Topology)
+from scenarios.build.experiment import (Experiment)
+from scenarios.files.reference import (tag_of, unit)
+from scenarios.schema import (Scenario)
+from scenarios.schema.adversaries import (WithinSpec)
+from scenarios.schema.base import (Model)
+from typing import (Any, cast)
+
+def drawn(topology: Topology, adversary: Adversary, on_radio: bool, seed: int) -> dict[str, Any]:
+    """`positions` of the agents in the unit square, and the eavesdropper's `disc` among them, or None."""
+    places, rule = topology.positions, adversary.links
+    if places is None or not (on_radio or isinstance(rule, Within)):
+        return {"positions": _pattern(topology, seed).tolist(), "disc": None}
+    corner, side = places.min(axis=0), float(np.max(np.ptp(places, axis=0))) or 1.0
+    disc = None
+    if isinstance(rule, Within):
+        disc = {"at": ((np.array(rule.at) - corner) / side).tolist(), "range": rule.range / side}
+    return {"positions": ((places - corner) / side).tolist(), "disc": disc}
+
+
+def _pattern(topology: Topology, seed: int) -> Array:
+    """A circle, or for many agents what springs make of the graph; each axis fills the unit square."""
+    place: Mapping[int, Array] = (
+        nx.circular_layout(topology.graph) if topology.agents <= 40 else nx.spring_layout(topology.graph, seed=seed)
+    )
+    points = np.array([place[i] for i in range(topology.agents)])
+    return (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
+
+
+Edge = tuple[int, int]
+SETTINGS = (
+    "medium", "links", "link_overrides", "access", "messages", "exchange", "activation", "compute", "stragglers",
+    "downtimes", "adversary", "meddlers",
+)  # fmt: skip
+"""The fields of a scenario that make its network what it is, besides the topology."""
+SHORT = {"seconds": " s", "bytes per second": " bytes/s", "bytes": " bytes"}
+MOST = 12
+"""Entries of a list that are told; the others are counted."""
+
+
+def network(experiment: Experiment) -> dict[str, Any]:
+    """The graph, where its agents are drawn, what is tapped, sealed and meddled with, and its `settings` in words."""
+    topology, scenario = experiment.topology, experiment.scenario
+    adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
+    return {
+        "name": topology.name,
+        "medium": "radio" if on_radio else "links",
+        "edges": [list(edge) for edge in topology.edges],
+        **drawn(topology, adversary, on_radio, scenario.seed),
+        "eavesdropper": _eavesdropper(scenario),
+        "tapped": [] if on_radio else sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
+        "heard": sorted(adversary.transmitters(topology)) if on_radio else [],
+        "tapped_nodes": list(adversary.nodes),
+        "insiders": list(adversary.insiders),
+        "sealed": _sealed(scenario, topology),
+        "meddled": _intercepted(scenario, topology),
+        "spectral_gap": topology.spectral_gap,
+        "settings": settings(scenario),
+    }
+
+
+def _eavesdropper(scenario: Scenario) -> dict[str, Any] | None:
+    """Where it sits and how far it hears, in the units of the agents' places."""
+    rule = scenario.adversary.links
+    return {"at": rule.at, "range": rule.range} if isinstance(rule, WithinSpec) else None
+
+
+def _sealed(scenario: Scenario, topology: Topology) -> list[list[int]]:
+    """Links that are encrypted both ways."""
+    laws = {edge: o.law.encrypted for o in scenario.link_overrides for edge in o.edges()}
+    usual = scenario.links.encrypted
+    return [[i, j] for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual)]
+
+
+def _intercepted(scenario: Scenario, topology: Topology) -> list[list[int]]:
+    """Links with somebody in the middle, in whichever direction."""
+    met = {edge for spec in scenario.meddlers for edge in spec.build().tampered(topology)}
+    return [list(edge) for edge in sorted({(min(edge), max(edge)) for edge in met})]
+
+
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settings(scenario: Scenario) -> list[list[str]]:
+    """Rows [field, text], one for each of `SETTINGS` that is not at its default, and one for each entry of a list."""
+    rows: list[list[str]] = []
+    for name in SETTINGS:
+        value: object = getattr(scenario, name)
+        default: object = Scenario.model_fields[name].get_default(call_default_factory=True)
+        if value != default:
+            many: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
+            rows += [[name.replace("_", " "), _top(one)] for one in many]
+    return rows
+
+
+def _top(value: object) -> str:
+    if not isinstance(value, Model):
+        return _plain(value)
+    return "; ".join([*_kind(value), *_parts(value, inside=False)])
+
+
+def _parts(model: Model, *, inside: bool) -> Iterator[str]:
+    """Each field that is not at its default, and each flag that is on; `inside` another one of those, in brackets."""
+    tag = tag_of(type(model))
+    for name, field in type(model).model_fields.items():
+        value: object = getattr(model, name)
+        told = value is True or value != field.get_default(call_default_factory=True)
+        if told and value is not None and not (tag and name == tag[0]):
+            yield _field(model, name, value, inside)
+
+
+def _field(model: Model, name: str, value: object, inside: bool) -> str:
+    word = name.replace("_", " ")
+    if isinstance(value, bool):
+        return word if value else f"not {word}"
+    if isinstance(value, Model):
+        text = ", ".join([*_kind(value), *_parts(value, inside=True)])
+        return f"{word} ({text})" if inside else f"{word}: {text}"
+    entries = _entries(value)
+    if any(isinstance(one, Model) for one in entries):
+        return f"{word}: " + ", ".join(_entry(one) for one in entries if isinstance(one, Model))
+    text = _plain(value, SHORT.get(unit(type(model), name), ""))
+    if entries and all(isinstance(one, float) for one in entries):
+        text = f"({text})"  # a place
+    return text if name == "seconds" else f"{word} {text}"
+
+
+def _entries(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _entry(model: Model) -> str:
+    rest = ", ".join(_parts(model, inside=True))
+    return " ".join([*_kind(model), f"({rest})" if rest else ""]).strip()
+
+
+def _kind(model: Model) -> list[str]:
+    tag = tag_of(type(model))
+    return [tag[1].replace("_", " ")] if tag else []
+
+
+def _plain(value: object, counted_in: str = "") -> str:
+    """A number, a word, or a list of those, and its unit; a pair in a list is a link or an interval, from – to."""
+    if isinstance(value, list):
+        entries = cast("list[object]", value)
+        shown = [_pair(one) for one in entries[:MOST]]
+        return ", ".join(shown) + counted_in + (f" and {len(entries) - MOST} more" if len(entries) > MOST else "")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 1e12):
+        return f"{int(value):,}{counted_in}"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")
+    return text + counted_in
+
+
+def _pair(value: object) -> str:
+    return "–".join(map(_plain, cast("list[object]", value))) if isinstance(value, list) else _plain(value)
