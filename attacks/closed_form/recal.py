@@ -242,7 +242,7 @@ def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
     def step(visit: int) -> float:
         return stddev(visit) / (algorithm.step * beta)
 
-    if algorithm.reading == "told_state":
+    if algorithm.reading == "sent_state":
         return Wire("u_noisy", "u_noisy", exactly, exactly if smooth else None, step, sums=True)
     if algorithm.reading == "fresh_noise":
         return Wire("u_noisy", "u_noisy", stddev, stddev if smooth else None, exactly, sums=False)

@@ -149,7 +149,7 @@ def _deviation(algorithm: dp_recal_DPRecal, activation: int, beta: float) -> flo
     """Standard deviation of a coordinate of the estimate of an agent's `activation`-th gradient, from 1."""
     sigma = [float(np.max(algorithm.noise(s).stddev)) for s in range(1, activation + 1)]
     gain = 1 / (algorithm.step * beta)
-    if algorithm.reading == "told_state":
+    if algorithm.reading == "sent_state":
         return sigma[-1] * gain
     if algorithm.reading != "as_deployable":
         return math.hypot(sigma[-1], sigma[-2] if activation > 1 else 0.0) * gain * math.sqrt(2)

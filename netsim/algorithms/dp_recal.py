@@ -1,4 +1,4 @@
-"""DP-RECAL: RECAL whose baton carries ũ = u + Gaussian noise, in the readings of the paper and two repairs.
+"""DP-RECAL: RECAL whose baton carries ũ = u + Gaussian noise, as the paper reads, and two changed protocols.
 
 At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with ũ in place of u and then sends
 
@@ -12,7 +12,7 @@ Readings (`reading`):
   accounting needs this one.
 - ``fresh_noise``: as deployable, with fresh noise of the same σ_τ inside line 2's prox argument; the agent
   goes on with the x⁺ it sent.
-- ``told_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it told:
+- ``sent_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it sent:
   λ_i ← λ_i + (ũ⁺ − ũ), y_i ← x⁺ − (ũ⁺ − ũ)/β. Then x⁺ is a function of what was already released.
 
 Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
@@ -20,14 +20,17 @@ Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)
 
 What is true of it:
 
-- Its proof says x⁺ "needs no protection". For r = 0, x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every
-  gradient but the last, exactly, at any ε: the first two readings are unprotected
-  (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire besides.
+- Section III-D: "It is obvious that Gaussian noise ε^k is coupled into the update of x^{k+1} when u^{k+1} is
+  perturbed, so no additional protection is required for the passing of x^{k+1}." Yet for r = 0,
+  x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
+  two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
+  besides, which the paper's Algorithm 1 does not send.
 - Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the
   formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
 - ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's
-  sum does not count that.
-- ``told_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
+  sum does not count that. It is refuted for a gradient that changes by a constant vector, on least squares
+  (scenarios/ledger/dp-recal-fresh-noise.yaml): no repair.
+- ``sent_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
   nothing else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it.
   The price is noise of σ_τ/β on y_i.
 """
@@ -47,10 +50,10 @@ from netsim.node import Node, choose
 READINGS = {
     "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
     "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
-    "fresh_noise": "Repair: fresh noise also inside the proximal step that makes x⁺.",
-    "told_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
+    "fresh_noise": "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.",
+    "sent_state": "Repair: after sending, the agent keeps what it sent and forgets its exact state.",
 }
-Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"]
+Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,12 @@ class DPRecal(Walk):
             x_new = node.regularizer.proximal(argument, node.agents)  # 2
             new = await update(node, self.step, own, x, half, x_new)  # 3, 4
             u_new = u + new.dual - own.dual  # 5
-            told = node.privatize(u_new, noise)
+            sent = node.privatize(u_new, noise)
             exact = {"u": u_new} if self.reading == "as_analysed" else {}
-            node.send(choose(node.coins, node.neighbors), u_noisy=told, x=x_new, **exact)
+            node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new, **exact)
             node.estimate(x_new)
-            if self.reading == "told_state":
-                change = told - noisy
+            if self.reading == "sent_state":
+                change = sent - noisy
                 new = Own(x_new - change / beta, own.dual + change)
             own, holding = new, False
 

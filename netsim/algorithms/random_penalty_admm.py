@@ -29,8 +29,8 @@ Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bou
 and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`);
 the ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
 without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
-over what is released it loses γ times the worst case (`netsim.mechanisms.average_ratio`), γ < 1 where agent and
-neighbors differ; at consensus, where their difference dies out, γ returns to that of Laplace noise.
+over what is released it loses a share of the worst case (`netsim.mechanisms.average_ratio`), below that of Laplace
+noise where agent and neighbors differ; at consensus, where their difference dies out, it returns to that.
 """
 
 import math

@@ -222,7 +222,9 @@ def average_loss(shift: float, width: float, scale: float) -> float:
 
 
 def average_ratio(shift: float, width: float, scale: float) -> float:
-    """γ = E|loss|/(worst-case loss) for a shift that is not 0: between 0 and 1, 1 for width 0.
+    """E|loss|/(worst-case loss) for a shift that is not 0: between 0 and 1, 1 for width 0.
+
+    Of one pair. The γ of Xiao 2019 (Definition 2, bounded by (2.6)) averages the supremum over all pairs.
 
     The loss is taken without its sign: with it the average is a divergence, whose ratio goes to 0 with the shift.
     """
@@ -230,11 +232,12 @@ def average_ratio(shift: float, width: float, scale: float) -> float:
 
 
 def small_shift_ratio(width: Scale, scale: Scale) -> Scale:
-    """The limit of `average_ratio` for shifts to 0: γ = 2(1 − e^{−βω/2})/(βω), β = 1/scale, ω = |width|.
+    """The limit of `average_ratio` for shifts to 0: 2(1 − e^{−βω/2})/(βω), β = 1/scale.
 
-    ω is the whole length of the interval. Width and scale broadcast. Of larger shifts it is no bound: their γ may be
-    above it (ω = 5, shift 5, scale 1: 0.61, not 0.37) and below it (ω = 0, shift 1: 0.85, not 1). Why: the density f
-    rises to the middle of its interval and falls after it, so E|f'/f| = ∫|f'| = 2 max f = 2(1 − e^{−βω/2})/ω.
+    ω = |width| is the whole length of the interval. Width and scale broadcast. Of larger shifts it is no bound: their
+    ratio may be above it (ω = 5, shift 5, scale 1: 0.61, not 0.37) and below it (ω = 0, shift 1: 0.85, not 1). Why:
+    the density f rises to the middle of its interval and falls after it, so
+    E|f'/f| = ∫|f'| = 2 max f = 2(1 − e^{−βω/2})/ω.
     """
     half = np.abs(np.asarray(width, dtype=np.float64)) / (2 * np.asarray(scale, dtype=np.float64))
     ratio = np.where(half > 0, -np.expm1(-half) / np.where(half > 0, half, 1.0), 1.0)

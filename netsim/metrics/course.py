@@ -178,7 +178,9 @@ def objective_gap(problem: Problem, x: Array) -> Array:
 
 
 def stationarity_gap(gradient: Array, consensus: Array) -> Array:
-    """‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖² from ∇F(x)/n: the optimality gap of the DPP² paper, for r = 0.
+    """‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖² from ∇F(x)/n, for r = 0.
+
+    Not the optimality gap (31) of the DPP² paper: that takes Σ∇f_i at the agents' own x_i, and is n times as large.
 
     0 exactly where the agents agree on a stationary point, of a nonconvex F too.
     """

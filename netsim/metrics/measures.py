@@ -93,7 +93,7 @@ DEFINITIONS = {
     "consensus_distance": "its root",
     "objective_gap": "F(x) + n r(x) − F*, where x is x̄, or in a walk the estimate just closed",
     "relative_gap": "the same over F*; only where F* > 0",
-    "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖², of the DPP² paper; only where r = 0",
+    "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖²; only where r = 0",
     "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
     "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
     "largest score; only for classes",

@@ -114,7 +114,7 @@ command(RESULTS, trace, "netsim trace results/lossy --to 3 --until 1", "netsim t
 command(RESULTS, report, "netsim report results/lossy --open")
 command(RESULTS, compare, "netsim compare results/a results/b --out compared.html")
 command(RESULTS, witness, "netsim witness results/eq-23/even/witness-diadsp.json")
-command(MORE, ledger, "netsim ledger thesis-gamma", "netsim ledger --out docs/ledger.md")
+command(MORE, ledger, "netsim ledger uniform-mean", "netsim ledger --out docs/ledger.md")
 command(MORE, certificate, "netsim certificate --repetitions 5 --out certificate.md")
 command(MORE, schema, "netsim schema --out scenario.schema.json")
 

@@ -56,23 +56,24 @@ class Entry:
 _THESIS, _CPGT, _DPP2 = "reproduced/thesis.md", "reproduced/cpgt.md", "reproduced/dpp2.md"
 ENTRIES: tuple[Entry, ...] = (
     Entry("private-gradient-descent", (_THESIS,), ("private-descent", "private-descent-noise-floor")),
-    Entry("dmsp", (_THESIS,), ("thesis-figs-e",)),
+    Entry("dmsp", (_THESIS,), ("private-admm-or-descent",)),
     Entry("diadsp", (_CPGT,), ("cpgt-eq-23",)),
-    Entry("cpgt", (_CPGT,), ("cpgt-eq-23", "cpgt-table-1")),
+    Entry("cpgt", (_CPGT,), ("cpgt-eq-23", "error-against-bytes")),
     Entry("cpgt-one-coordinate", (_CPGT,), ("cpgt-eq-23",)),
     Entry("dpp2", (_DPP2,), ("dpp2-theorem-3",)),
-    Entry("dpp2-figure-3", (_DPP2,), ("dpp2-fig-3", "dpp2-same-budget")),
-    Entry("dp-recal", ("evidence.md", "reproduced/dp-recal.md"), ("eavesdropper-on-dp-recal", "dp-recal-fig-5")),
-    Entry("dp-recal-l1", ("evidence.md",), ("dp-recal-v1-fig-2",)),
-    Entry("admm", ("reproduced/dp-recal.md",), ("dp-recal-fig-5",)),
+    Entry("dpp2-500-rounds", (_DPP2,), ("dpp2-growing-budget",)),
+    Entry("dp-recal", ("evidence.md", "reproduced/dp-recal.md"), ("eavesdropper-on-dp-recal", "one-budget")),
+    Entry("dp-recal-fresh-noise", ("evidence.md",)),
+    Entry("dp-recal-l1", ("evidence.md",), ("walks-against-rounds",)),
+    Entry("admm", ("reproduced/dp-recal.md",), ("one-budget",)),
     Entry("dp-admm"),
     Entry("r-admm"),
-    Entry("walks", ("reproduced/dp-recal.md",), ("dp-recal-fig-5",)),
-    Entry("thesis-algorithm-1", (_THESIS,), ("thesis-fig-3-1",)),
-    Entry("thesis-algorithm-2", (_THESIS,), ("thesis-fig-3-2",)),
-    Entry("thesis-gamma", (_THESIS,), ("thesis-fig-2-1",)),
-    Entry("secret-sharing", (_THESIS,), ("thesis-secret-sharing",)),
-    Entry("without-claims", (), ("dp-recal-table-5",)),
+    Entry("walks", ("reproduced/dp-recal.md",), ("one-budget",)),
+    Entry("thesis-algorithm-1", (_THESIS,), ("private-admm-or-descent",)),
+    Entry("thesis-algorithm-2", (_THESIS,), ("uniform-mean-loss",)),
+    Entry("uniform-mean", (_THESIS,), ("uniform-mean-loss",)),
+    Entry("secret-sharing", (_THESIS,), ("secret-shares",)),
+    Entry("without-claims", (), ("walks-against-rounds",)),
 )
 
 
@@ -177,7 +178,7 @@ class Row:
     """One algorithm of an entry.
 
     `claimed`, `exact` and `audited` are ε in words, `reason` what the audit says, `violation` the agent's activation
-    by which the claim is exceeded. `share` is the mean |loss| over the claimed ε (the thesis' γ), `vacuous_from`
+    by which the claim is exceeded. `share` is the mean |loss| over the claimed ε, `vacuous_from`
     after how many `unit` the claim is above 20, `last` of how many, `seconds` what it took. `unseen`: the formula's
     exact ε is above the claim, but that of no transcript that was seen. `granted` is ε for who knows the releases
     where the wire hides them. `witness` is a file, or None; `numbers` are ε, δ and the confidence as results.json has

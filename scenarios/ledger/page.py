@@ -139,7 +139,7 @@ def notes(row: Row, witness: str | None = None) -> list[str]:
     if row.granted is not None:
         said.append(f"who is granted what was released, which is not on the wire as it was, has ε = {row.granted}.")
     if row.share is not None and not row.broken:
-        said.append(f"γ, the mean loss over the claimed ε, is {show(row.share)}.")
+        said.append(f"the mean loss over the claimed ε is {show(row.share)}.")
     return said
 
 

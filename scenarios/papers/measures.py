@@ -186,7 +186,7 @@ def _at_end(measure: str, entry: Result) -> Found:
 
 
 def _loss_ratio(entry: Result) -> Found:
-    """γ: what transcripts lose on average, as a share of the worst case that is claimed."""
+    """What transcripts of the pair lose on average, as a share of the worst case that is claimed."""
     audit = part(entry, "audit")
     claim, ends = number(audit.get("epsilon_claimed")), part(audit, "average_loss")
     if not claim > 0:

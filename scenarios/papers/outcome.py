@@ -284,7 +284,7 @@ def asks(check: CheckSpec) -> str:
 def _sentence(
     outcome: str, spec: ReproducesSpec, failed: Sequence[tuple[CheckSpec, Answer]], reasons: list[str]
 ) -> str:
-    unprinted = f"The paper does not print: {'; '.join(spec.missing)}." if spec.missing else ""
+    unprinted = f"Not printed, or other than printed: {'; '.join(spec.missing)}." if spec.missing else ""
     if outcome == UNFINISHED:
         return "The run was not finished."
     if outcome == DIFFERS:

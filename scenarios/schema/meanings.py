@@ -316,7 +316,7 @@ MEANINGS: dict[str, str] = {
     "paper": "The paper.",
     "item": "The figure or table.",
     "shows": "What it shows, in a sentence.",
-    "missing": "Parameters that the paper does not print and the scenario had to choose.",
+    "missing": "What the paper does not print, or prints otherwise than the scenario has it.",
     "vacuous_above": "Above which claimed ε the outcome is that it cannot be reproduced.",
     "checks": "What decides whether the paper's item is reproduced.",
     "says": "What the paper says, in words.",

@@ -61,8 +61,8 @@ class FigureSpec(Model):
 class ReproducesSpec(Model):
     """Which `item` (figure or table) of which `paper`, what it `shows` in a sentence, and the checks that decide it.
 
-    `missing`: parameters that the paper does not print and the scenario had to choose; with any, the outcome is at
-    most "agrees in shape". `vacuous_above`: where the claimed ε of an algorithm of the checks is above this at the
+    `missing`: what the paper does not print, or prints otherwise than the scenario has it; with any, the outcome is
+    at most "agrees in shape". `vacuous_above`: where the claimed ε of an algorithm of the checks is above this at the
     end of its run, the outcome is "cannot be reproduced".
     """
 

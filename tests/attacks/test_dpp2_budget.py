@@ -1,4 +1,4 @@
-"""DPP²'s budget over the rounds: the release that Theorem 3 omits, its growth, where it is vacuous, Corollary 1."""
+"""DPP²'s budget over the rounds: the release that Theorem 3 omits, its growth, where it is vacuous."""
 
 import math
 from dataclasses import replace
@@ -114,37 +114,37 @@ def claimed(rounds, ratio, weight):
     return weight * (rounds - 1 if ratio == 1 else (ratio ** (1 - rounds) - 1) / (1 - ratio))
 
 
-FIGURE_3 = math.sqrt(10) * (1 / (0.1 * 1.0) + 1 / 1.0) * 0.1 * 0.1 / (1 - 0.1 * 5.03)
+WEIGHT = math.sqrt(10) * (1 / (0.1 * 1.0) + 1 / 1.0) * 0.1 * 0.1 / (1 - 0.1 * 5.03)
 """√d(1/(αu_e) + 1/u_w) αδ/(1 − αM̄) of d = 10, α = .1, M̄ = 5.03, u = 1, δ = 0.1."""
 
 
 @pytest.mark.parametrize(("number", "ratio", "first"), [(0, 0.9, 14), (1, 0.95, 19), (2, 1.0, 30)])
-def test_the_claim_of_figure_3_is_vacuous_from_this_round_on(number, ratio, first):
-    """Above 20: computed from the series, from the algorithm, and told by the tool."""
-    experiment = Experiment.of(load_scenario("dpp2-fig-3").scenario)
+def test_the_claim_is_vacuous_from_this_round_on(number, ratio, first):
+    """Above 20: computed from the series, from the algorithm, and said by the tool."""
+    experiment = Experiment.of(load_scenario("dpp2-growing-budget").scenario)
     simulation = experiment.subjects[number].simulation
 
     def formula(rounds):
         return claim_after(simulation, rounds, experiment.adjacency, 0.0).epsilon
 
     for rounds in (2, first - 1, first, 100):
-        assert formula(rounds) == pytest.approx(claimed(rounds, ratio, FIGURE_3), rel=1e-6)
+        assert formula(rounds) == pytest.approx(claimed(rounds, ratio, WEIGHT), rel=1e-6)
     assert formula(first - 1) < 20 < formula(first)
     told = budget(simulation, experiment.adjacency, 0.0, experiment.scenario)
     assert {v["epsilon"]: v["count"] for v in told["vacuous_from"]}[20.0] == first
 
 
-def test_what_is_lost_with_figure_3s_parameters_is_above_20_soon_after():
+def test_what_is_lost_is_above_20_soon_after():
     """r = 0.9: the prices Σ‖Δ‖₁/b of 20 transcripts of 22 rounds. The claim says 20 from round 14 on; the least and
     the largest loss that could have been seen are at 20 from round 19 on at the latest."""
-    experiment = Experiment.of(load_scenario("dpp2-fig-3").scenario)
+    experiment = Experiment.of(load_scenario("dpp2-growing-budget").scenario)
     shipped = experiment.subjects[0].simulation
     simulation = replace(shipped, algorithm=replace(shipped.algorithm, rounds=22))
     own = simulation.problem.objectives[1]
     moved = Tilted(own, 0.1 * direction("even", DIMENSION))
     found = compare_worlds(worlds(simulation, 1, moved, 20)(0, 0), 1, own, moved)
     prices = np.cumsum(found.cost, axis=0)[1::2]
-    claims = np.array([claimed(k, 0.9, FIGURE_3) for k in range(1, 23)])
+    claims = np.array([claimed(k, 0.9, WEIGHT) for k in range(1, 23)])
     assert (prices[0] > claims[0]).all()  # the first release, which the sum leaves out
     assert (prices[1:] < claims[1:, None]).all()
     above = 1 + np.argmax(prices > 20, axis=0)
@@ -155,7 +155,7 @@ def test_what_is_lost_with_figure_3s_parameters_is_above_20_soon_after():
 
 @given(ratio=st.floats(0.01, 1.0), asked=st.floats(0.1, 1e4))
 def test_no_ratio_up_to_1_has_a_finite_budget_for_all_rounds(ratio, asked):
-    """Corollary 1 does not follow: whatever ε is asked for, after ⌈ε/weight⌉ + 2 rounds the claim is above it."""
+    """Whatever ε is asked for, after ⌈ε/weight⌉ + 2 rounds the claim is above it."""
     weight = math.sqrt(10) * 11 * 0.1 * CHANGE / (1 - 0.5)
     rounds = min(math.ceil(asked / weight) + 2, 140)
     setting = Setting(agents=3, dimension=10, smoothness=(5.0,))

@@ -51,7 +51,7 @@ def entry(name, *reached):
 def test_costs_have_rows_of_what_was_reached_alone(narrow):
     entries = [
         entry("RECAL", True, True),
-        entry("DP-RECAL repaired, fresh noise", True, False),
+        entry("DP-RECAL, fresh noise", True, False),
         entry("DP-RECAL, as deployable [0]", False, False),
     ]
     scenario = {"measures": {"measure": "relative_error"}}
@@ -62,7 +62,5 @@ def test_costs_have_rows_of_what_was_reached_alone(narrow):
     assert "…" not in table
     assert "as deployable" not in table
     assert "RECAL" in table
-    assert " ".join(said.split()).startswith(
-        "DP-RECAL repaired, fresh noise (0.01); DP-RECAL, as deployable [0] (none)."
-    )
+    assert " ".join(said.split()).startswith("DP-RECAL, fresh noise (0.01); DP-RECAL, as deployable [0] (none).")
     assert max(map(len, text.splitlines())) <= 80

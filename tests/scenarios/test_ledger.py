@@ -27,7 +27,7 @@ from tests.netsim.algorithms.every import kinds
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "ledger.md"
-FAST = ("thesis-algorithm-1", "thesis-algorithm-2", "thesis-gamma")
+FAST = ("thesis-algorithm-1", "thesis-algorithm-2", "uniform-mean")
 runner = CliRunner()
 
 
@@ -62,7 +62,7 @@ class TestWhatIsInIt:
     @pytest.mark.parametrize(
         ("kind", "field", "choices"),
         [
-            ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "told_state"}),
+            ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "sent_state"}),
             ("d_admm", "perturbation", {"primal", "dual"}),
             ("rw_admm", "activation", {"walk", "everybody"}),
             ("walkman", "version", {"gradient", "prox"}),
@@ -118,7 +118,7 @@ def found(folder):
 
 class TestWhatIsKept:
     def test_results_are_of_one_text_one_code_and_the_same_versions(self, folder, monkeypatch):
-        (entry,) = chosen(["thesis-gamma"])
+        (entry,) = chosen(["uniform-mean"])
         assert stored_entry(entry, folder) is not None
         for change in (
             (keeping, "program", lambda: "another"),
@@ -133,7 +133,7 @@ class TestWhatIsKept:
         assert stored_entry(entry, folder) is not None
 
     def test_what_was_cut_off_is_not_there(self, folder, tmp_path):
-        (entry,) = chosen(["thesis-gamma"])
+        (entry,) = chosen(["uniform-mean"])
         place = tmp_path / entry.name
         place.mkdir()
         for name in (keeping.NOTE, "results.json"):
@@ -152,12 +152,12 @@ class TestWhatIsKept:
 
         def study(located, *rest, **options):
             ran.append(located.scenario.name)
-            if ran == ["thesis-algorithm-2", "thesis-gamma"]:
+            if ran == ["thesis-algorithm-2", "uniform-mean"]:
                 raise KeyboardInterrupt
             return run(located, *rest, **options)
 
         monkeypatch.setattr(keeping, "run_study", study)
-        asked = ["ledger", "thesis-algorithm-2", "thesis-gamma", "--folder", str(tmp_path), "--jobs", "1"]
+        asked = ["ledger", "thesis-algorithm-2", "uniform-mean", "--folder", str(tmp_path), "--jobs", "1"]
         first = runner.invoke(app, asked)
         assert first.exit_code == 130
         assert "Algorithm 2*" in first.output
@@ -165,7 +165,7 @@ class TestWhatIsKept:
         assert second.exit_code == 0
         third = runner.invoke(app, asked)
         assert third.exit_code == 0
-        assert ran == ["thesis-algorithm-2", "thesis-gamma", "thesis-gamma"]
+        assert ran == ["thesis-algorithm-2", "uniform-mean", "uniform-mean"]
         assert runner.invoke(app, [*asked, "--again"]).exit_code == 0
         assert len(ran) == 5
 
@@ -191,9 +191,9 @@ class TestCommand:
         done = runner.invoke(app, ["ledger", "nothing"])
         assert done.exit_code == 2
         assert "no entry of the ledger" in done.stderr
-        (tmp_path / "thesis-gamma").mkdir()
-        (tmp_path / "thesis-gamma" / "mine.txt").write_text("mine")
-        other = runner.invoke(app, ["ledger", "thesis-gamma", "--folder", str(tmp_path)])
+        (tmp_path / "uniform-mean").mkdir()
+        (tmp_path / "uniform-mean" / "mine.txt").write_text("mine")
+        other = runner.invoke(app, ["ledger", "uniform-mean", "--folder", str(tmp_path)])
         assert other.exit_code == 2
         assert "--folder" in other.stderr
 
@@ -283,4 +283,9 @@ class TestCommittedPage:
         assert verdicts["DPP², K = 0"] == "refuted"
         assert verdicts["DPP², r = .9"] == "vacuous"
         assert verdicts["DP-RECAL, as analysed"] == verdicts["DP-RECAL, as deployable"] == "unprotected"
-        assert verdicts["DP-RECAL repaired, told state"] == "consistent"
+        assert verdicts["DP-RECAL, fresh noise"] == "refuted"
+        assert (
+            verdicts["DP-RECAL repaired, sent state"]
+            == verdicts["DP-RECAL repaired, on the same pair"]
+            == "consistent"
+        )

@@ -1,4 +1,4 @@
-"""The scenarios of the thesis: each is built before time 0, and γ of a small audit is what theory says it is."""
+"""Scenarios of the thesis' algorithms: each is built before time 0, and an average loss is what theory says it is."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
 from scenarios.stages.study import planned, run_study
 
-OWN = sorted(name for name in library() if name.startswith("thesis-"))
+OWN = ("private-admm-or-descent", "private-descent-noise-floor", "secret-shares", "uniform-mean-loss")
+ABOUT = "\nreproduces:\n  paper: P\n  item: a share\n  shows: A share of the worst case.\n  missing: [all]\n"
 RATIO = AtEnd(says="-", measure="loss_ratio", of="one release", above=0.0)
 AUDIT = {"epsilon_claimed": 2.0, "average_loss": {"lower": 0.9, "estimate": 1.0, "upper": 1.1}}
 
@@ -26,16 +27,15 @@ def test_every_variant_is_built_before_time_0(name):
 
 
 def small(wide):
-    """Figure 2-1 at two of its widths, with fewer transcripts; its checks of other variants are left out."""
-    text = library()["thesis-fig-2-1"]
-    text = text[: text.index("  checks:")]
+    """uniform-mean-loss at two of its widths, with fewer transcripts, and checks of its average loss."""
+    text = library()["uniform-mean-loss"]
     text = text.replace("trials: 8000, chunk: 8000", "trials: 1500, chunk: 1500")
     text = text.replace("[0.005, 0.5]", "[0.5]").replace("[0, 0.1, 0.2, 0.5, 1, 2]", "[0, 0.5]")
     checks = (
         f"{{says: at ω = 5/β, measure: loss_ratio, of: one release, variant: step-0.5-high-0.5, {wide}}}",
         "{says: without, measure: loss_ratio, of: one release, variant: step-0.5-high-0, above: 0.75}",
     )
-    return parse(text + "  checks:\n" + "".join(f"    - {check}\n" for check in checks), "small.yaml")
+    return parse(text + ABOUT + "  checks:\n" + "".join(f"    - {check}\n" for check in checks), "small.yaml")
 
 
 def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
@@ -49,8 +49,8 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
         assert 0 < high - low < 0.06
 
 
-def test_a_formula_that_is_no_upper_bound_is_found_out(tmp_path):
-    results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # (2.6) at βω = 5
+def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
+    results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # the limit for small shifts at βω = 5
     assert results["reproduction"]["outcome"] == "differs"
 
 
@@ -64,7 +64,8 @@ def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():
 
 
 def test_the_loss_ratio_asks_for_an_audit():
-    text = "\n".join(line for line in library()["thesis-fig-2-1"].splitlines() if not line.startswith("audit:"))
+    text = "\n".join(line for line in library()["uniform-mean-loss"].splitlines() if not line.startswith("audit:"))
+    text += ABOUT + "  checks: [{says: '-', measure: loss_ratio, of: one release, above: 0.5}]\n"
     with pytest.raises(ScenarioError, match="no audit"):
         planned(parse(text, "f.yaml"))
 

@@ -234,18 +234,18 @@ def sample() -> dict[str, Any]:
             ),
             _algorithm(
                 "DP-RECAL, fresh noise",
-                "Repair: fresh noise also inside the proximal step that makes x⁺.",
+                "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.",
                 9e-2,
                 3.0,
                 audit=_audit("consistent", consistent.format("84%"), (0.81, 0.843, 0.88), 0.31, black_box=None),
             ),
             _algorithm(
-                "DP-RECAL, told state",
-                "Repair: after sending, the agent keeps what it told.",
+                "DP-RECAL, sent state",
+                "Repair: after sending, the agent keeps what it sent.",
                 2e-1,
                 8.0,
-                gradients={"refused": "told_state: no inversion is known"},
-                images={"refused": "told_state: no inversion is known"},
+                gradients={"refused": "sent_state: no inversion is known"},
+                images={"refused": "sent_state: no inversion is known"},
                 audit=_audit("consistent", consistent.format("49%"), (0.489, 0.489, 0.489), 0.0),
             ),
         ],
@@ -322,7 +322,7 @@ def test_every_part_is_there_and_labelled(read):
     assert page.unlabelled == []
     for words in ("DP-RECAL, Theorem 4", "one record of one agent replaced", "netsim run eaves", "1 233 408"):
         assert words in page.text
-    assert "told_state: no inversion is known" in page.text
+    assert "sent_state: no inversion is known" in page.text
 
 
 def test_it_needs_nothing_but_itself(read):

@@ -1,5 +1,5 @@
-"""The thesis's γ, mean |loss| over worst case, by formula, by quadrature and by audited transcripts; and where the
-formula fails."""
+"""Mean |loss| over worst case, by the limit for small shifts, by quadrature and by audited transcripts; and where the
+limit is none."""
 
 import math
 
@@ -11,12 +11,12 @@ from scenarios.files.load import parse
 from scenarios.stages.runner import run_scenario
 
 SCALE = 0.1
-"""Of the Laplace noise in `thesis-fig-2-1`; shifts and widths below are in this unit."""
+"""Of the Laplace noise in `uniform-mean-loss`; shifts and widths below are in this unit."""
 
 
 def simulated(shift, width, folder):
-    """(γ, half the width of its 99 % interval), from 2 × 4,000 transcripts of `thesis-fig-2-1` at this point."""
-    text = library()["thesis-fig-2-1"].split("grid:")[0]
+    """(That share, half its 99 % interval), from 2 × 4,000 transcripts of `uniform-mean-loss` at this point."""
+    text = library()["uniform-mean-loss"].split("grid:")[0]
     changes = {
         "step: 0.005": f"step: {shift * SCALE!r}",
         "high: 0.0": f"high: {width * SCALE!r}",

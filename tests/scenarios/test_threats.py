@@ -7,13 +7,13 @@ from scenarios.files.library import library
 from scenarios.schema.algorithms.planted import FAULTS
 
 GROUPS = {
+    "comparisons",
     "first steps",
     "threat gallery",
     "planted faults",
     "papers: DP-RECAL",
     "papers: CPGT",
     "papers: DPP²",
-    "papers: Xiao 2019",
 }
 
 

@@ -308,7 +308,10 @@ def _(Until, attacked, images, page, scene):
 @app.cell(hide_code=True)
 def _(page):
     further = (
-        ("netsim run dp-recal-fig-4", "Three published attacks on images, on algorithms with and without noise."),
+        (
+            "netsim run images-from-dp-recal",
+            "Three published attacks on images, on algorithms with and without noise.",
+        ),
         (
             "netsim run leakage",
             "How well images are rebuilt by the share of links that are tapped, and by the noise.",

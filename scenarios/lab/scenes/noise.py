@@ -152,8 +152,8 @@ SECOND_MESSAGE_AGENTS, AUDITED, SECOND_MESSAGE_REPLICAS, PER_AGENT, DELTA = 6, 2
 TRIALS = 200
 READINGS: Mapping[str, str] = {
     "published: ũ with noise, and x⁺": "as_deployable",
-    "repair: fresh noise in x⁺ too": "fresh_noise",
-    "repair: told state": "told_state",
+    "attempt: fresh noise in x⁺ too": "fresh_noise",
+    "repair: sent state": "sent_state",
 }
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
 

@@ -41,7 +41,7 @@ class DPRecalSpec(AlgorithmModel):
 
     kind: Literal["dp_recal"] = "dp_recal"
     name: str = "DP-RECAL"
-    reading: Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"] = "as_deployable"
+    reading: Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"] = "as_deployable"
     step: Literal["auto"] | Positive = "auto"
     per_agent: Count
     ratio: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0

@@ -120,7 +120,7 @@ class TestExchanges:
         assert worst(leaf, run) < 1e-12
 
     def test_a_tap_that_begins_late(self):
-        """All states before it are unknown, and told states need none of them."""
+        """All states before it are unknown, and sent states need none of them."""
         run = ran(DESCENT, ALL)
         late = cut(run.views[0], lambda row: row.number < 6)
         found = probed(late, 1)

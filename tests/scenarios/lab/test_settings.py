@@ -17,7 +17,7 @@ REACHED: list[tuple[str, str, dict[str, Any]]] = [
     ("eavesdropper", "question_4", {"taps": ["3–4", "4–5"], "encrypted": []}),
     ("pictures", "question_3", {"miss": 0.4}),
     ("noise", "question_3", {"scale": 1.0}),
-    ("second-message", "question_3", {"reading": "repair: told state", "claimed": 1.0}),
+    ("second-message", "question_3", {"reading": "repair: sent state", "claimed": 1.0}),
 ]
 NOT_YET: list[tuple[str, str, dict[str, Any], str]] = [
     ("eavesdropper", "question_4", {"taps": ["3–4", "4–5", "0–5"], "encrypted": []}, "2 are enough"),
@@ -52,7 +52,7 @@ def test_a_setting_that_is_not_enough_is_told_why(
         ("pictures", {"algorithm": "RECAL, a walking baton", "miss": 0.4}),
         ("pictures", {"algorithm": "NIDS", "images": 2}),
         ("noise", {"scale": 0.0}),
-        ("second-message", {"reading": "repair: fresh noise in x⁺ too", "claimed": 100.0}),
+        ("second-message", {"reading": "attempt: fresh noise in x⁺ too", "claimed": 100.0}),
     ],
 )
 def test_lessons_run_at_the_ends_of_their_sliders(name: str, settings: dict[str, Any]) -> None:

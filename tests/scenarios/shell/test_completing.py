@@ -43,7 +43,7 @@ def test_values_are_offered_where_there_is_a_list_of_them():
 
 
 def test_variants_of_the_scenario_on_the_line(monkeypatch):
-    monkeypatch.setenv("COMP_WORDS", "netsim run dp-recal-fig-2 --variant ")
+    monkeypatch.setenv("COMP_WORDS", "netsim run walks-against-rounds --variant ")
     assert completing.variants("weight-one-h") == ["weight-one-half"]
     monkeypatch.setenv("COMP_WORDS", "netsim run nothing --variant 'wei")
     assert completing.variants("") == []
