@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
+from annotated_types import MinLen
 
 from netsim.adversary import Adversary, Wiretaps
 from netsim.arrays import Array, nonnegative, whole
+from netsim.bounds import Count, Index, NonNegative, Probability
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, SimulationError
@@ -42,7 +44,8 @@ class Alteration(ABC):
 class AddGaussian(Alteration):
     """Adds independent noise N(0, stddev²) to every coordinate of every replica."""
 
-    stddev: float
+    stddev: NonNegative
+    """The standard deviation σ of the noise."""
 
     def __post_init__(self) -> None:
         nonnegative(self.stddev, "stddev")
@@ -56,6 +59,7 @@ class ScaleBy(Alteration):
     """Multiplies by `factor`."""
 
     factor: float
+    """By what values are multiplied."""
 
     def __post_init__(self) -> None:
         _finite("factor", self.factor)
@@ -69,6 +73,7 @@ class SetTo(Alteration):
     """Puts `value` into every coordinate."""
 
     value: float
+    """What values become."""
 
     def __post_init__(self) -> None:
         _finite("value", self.value)
@@ -95,7 +100,8 @@ Rewrite = Callable[[Values], Mapping[str, Array]]
 class Drop:
     """A packet that comes by is gone with `probability`."""
 
-    probability: float = 1.0
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is dropped, each by itself."""
 
     def __post_init__(self) -> None:
         _probability(self.probability)
@@ -105,8 +111,10 @@ class Drop:
 class Delay:
     """With `probability` a packet is held back for `seconds`, a number or a law; others may overtake it then."""
 
-    seconds: float | DelayLaw
-    probability: float = 1.0
+    seconds: NonNegative | DelayLaw
+    """For how long, in seconds: a number or a law."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is held back, each by itself."""
 
     def __post_init__(self) -> None:
         _probability(self.probability)
@@ -126,9 +134,12 @@ class Replay:
     A copy is the packet as it was when this action met it; the meddler's other actions do nothing to it.
     """
 
-    after: float = 0.0
-    probability: float = 1.0
-    copies: int = 1
+    after: NonNegative = 0.0
+    """How much later a copy follows, in seconds."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is replayed, each by itself."""
+    copies: Count = 1
+    """How many copies follow a packet."""
 
     def __post_init__(self) -> None:
         nonnegative(self.after, "after")
@@ -146,8 +157,11 @@ class Alter:
     """
 
     how: Alteration | Rewrite
-    probability: float = 1.0
-    fields: tuple[str, ...] | None = None
+    """How the values are changed."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is altered, each by itself."""
+    fields: Annotated[tuple[str, ...], MinLen(1)] | None = None
+    """The fields of a message that are changed; none: all."""
 
     def __post_init__(self) -> None:
         _probability(self.probability)
@@ -211,11 +225,17 @@ class ActiveAdversary:
     """
 
     name: str
-    links: Literal["all"] | tuple[Edge, ...] | Wiretaps
-    actions: tuple[Action, ...]
-    start: float = 0.0
+    """How results name it."""
+    links: Literal["all"] | tuple[tuple[Index, Index], ...] | Wiretaps
+    """The links that it sits on: "all", pairs of agents, or a rule."""
+    actions: Annotated[tuple[Action, ...], MinLen(1)]
+    """What is done to a packet, in this order."""
+    start: NonNegative = 0.0
+    """From when on it acts, in seconds."""
     end: float = math.inf
+    """Until when it acts, in seconds; none: to the end of the run."""
     directed: bool = False
+    """Only from the first agent of a pair to the second."""
 
     def __post_init__(self) -> None:
         if not self.actions:

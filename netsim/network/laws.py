@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from annotated_types import Gt, Le
+
+from netsim.bounds import NonNegative, Positive, Probability, Share
 from netsim.errors import ScenarioError, SimulationError
 
 T = TypeVar("T")
@@ -39,7 +42,8 @@ class DelayLaw(Protocol):
 class ConstantDelay:
     """Always `seconds`."""
 
-    seconds: float = 0.0
+    seconds: NonNegative
+    """The delay of every packet, in seconds."""
 
     def __post_init__(self) -> None:
         _at_least_zero("seconds", self.seconds)
@@ -55,8 +59,10 @@ class ConstantDelay:
 class UniformDelay:
     """Uniform between `low` and `high` seconds."""
 
-    low: float
-    high: float
+    low: NonNegative
+    """The least delay, in seconds."""
+    high: NonNegative
+    """The greatest delay, in seconds."""
 
     def __post_init__(self) -> None:
         _at_least_zero("low", self.low)
@@ -72,10 +78,12 @@ class UniformDelay:
 
 @dataclass(frozen=True)
 class LognormalDelay:
-    """exp(N(ln median, sigma²)) seconds: a median and a heavy right tail."""
+    """A median of `median` seconds and a heavy right tail: exp(N(ln median, sigma²))."""
 
-    median: float
-    sigma: float
+    median: Positive
+    """The median delay, in seconds."""
+    sigma: NonNegative
+    """The standard deviation of the delay's logarithm."""
 
     def __post_init__(self) -> None:
         _positive("median", self.median)
@@ -92,8 +100,10 @@ class LognormalDelay:
 class ExponentialDelay:
     """`least` seconds, and on top of them an exponential time of mean `mean_excess` seconds."""
 
-    mean_excess: float
-    least: float = 0.0
+    mean_excess: Positive
+    """The mean of what comes on top of the least delay, in seconds."""
+    least: NonNegative = 0.0
+    """The least delay, in seconds."""
 
     def __post_init__(self) -> None:
         _positive("mean_excess", self.mean_excess)
@@ -116,6 +126,7 @@ class TraceDelay:
     """
 
     file: str | Path
+    """A text file, one delay a line in seconds; a relative path starts at the working directory."""
     delays: tuple[float, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -181,10 +192,14 @@ class GilbertElliott:
     (1 − k = loss_good). Theirs is about bits, here it is packets.
     """
 
-    good_to_bad: float
-    bad_to_good: float
-    loss_good: float = 0.0
-    loss_bad: float = 1.0
+    good_to_bad: Probability
+    """The probability, per packet, that a good link turns bad."""
+    bad_to_good: Annotated[float, Gt(0), Le(1)]
+    """The probability, per packet, that a bad link turns good."""
+    loss_good: Share = 0.0
+    """The probability of a loss while the link is good."""
+    loss_bad: Probability = 1.0
+    """The probability of a loss while the link is bad."""
 
     def __post_init__(self) -> None:
         for name, value in (("good_to_bad", self.good_to_bad), ("loss_bad", self.loss_bad)):
@@ -233,6 +248,7 @@ class TraceLoss:
     """
 
     file: str | Path
+    """A text file, one packet a line, 1 lost and 0 not; a relative path starts at the working directory."""
     fates: tuple[bool, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -320,6 +336,7 @@ class Scheduled:
     """
 
     intervals: tuple[Interval, ...]
+    """When it is down: pairs [from, to) in seconds, in their order."""
 
     def __post_init__(self) -> None:
         if (found := _misplaced(self.intervals)) is not None:
@@ -334,8 +351,10 @@ class Scheduled:
 class RandomOutages:
     """Up for an exponential time of mean `mean_up` seconds, down for one of mean `mean_down`, and so on."""
 
-    mean_up: float
-    mean_down: float
+    mean_up: Positive
+    """For how long it is up on average, in seconds."""
+    mean_down: Positive
+    """For how long it is down on average, in seconds."""
 
     def __post_init__(self) -> None:
         for name, mean in (("mean_up", self.mean_up), ("mean_down", self.mean_down)):
@@ -359,6 +378,7 @@ class TraceOutages:
     """
 
     file: str | Path
+    """A text file, `down,up` a line in seconds; a relative path starts at the working directory."""
     intervals: tuple[Interval, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:

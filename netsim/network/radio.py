@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
+
+from annotated_types import Ge, Le
 
 from netsim.adversary import Tap, Within
 from netsim.clock import VirtualEnvironment
@@ -307,7 +309,8 @@ class Radio:
     agent ever hears two at once, so that nothing could collide.
     """
 
-    carrier_sense: int = 0
+    carrier_sense: Annotated[int, Ge(0), Le(2)] = 0
+    """Agents at most so many hops apart take turns on the air; 0: no one waits."""
 
     def __post_init__(self) -> None:
         if type(self.carrier_sense) is not int or not 0 <= self.carrier_sense <= 2:

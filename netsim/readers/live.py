@@ -14,6 +14,7 @@ import numpy as np
 
 from netsim.adversary import Query, Tap
 from netsim.arrays import Array
+from netsim.bounds import Positive
 from netsim.codecs import FLOAT64 as PLAIN
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError, ScenarioError
@@ -35,7 +36,8 @@ class PoissonClock:
     round to the next tick is exponential of mean 1/rate. A token that arrives is worked on from the next tick on.
     """
 
-    rate: float
+    rate: Positive
+    """Ticks per second."""
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < math.inf:
@@ -58,7 +60,9 @@ class Downtime:
     """
 
     outages: Outages
+    """When these agents are down."""
     effect: Literal["offline", "restart_with_state", "restart_without_state"] = "restart_with_state"
+    """What becomes of an agent's state."""
 
 
 class Activity:

@@ -12,8 +12,8 @@ from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
 from scenarios.files.reference import tag_of, unit
 from scenarios.schema import Scenario
-from scenarios.schema.adversaries import WithinSpec
 from scenarios.schema.base import Model
+from scenarios.schema.threats import WithinSpec
 
 
 def drawn(topology: Topology, adversary: Adversary, on_radio: bool, seed: int) -> dict[str, Any]:

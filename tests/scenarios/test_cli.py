@@ -16,7 +16,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render import verdicts
 from scenarios.schema import json_schema
-from scenarios.schema.files import with_schema_line
+from scenarios.schema.export import with_schema_line
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
