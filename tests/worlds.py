@@ -27,7 +27,7 @@ EVERY_LAW = LinkLaw(
     reordering=True,
 )
 """All that may happen to a packet."""
-READINGS = ("as_analysed", "as_deployable", "fresh_noise", "told_state")
+READINGS = ("as_analysed", "as_deployable", "fresh_noise", "sent_state")
 DELTA = 1e-3
 
 

@@ -24,7 +24,7 @@ the noise on ũ. The last gradient of an agent stays hidden: no later x⁺ tells
 
 Against the repaired readings the same algebra still runs, with errors that are stated exactly:
 
-- ``told_state``: λ and y are what the agent told, and only its step is off: the estimates are unbiased,
+- ``sent_state``: λ and y are what the agent told, and only its step is off: the estimates are unbiased,
 their errors
   independent with standard deviation σ_τ/(αβ), the last gradient's too.
 - ``fresh_noise``: each y is told twice, by ũ⁺ − ũ with noise σ_τ/β and by the next visit's x⁺ with noise
@@ -242,7 +242,7 @@ def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
     def step(visit: int) -> float:
         return stddev(visit) / (algorithm.step * beta)
 
-    if algorithm.reading == "told_state":
+    if algorithm.reading == "sent_state":
         return Wire("u_noisy", "u_noisy", exactly, exactly if smooth else None, step, sums=True)
     if algorithm.reading == "fresh_noise":
         return Wire("u_noisy", "u_noisy", stddev, stddev if smooth else None, exactly, sums=False)

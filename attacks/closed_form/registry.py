@@ -8,7 +8,7 @@ off by
 
     Σ_{s<τ} n_s + n_{τ−1} + (n_τ − n_{τ−1})/(αβ),   and the point by −n_{τ−1}/β,
 
-n_0 = 0. Under ``told_state`` the agent itself goes on with the λ and y above: only n_τ/(αβ) is left. Under
+n_0 = 0. Under ``sent_state`` the agent itself goes on with the λ and y above: only n_τ/(αβ) is left. Under
 ``as_analysed`` ũ⁺ − ũ has the noise of the holder before in it too, and under ``fresh_noise`` x⁺ has more:
 there the
 stated deviation is √2 that of (n_τ − n_{τ−1})/(αβ), which is of its size and no more.
@@ -149,7 +149,7 @@ def _deviation(algorithm: dp_recal_DPRecal, activation: int, beta: float) -> flo
     """Standard deviation of a coordinate of the estimate of an agent's `activation`-th gradient, from 1."""
     sigma = [float(np.max(algorithm.noise(s).stddev)) for s in range(1, activation + 1)]
     gain = 1 / (algorithm.step * beta)
-    if algorithm.reading == "told_state":
+    if algorithm.reading == "sent_state":
         return sigma[-1] * gain
     if algorithm.reading != "as_deployable":
         return math.hypot(sigma[-1], sigma[-2] if activation > 1 else 0.0) * gain * math.sqrt(2)

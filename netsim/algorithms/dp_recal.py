@@ -12,7 +12,7 @@ Readings (`reading`):
   accounting needs this one.
 - ``fresh_noise``: as deployable, with fresh noise of the same σ_τ inside line 2's prox argument; the agent
   goes on with the x⁺ it sent.
-- ``told_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it told:
+- ``sent_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it told:
   λ_i ← λ_i + (ũ⁺ − ũ), y_i ← x⁺ − (ũ⁺ − ũ)/β. Then x⁺ is a function of what was already released.
 
 Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
@@ -27,7 +27,7 @@ What is true of it:
   formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
 - ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's
   sum does not count that.
-- ``told_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
+- ``sent_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
   nothing else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it.
   The price is noise of σ_τ/β on y_i.
 """
@@ -51,9 +51,9 @@ READINGS = {
     "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
     "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
     "fresh_noise": "Repair: fresh noise also inside the proximal step that makes x⁺.",
-    "told_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
+    "sent_state": "Repair: after sending, the agent keeps what it told and forgets its exact state.",
 }
-Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "told_state"]
+Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class DPRecal(Walk):
             exact = {"u": u_new} if self.reading == "as_analysed" else {}
             node.send(choose(node.coins, node.neighbors), u_noisy=told, x=x_new, **exact)
             node.estimate(x_new)
-            if self.reading == "told_state":
+            if self.reading == "sent_state":
                 change = told - noisy
                 new = Own(x_new - change / beta, own.dual + change)
             own, holding = new, False

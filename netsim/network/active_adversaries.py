@@ -263,29 +263,29 @@ class ActiveAdversary:
 
 
 def check_active_adversaries(
-    meddlers: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
+    active_adversaries: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
 ) -> None:
     """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
     read (there is no encryption without authentication here), or what a codec has made with random draws."""
-    names = [meddler.name for meddler in meddlers]
-    for index, meddler in enumerate(meddlers):
+    names = [meddler.name for meddler in active_adversaries]
+    for index, meddler in enumerate(active_adversaries):
         if meddler.name in names[:index]:
-            raise ScenarioError(f"meddlers[{index}].name", meddler.name, "used twice", "a name of its own")
+            raise ScenarioError(f"active_adversaries[{index}].name", meddler.name, "used twice", "a name of its own")
         try:
             edges = meddler.tampered(topology)
         except ScenarioError as error:
-            raise error.under(f"meddlers[{index}]") from None
+            raise error.under(f"active_adversaries[{index}]") from None
         sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
         for place, action in enumerate(meddler.actions):
             if sealed and isinstance(action, Alter):
                 i, j = sealed[0]
                 raise ScenarioError(
-                    f"meddlers[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
+                    f"active_adversaries[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
                     "to alter values there", "drop, delay or replay; or links that are not encrypted",
                 )  # fmt: skip
             if codec.random and isinstance(action, Alter):
                 raise ScenarioError(
-                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
+                    f"active_adversaries[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
                     "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
@@ -321,7 +321,7 @@ class InterceptionReport:
 
 
 def outside_model(deeds: Sequence[InterceptionReport]) -> str | None:
-    """The line that every result of a run with meddlers carries; None for a run without."""
+    """The line that every result of a run with active adversaries carries; None for a run without."""
     if not deeds:
         return None
     ways = {edge for one in deeds for edge in one.links}
@@ -363,19 +363,19 @@ class InterceptionCounts:
 
 
 class Interception:
-    """All meddlers of one run. Random numbers: a stream for each of them on each directed link; the noise of an
+    """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise of an
     `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values go on as
     `codec` makes them: there is nothing on the wire that it could not have said."""
 
     def __init__(
         self,
-        meddlers: Sequence[ActiveAdversary],
+        active_adversaries: Sequence[ActiveAdversary],
         topology: Topology,
         streams: Streams,
         chunk: int,
         codec: Codec = FLOAT64,
     ) -> None:
-        self._tallies = [InterceptionCounts(meddler, topology) for meddler in meddlers]
+        self._tallies = [InterceptionCounts(meddler, topology) for meddler in active_adversaries]
         self._streams, self._chunk, self._codec = streams, chunk, codec
         self._on: dict[Edge, list[InterceptionCounts]] = {}
         for tally in self._tallies:
@@ -405,7 +405,7 @@ class Interception:
 
     @property
     def dropped(self) -> int:
-        """Packets that meddlers dropped so far."""
+        """Packets that active adversaries dropped so far."""
         return sum(tally.dropped for tally in self._tallies)
 
     def deeds(self) -> tuple[InterceptionReport, ...]:

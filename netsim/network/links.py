@@ -131,13 +131,13 @@ class ExchangePolicy:
     of that exchange or a later one is here: who is ahead does not answer any more.
 
     `instead` of a missing message stands the newest message of that neighbor with the same fields, late ones and
-    those of later exchanges too (`last_heard`; before the first: the agent's own), or what the agent itself told in
+    those of later exchanges too (`last_received`; before the first: the agent's own), or what the agent itself told in
     this exchange (`own_value`).
     """
 
     deadline: NonNegative | None = None
     """How long an exchange waits for messages, in seconds; none: for all of them."""
-    instead: Literal["last_heard", "own_value"] = "last_heard"
+    instead: Literal["last_received", "own_value"] = "last_received"
     """What stands in for a message that is missing at the deadline."""
 
     def __post_init__(self) -> None:
@@ -160,7 +160,7 @@ class Shelf:
     __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
 
     def __init__(self, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
-        self._neighbors, self._last_heard = neighbors, patience.instead == "last_heard"
+        self._neighbors, self._last_heard = neighbors, patience.instead == "last_received"
         self._slots: dict[int, dict[int, Message]] = {}
         self._newest: dict[tuple[int, FieldNames], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)

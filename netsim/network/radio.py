@@ -321,12 +321,14 @@ class Radio:
         links: LinkLaw,
         link_laws: Mapping[Edge, LinkLaw],
         access: Sequence[AccessLaw],
-        meddlers: Sequence[str] = (),
+        active_adversaries: Sequence[str] = (),
     ) -> None:
         """You get a `ScenarioError` for laws that no radio follows, and for who sits in the middle of a link."""
-        if meddlers:
+        if active_adversaries:
             why = "a meddler sits in the middle of a link, and radio has none"
-            raise ScenarioError("meddlers", list(meddlers), why, "medium: links, or no meddlers")
+            raise ScenarioError(
+                "active_adversaries", list(active_adversaries), why, "medium: links, or no active_adversaries"
+            )
         if self.carrier_sense and links.bandwidth is None:
             raise ScenarioError(
                 "medium.carrier_sense", self.carrier_sense,

@@ -230,7 +230,7 @@ class _Builder:
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
                 medium=medium(scenario.medium),
-                meddlers=self._meddlers(),
+                active_adversaries=self._active_adversaries(),
                 codec=self._codec(),
                 header_bytes=scenario.messages.header,
                 measure_every=scenario.measures.every,
@@ -307,14 +307,14 @@ class _Builder:
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()
 
-    def _meddlers(self) -> tuple[ActiveAdversary, ...]:
+    def _active_adversaries(self) -> tuple[ActiveAdversary, ...]:
         """Active adversaries. Whether their links are there, and can be altered, is the simulation's affair."""
         built: list[ActiveAdversary] = []
-        for index, spec in enumerate(self.scenario.meddlers):
+        for index, spec in enumerate(self.scenario.active_adversaries):
             try:
                 built.append(spec.build())
             except ScenarioError as error:
-                raise error if error.file is not None else error.under(f"meddlers[{index}]") from None
+                raise error if error.file is not None else error.under(f"active_adversaries[{index}]") from None
         return tuple(built)
 
 

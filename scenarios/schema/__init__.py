@@ -141,6 +141,7 @@ from scenarios.schema.scenario import (
 from scenarios.schema.scenario import OutputsSpec as Outputs
 from scenarios.schema.scenario import SearchSpec as Search
 from scenarios.schema.scenario import TranscriptSpec as Transcript
+from scenarios.schema.threats import ActiveAdversarySpec as ActiveAdversary
 from scenarios.schema.threats import AdversarySpec as Adversary
 from scenarios.schema.threats import AlterSpec as Alter
 from scenarios.schema.threats import AroundSpec as Around
@@ -148,7 +149,6 @@ from scenarios.schema.threats import ConstantValue, FlippedSign, GaussianNoise, 
 from scenarios.schema.threats import CutSpec as Cut
 from scenarios.schema.threats import DelaySpec as Delay
 from scenarios.schema.threats import DropSpec as Drop
-from scenarios.schema.threats import MeddlerSpec as Meddler
 from scenarios.schema.threats import RandomShareSpec as RandomShare
 from scenarios.schema.threats import ReplaySpec as Replay
 from scenarios.schema.threats import WithinSpec as Within

@@ -22,7 +22,7 @@ from scenarios.schema.network import (
 )
 from scenarios.schema.own import AlgorithmSpec
 from scenarios.schema.problem import ProblemSpec
-from scenarios.schema.threats import AdversarySpec, MeddlerSpec
+from scenarios.schema.threats import ActiveAdversarySpec, AdversarySpec
 from scenarios.schema.topologies import TopologySpec
 
 
@@ -205,7 +205,7 @@ class Scenario(Model):
     """Agents that go down and come back."""
     adversary: AdversarySpec = AdversarySpec()
     """Who listens, where, and what is missed."""
-    meddlers: list[MeddlerSpec] = []
+    active_adversaries: list[ActiveAdversarySpec] = []
     """Active adversaries that drop, delay, replay or alter messages."""
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
     """The algorithms, each run on the same problem, network and eavesdropper."""

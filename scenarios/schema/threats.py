@@ -70,7 +70,7 @@ ActionSpec = Annotated[DropSpec | DelaySpec | ReplaySpec | AlterSpec, Field(disc
 OF_TYPE[active_adversaries.Action] = ActionSpec
 
 
-class MeddlerSpec(Spec, of=active_adversaries.ActiveAdversary):
+class ActiveAdversarySpec(Spec, of=active_adversaries.ActiveAdversary):
     name: str = "meddler"
     end: NonNegative | None = None
 

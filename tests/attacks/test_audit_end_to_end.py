@@ -66,7 +66,7 @@ class TestDPRecal:
         assert found.judgement.verdict is Verdict.UNPROTECTED
         assert (found.uncovered.name, found.uncovered.activation) == ("x", 2)
 
-    @pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+    @pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
     def test_the_repairs_are_consistent(self, reading):
         """False alarm: each bound used here holds with probability 0.95."""
         found = audited_recal(reading)
@@ -78,9 +78,9 @@ class TestDPRecal:
     def test_told_state_costs_what_its_proof_says(self):
         """Each release moves by αβ‖Δ∇f‖ = αβ‖z‖/m when a label flips (σ(t) + σ(−t) = 1), whatever the transcript:
         ε by formula, against the sum written out by hand."""
-        found = audited_recal("told_state")
+        found = audited_recal("sent_state")
         problem = digits_problem()
-        algorithm = dp_recal(problem, "told_state", 25)
+        algorithm = dp_recal(problem, "sent_state", 25)
         flipped = np.linalg.norm(problem.objectives[1].features[0]) / 45
         moved = algorithm.step / 18 * flipped
         visits = len(found.exact[0].growth)

@@ -358,7 +358,7 @@ class TestWithSparsity:
         assert audit.refused is None
 
     def test_the_repair_stays_sound(self):
-        assert self.audited("told_state", 0.01).judgement.verdict is Verdict.CONSISTENT
+        assert self.audited("sent_state", 0.01).judgement.verdict is Verdict.CONSISTENT
 
     def test_a_release_inside_the_prox_is_an_upper_bound_only(self):
         audit = self.audited("fresh_noise", 0.01)

@@ -50,7 +50,7 @@ def test_the_exact_u_beside_the_noisy_one_tells_the_last_gradient_too():
     assert score.worst < 1e-8
 
 
-@pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+@pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
 def test_the_repairs_are_not_caught_by_the_same_attack(reading):
     problem = digits_problem()
     run = tapped_ring(problem, dp_recal(problem, reading, 60), replicas=20).run()
@@ -59,12 +59,12 @@ def test_the_repairs_are_not_caught_by_the_same_attack(reading):
 
 
 def test_the_stated_deviation_is_that_of_the_error():
-    """told_state: the errors of all estimates, divided by the stated deviation, have variance 1.
+    """sent_state: the errors of all estimates, divided by the stated deviation, have variance 1.
 
     44 estimates × 200 replicas × 6 coordinates: a 5 % error in the deviation is 8 standard errors off.
     """
     problem = synthetic_problem()
-    algorithm = replace(dp_recal(problem, "told_state", 15), step=0.5)
+    algorithm = replace(dp_recal(problem, "sent_state", 15), step=0.5)
     run = tapped_ring(problem, algorithm, replicas=200).run()
     estimates = through_iterates(run.views[0])
     whitened = [(e.gradient - run.truth.queries[e.agent][e.query].gradient) / e.stddev for e in estimates]
@@ -180,7 +180,7 @@ def test_infer_picks_the_strongest_inversion():
     problem = digits_problem()
     assert inversion_of(Recal(step=0.1, activations=1)) is through_duals
     assert inversion_of(dp_recal(problem, "as_analysed")) is through_duals
-    assert inversion_of(dp_recal(problem, "told_state")) is through_iterates
+    assert inversion_of(dp_recal(problem, "sent_state")) is through_iterates
     view = tapped_ring(problem, dp_recal(problem, "as_deployable")).run().views[0]
     assert len(infer(view)) == len(through_iterates(view))
 

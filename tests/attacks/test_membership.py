@@ -240,7 +240,7 @@ def test_from_dp_recal_as_published_and_as_repaired():
         attack, case, candidate = token("as_deployable", 1, not inside)
         assert case.evidence.exact
         assert bool(attack.decide([case], [candidate], rng)[0].accepted(level)[0, 0]) == inside
-    attack, case, candidate = token("told_state", replicas, False)
+    attack, case, candidate = token("sent_state", replicas, False)
     decision = attack.decide([case], [candidate], rng)[0]
     found = clopper_pearson(int(np.sum(decision.accepted(level))), replicas, SURE)
     most = special.ndtr(special.ndtri(level) + np.sqrt(2 * zcdp_rho(1.0, DELTA)))

@@ -20,7 +20,7 @@ def errors(reading, replicas=600, epsilon=1.0):
     return [(e.gradient - truth.queries[e.agent][e.query].gradient, e.stddev) for e in found]
 
 
-@pytest.mark.parametrize("reading", ["as_deployable", "told_state"])
+@pytest.mark.parametrize("reading", ["as_deployable", "sent_state"])
 def test_the_deviation_it_states_is_that_of_its_errors(reading):
     found = errors(reading)
     assert len(found) > 12

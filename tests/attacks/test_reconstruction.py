@@ -51,7 +51,7 @@ def test_images_are_rebuilt_to_1e_6(reading, prior):
         assert score.skill > 1 - 1e-9
 
 
-@pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+@pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
 def test_from_the_repairs_they_are_no_better_than_the_prior(reading, prior):
     """Skill at most 1 % for every agent, mean of 20 noise draws; labels are guessed no better than a coin."""
     scores = images(reading, prior, replicas=20)
@@ -83,7 +83,7 @@ def test_little_noise_is_overcome_and_much_noise_gives_the_prior(prior):
     """The posterior mode between its two ends, on the same record."""
     rng = np.random.default_rng(1)
     problem = digits_problem(records=1)
-    public = tapped_ring(problem, dp_recal(problem, "told_state")).public()
+    public = tapped_ring(problem, dp_recal(problem, "sent_state")).public()
     record, label = problem.objectives[0].features[0], float(problem.objectives[0].labels[0])
     points = 0.1 * rng.standard_normal((10, 64))
     clean = exact_estimates(record, label, points)
@@ -102,7 +102,7 @@ def test_little_noise_is_overcome_and_much_noise_gives_the_prior(prior):
 
 def test_refusals(prior):
     problem = digits_problem(records=1)
-    simulation = tapped_ring(problem, dp_recal(problem, "told_state"))
+    simulation = tapped_ring(problem, dp_recal(problem, "sent_state"))
     public = simulation.public()
     with pytest.raises(AttackError, match="no gradient estimate"):
         Evidence.of([])
@@ -115,6 +115,6 @@ def test_refusals(prior):
         rebuild(estimate, replace(public, model=MLP((64, 3, 2))), prior)
     with pytest.raises(AttackError, match="one record, and agent 0 has 2"):
         rebuild(estimate, replace(public, records=(2,) * 8), prior)
-    many = tapped_ring(synthetic_problem(), dp_recal(synthetic_problem(), "told_state")).run()
+    many = tapped_ring(synthetic_problem(), dp_recal(synthetic_problem(), "sent_state")).run()
     with pytest.raises(AttackError, match="exactly one"):
         score_image(rebuild(estimate, public, prior), many.truth, prior)

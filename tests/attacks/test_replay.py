@@ -60,7 +60,7 @@ def test_a_wrong_hypothesis_shows_where_nothing_covers():
     assert not found.identical
 
 
-@pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+@pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
 def test_the_repairs_leave_nothing_uncovered(reading):
     problem = digits_problem()
     run = tapped_ring(problem, dp_recal(problem, reading), replicas=2).run()

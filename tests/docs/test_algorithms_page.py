@@ -26,7 +26,7 @@ def test_every_exported_algorithm_is_in_the_table():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)) == {one.__name__ for one in exported()}
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if "," not in name] + ["dp_recal, reading: told_state"])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if "," not in name] + ["dp_recal, reading: sent_state"])
 def test_a_section_says_where_it_is_from_and_what_is_claimed_if_anything_is(name):
     example = EXAMPLES[name]
     kind, claim = example.fields["kind"], claims(example)

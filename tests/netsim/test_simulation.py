@@ -253,15 +253,15 @@ def test_descent_without_noise_is_plain_decentralized_gradient_descent():
     assert releases(run) == [[]] * 6
 
 
-@pytest.mark.parametrize("reading", ["as_analysed", "as_deployable", "fresh_noise", "told_state"])
+@pytest.mark.parametrize("reading", ["as_analysed", "as_deployable", "fresh_noise", "sent_state"])
 def test_dp_recal_without_noise_is_recal(reading):
-    """To the last bit, but for `told_state`, whose algebra only agrees to rounding."""
+    """To the last bit, but for `sent_state`, whose algebra only agrees to rounding."""
     plain = simulation(walk(), ROUGH, adversaries=(Adversary(),), seed=4).run()
     private = simulation(
         DPRecal(0.3, activations=80, reading=reading), ROUGH, adversaries=(Adversary(),), seed=4
     ).run()
     assert private.metrics.agents == plain.metrics.agents
-    if reading != "told_state":
+    if reading != "sent_state":
         assert queries(private) == queries(plain)
         assert errors(private) == errors(plain)
     for one, two in zip(private.truth.queries, plain.truth.queries, strict=True):

@@ -161,7 +161,7 @@ FILES = {
             "small.yaml:2: loss = 0.1: unknown field; did you mean 'links.loss' or "
             "'link_overrides[…].law.loss'?; allowed: name, group, title, description, seed, "
             "replicas, problem, topology, medium, links, link_overrides, access, messages, "
-            "exchange, activation, compute, stragglers, downtimes, adversary, meddlers, "
+            "exchange, activation, compute, stragglers, downtimes, adversary, active_adversaries, "
             "algorithms, measures, attacks, transcript, outputs, audit, variants, grid, figures, "
             "reproduces"
         ),
@@ -176,7 +176,7 @@ FILES = {
             "small.yaml:1: nme = 'small': unknown field; did you mean 'name'?; allowed: "
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
-            "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
+            "stragglers, downtimes, adversary, active_adversaries, algorithms, measures, attacks, "
             "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),
@@ -295,7 +295,7 @@ FILES = {
             "{'kind': 'dp_recal', 'noise': {...}, 'per_agent': 10}]: unknown field; allowed: "
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
-            "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
+            "stragglers, downtimes, adversary, active_adversaries, algorithms, measures, attacks, "
             "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),

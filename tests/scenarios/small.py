@@ -19,7 +19,7 @@ adversary:
 algorithms:
   - {kind: recal, name: plain, activations: 600}
   - {kind: dp_recal, name: leaky, per_agent: 12, ratio: 1.05}
-  - {kind: dp_recal, name: told, reading: told_state, per_agent: 12, ratio: 1.05}
+  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}
 attacks: {images: true}
 audit: {agent: 1, trials: 400, chunk: 200}
 """

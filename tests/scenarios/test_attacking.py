@@ -22,7 +22,7 @@ topology: {{kind: ring, agents: 4}}
 adversary: {adversary}
 algorithms:
   - {{kind: recal, name: plain, activations: 40}}
-  - {{kind: dp_recal, name: told, reading: told_state, per_agent: 4, ratio: 1.05}}
+  - {{kind: dp_recal, name: told, reading: sent_state, per_agent: 4, ratio: 1.05}}
 attacks: {{reconstruct: [{{kind: posterior}}]}}
 transcript: {{replicas: all}}
 """

@@ -98,7 +98,7 @@ seed: 5
 problem: {kind: logistic, data: {name: digits, norm_bound: 4.0}}
 topology: {kind: ring, agents: 4}
 algorithms:
-  - {kind: dp_recal, name: told, reading: told_state, per_agent: 6, noise: {stddev: 0.15}, ratio: 1.0}
+  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 6, noise: {stddev: 0.15}, ratio: 1.0}
 attacks:
   gradients: false
   membership: {adjacency: replace, instead: 3, trials: 300, chunk: 300, confidence: 0.9999, levels: [0.02, 0.1, 0.3]}
@@ -161,7 +161,7 @@ attacks: {gradients: false, membership: {adjacency: replace, trials: 100}}
 
 def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
     (broken,) = played(CLAIMED.replace("READING", "as_deployable"), tmp_path / "a", page=True)
-    (holds,) = played(CLAIMED.replace("READING", "told_state"), tmp_path / "b")
+    (holds,) = played(CLAIMED.replace("READING", "sent_state"), tmp_path / "b")
     for found in (broken, holds):
         assert found["claim"]["epsilon"] == pytest.approx(1.0)
         assert found["claim"]["steps"] == 1
@@ -193,7 +193,7 @@ def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something
 
 
 def test_a_claim_about_something_else_is_not_set_beside_the_rates(tmp_path):
-    (found,) = played(CLAIMED.replace("READING", "told_state") + "audit: {adjacency: {change: 1.0}, trials: 50}\n",
+    (found,) = played(CLAIMED.replace("READING", "sent_state") + "audit: {adjacency: {change: 1.0}, trials: 50}\n",
                       tmp_path)  # fmt: skip
     assert found["claim"]["epsilon"] is None
     assert "a change of the gradient" in found["claim"]["why_not"]

@@ -62,7 +62,7 @@ class TestWhatIsInIt:
     @pytest.mark.parametrize(
         ("kind", "field", "choices"),
         [
-            ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "told_state"}),
+            ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "sent_state"}),
             ("d_admm", "perturbation", {"primal", "dual"}),
             ("rw_admm", "activation", {"walk", "everybody"}),
             ("walkman", "version", {"gradient", "prox"}),

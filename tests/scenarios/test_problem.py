@@ -75,7 +75,7 @@ def facts_of(built: Experiment) -> dict:
 def test_an_audit_of_a_nonconvex_loss_replaces_a_record_of_it(tmp_path: Path) -> None:
     head = HEAD.replace(
         "  - {kind: recal, name: plain, activations: 30}",
-        "  - {kind: dp_recal, name: told, reading: told_state, per_agent: 4, ratio: 1.05}",
+        "  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 4, ratio: 1.05}",
     ).replace("problem:", "audit: {agent: 1, trials: 200, chunk: 100}\nproblem:")
     lines = "kind: nonconvex_logistic\ndata: {name: digits, norm_bound: 4.0}\nnonconvex_weight: 0.1"
     built = experiment(lines, head)

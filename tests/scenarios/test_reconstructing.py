@@ -30,7 +30,7 @@ topology: {kind: ring, agents: 6}
 algorithms:
   - {kind: recal, name: plain, per_agent: 12}
   - {kind: dp_recal, name: leaky, per_agent: 12, ratio: 1.05}
-  - {kind: dp_recal, name: told, reading: told_state, per_agent: 12, ratio: 1.05}
+  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}
 attacks:
   gradients: false
   rounds: first
@@ -352,7 +352,7 @@ def test_several_records_have_no_bound(tmp_path):
     """A matching gives as many guesses as records, and κ counts one."""
     text = SMALL.replace("rounds: first", "rounds: first\n  holding: 2").split("  reconstruct:")[0]
     text = text.replace("  - {kind: recal, name: plain, per_agent: 12}\n", "").replace(
-        "  - {kind: dp_recal, name: told, reading: told_state, per_agent: 12, ratio: 1.05}\n", ""
+        "  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}\n", ""
     )
     results = run_scenario(parse(f"{text}  reconstruct: [{{kind: dlg, iterations: 5}}]\n"), tmp_path)
     assert attack(results, "leaky", "dlg")["success"]["bound"] is None

@@ -244,8 +244,8 @@ def sample() -> dict[str, Any]:
                 "Repair: after sending, the agent keeps what it told.",
                 2e-1,
                 8.0,
-                gradients={"refused": "told_state: no inversion is known"},
-                images={"refused": "told_state: no inversion is known"},
+                gradients={"refused": "sent_state: no inversion is known"},
+                images={"refused": "sent_state: no inversion is known"},
                 audit=_audit("consistent", consistent.format("49%"), (0.489, 0.489, 0.489), 0.0),
             ),
         ],
@@ -322,7 +322,7 @@ def test_every_part_is_there_and_labelled(read):
     assert page.unlabelled == []
     for words in ("DP-RECAL, Theorem 4", "one record of one agent replaced", "netsim run eaves", "1 233 408"):
         assert words in page.text
-    assert "told_state: no inversion is known" in page.text
+    assert "sent_state: no inversion is known" in page.text
 
 
 def test_it_needs_nothing_but_itself(read):

@@ -153,7 +153,7 @@ TRIALS = 200
 READINGS: Mapping[str, str] = {
     "published: ũ with noise, and x⁺": "as_deployable",
     "repair: fresh noise in x⁺ too": "fresh_noise",
-    "repair: told state": "told_state",
+    "repair: told state": "sent_state",
 }
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
 

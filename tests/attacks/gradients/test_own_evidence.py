@@ -22,7 +22,7 @@ ALGORITHMS = {
     "as_analysed": DPRecal(0.5, per_agent=8, stddev=0.1, reading="as_analysed"),
     "as_deployable": DPRecal(0.5, per_agent=8, stddev=0.1),
     "fresh_noise": DPRecal(0.5, per_agent=8, stddev=0.1, reading="fresh_noise"),
-    "told_state": DPRecal(0.5, per_agent=8, stddev=0.1, reading="told_state"),
+    "sent_state": DPRecal(0.5, per_agent=8, stddev=0.1, reading="sent_state"),
     "dpp2": Dpp2(8, 0.3, 0.1, 1.0, scale_w=FADING, scale_e=FADING),
     "diadsp": DiaDSP(8, 0.1, 0.1, 0.1, 0.9),
     "cpgt": Cpgt(8, 0.1, 0.1, 0.1, 0.9),

@@ -113,6 +113,6 @@ def test_intervals_of_a_form_are_attained():
 
 
 def test_what_has_no_bounds_is_refused():
-    told = Simulation(PROBLEM, topology.ring(5), dp_recal(PROBLEM, "told_state"), adversaries=(Adversary(),)).run()
+    told = Simulation(PROBLEM, topology.ring(5), dp_recal(PROBLEM, "sent_state"), adversaries=(Adversary(),)).run()
     with pytest.raises(AttackError, match="as analysed or as deployable"):
         sparse_bounds(told.views[0])

@@ -30,7 +30,7 @@ def ran(algorithm, seed, adversary, graph=None):
     ("algorithm", "adversary", "graph"),
     [
         (Recal(0.3, per_agent=12, first=2), Adversary(), topology.star(5)),
-        (DPRecal(0.3, per_agent=12, first=2, stddev=1e-3, reading="told_state"), Adversary(), topology.star(5)),
+        (DPRecal(0.3, per_agent=12, first=2, stddev=1e-3, reading="sent_state"), Adversary(), topology.star(5)),
         (Recal(0.3, per_agent=8, first=2), Adversary(links="all", insiders=(2,)), topology.star(5)),
         (Walkman(2.0, per_agent=8, first=2), Adversary(links="all", insiders=(2,)), topology.ring(5)),
     ],

@@ -148,8 +148,8 @@ def test_which_baton_brought_which_visit_is_what_the_run_did(loss):
 
 
 @pytest.mark.parametrize(("reading", "weight"), [
-    ("as_deployable", 0.002), ("fresh_noise", 0.0), ("fresh_noise", 0.002), ("told_state", 0.0),
-    ("told_state", 0.002),
+    ("as_deployable", 0.002), ("fresh_noise", 0.0), ("fresh_noise", 0.002), ("sent_state", 0.0),
+    ("sent_state", 0.002),
 ])  # fmt: skip
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_the_errors_of_the_repaired_readings_have_the_stated_covariance(reading, weight, loss):

@@ -145,7 +145,7 @@ def test_a_perturbed_objective_whose_center_is_private():
 LOSSY = NOISY | {
     "d_admm, dual": DAdmm(ROUNDS, penalty=1.0, perturbation="dual", noise="gaussian", scale=FALLING),
     "walkman": Walkman(penalty=4.0, activations=100, scale=Constant(0.1)),
-    "recal, told_state": DPRecal(0.4, per_agent=9, stddev=0.05, reading="told_state"),
+    "recal, sent_state": DPRecal(0.4, per_agent=9, stddev=0.05, reading="sent_state"),
 }
 
 
@@ -224,7 +224,7 @@ class TestEvidence:
         z = error / told.stddev[:, None]
         assert stats.kstest(z.ravel() * 2**0.5, "laplace").pvalue > ALPHA
 
-    @pytest.mark.parametrize("reading", ["fresh_noise", "told_state"])
+    @pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
     def test_repairs_of_dp_recal(self, reading):
         """Consecutive estimates share a release: their covariance is not diagonal (`fresh_noise`)."""
         algorithm = DPRecal(0.4, per_agent=9, stddev=0.05, reading=reading)

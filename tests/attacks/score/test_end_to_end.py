@@ -54,7 +54,7 @@ def test_recal_is_recovered_and_says_so_with_and_without_the_truth():
 
 def test_told_state_is_defended_with_the_bound_beside_it():
     """DP-RECAL's repair at ε = 1: no better than the best guess, and within what its μ allows."""
-    scores, verdicts, public = judged(lambda p: dp_recal(p, "told_state", 15), PosteriorMode(), replicas=10)
+    scores, verdicts, public = judged(lambda p: dp_recal(p, "sent_state", 15), PosteriorMode(), replicas=10)
     names = [name for each in verdicts for name in each.names]
     assert names.count("defended") >= len(names) - 2  # 80 trials, each called failed with probability 1e-3
     assert {name for each in verdicts for name in each.seen.names} <= {"defended", "failed to optimize"}

@@ -17,7 +17,7 @@ from netsim.simulation import Simulation, setting_of
 from tests.oracles.recal import recal as oracle
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
-ORACLE_NAMES = {"fresh_noise": "shielded", "told_state": "told"}
+ORACLE_NAMES = {"fresh_noise": "shielded", "sent_state": "told"}
 
 
 def sent_batons(run):
@@ -115,12 +115,12 @@ def test_iterates_do_not_depend_on_the_network():
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_without_noise_every_reading_is_recal(reading):
-    """σ = 0 is RECAL: to the last bit, save for told_state, which writes the same state in another form."""
+    """σ = 0 is RECAL: to the last bit, save for sent_state, which writes the same state in another form."""
     problem = synthetic_problem()
     plain = tapped_ring(problem, Recal(step=0.5, activations=60)).run()
     other = tapped_ring(problem, DPRecal(step=0.5, activations=60, reading=reading)).run()
     ours, theirs = (run.metrics.relative_errors() for run in (other, plain))
-    if reading == "told_state":
+    if reading == "sent_state":
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     else:
         np.testing.assert_array_equal(ours, theirs)

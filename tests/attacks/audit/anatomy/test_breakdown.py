@@ -49,7 +49,7 @@ def walk():
     """DP-RECAL sends each release to one neighbor; differences depend on the noise."""
     problem = digits_problem(agents=4)
     pair = record_pair(problem)
-    simulation = Simulation(problem, ring(4), dp_recal(problem, "told_state", 25))
+    simulation = Simulation(problem, ring(4), dp_recal(problem, "sent_state", 25))
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
     return pair.agent, [
         compare_worlds(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
