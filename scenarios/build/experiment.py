@@ -248,7 +248,7 @@ class _Builder:
         """Directed links with a law of their own."""
         laws: dict[tuple[int, int], LinkLaw] = {}
         for index, override in enumerate(self.scenario.link_overrides):
-            law = built(f"link_overrides[{index}].law", override.law)
+            law: LinkLaw = built(f"link_overrides[{index}].law", override.law)
             for place, (i, j) in enumerate(override.between):
                 if not self.topology.has_edge(i, j):
                     field = f"link_overrides[{index}].between[{place}]"
@@ -264,7 +264,7 @@ class _Builder:
         spec = self.scenario.access
         if spec is None:
             return {}
-        line = built("access", spec)
+        line: AccessLaw = built("access", spec)
         if spec.agents is None:
             return {"access": line}
         return {"access_laws": dict.fromkeys(self._known("access", spec.agents), line)}
@@ -275,11 +275,12 @@ class _Builder:
         downtimes: dict[int, Downtime] = {}
         for index, straggler in enumerate(scenario.stragglers):
             place = f"stragglers[{index}]"
-            law = built(f"{place}.compute", straggler.compute)
+            law: DelayLaw = built(f"{place}.compute", straggler.compute)
             compute |= dict.fromkeys(self._known(place, straggler.agents, compute), law)
         for index, spec in enumerate(scenario.downtimes):
             place = f"downtimes[{index}]"
-            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), built(place, spec))
+            downtime: Downtime = built(place, spec)
+            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), downtime)
         return {
             "patience": scenario.exchange.build(),
             "activation": None if scenario.activation == "rounds" else scenario.activation.build(),

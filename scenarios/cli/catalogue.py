@@ -93,7 +93,7 @@ def _member_models(annotation: Any) -> Iterator[type[AlgorithmModel]]:
         yield from _member_models(argument)
 
 
-def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
+def _kinds(model: Any) -> tuple[str, ...]:
     return get_args(model.model_fields["kind"].annotation)
 
 

@@ -185,7 +185,7 @@ def _default(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_default(one) for one in cast("tuple[Any, ...]", value)]
     made: Any = OF_VALUE.get(cast(Any, type(value)))
-    if not isinstance(made, type):
+    if made is None or not hasattr(made, "of"):
         return value if made is None else made(value)
     fields: dict[str, Any] = {name: _default(getattr(value, name)) for name in parameters(made.of)}
     tag = made.model_fields.get("kind")
