@@ -46,6 +46,7 @@ class Synthetic(DataSpec):
 
     name: Literal["synthetic"] = "synthetic"
     kind: Literal["classification", "regression"] = "classification"
+    """Labels or targets."""
     records: Count = 400
     """How many records are drawn."""
     dimension: Count = 10
@@ -146,6 +147,7 @@ class OwnFile(Drawn):
     path: Path
     """The file; a relative path starts at the working directory."""
     kind: Literal["classification", "regression"] = "classification"
+    """Labels or targets."""
     classes: TwoLabels | None = None
     """Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1."""
 
@@ -233,6 +235,7 @@ class ProblemSpec(Model):
     """
 
     kind: Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors", "softmax", "mlp"] = "logistic"
+    """The loss of a record."""
     data: Data = Digits(name="digits")
     """The data set."""
     split: Split = EqualSplit(kind="equal")
