@@ -1,7 +1,7 @@
 """Numbers with their bounds, as the types of fields: declared once, in the core.
 
 A dataclass's fields name these types and have their documentation below them; scenarios derive validation, JSON
-Schema and the reference page from that, and constructors check the same bounds (`check`).
+Schema and the reference page from that. Constructors check what pydantic does not see: relations between fields.
 """
 
 from collections.abc import Callable
