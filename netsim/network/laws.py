@@ -11,20 +11,10 @@ from weakref import WeakKeyDictionary
 
 from annotated_types import Gt, Le
 
-from netsim.bounds import NonNegative, Positive, Probability, Share
+from netsim.bounds import NonNegative, Positive, Probability, Share, check
 from netsim.errors import ScenarioError, SimulationError
 
 T = TypeVar("T")
-
-
-def _at_least_zero(field: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise ScenarioError(field, value, "must be finite and at least 0", ">= 0")
-
-
-def _positive(field: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ScenarioError(field, value, "must be positive and finite", "> 0")
 
 
 # ── delay ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -46,7 +36,7 @@ class ConstantDelay:
     """The delay of every packet, in seconds."""
 
     def __post_init__(self) -> None:
-        _at_least_zero("seconds", self.seconds)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:  # noqa: ARG002
         return self.seconds
@@ -65,9 +55,9 @@ class UniformDelay:
     """The greatest delay, in seconds."""
 
     def __post_init__(self) -> None:
-        _at_least_zero("low", self.low)
-        if not self.low <= self.high < math.inf:
-            raise ScenarioError("high", self.high, "below `low`, or not finite", f">= {self.low}")
+        check(self)
+        if self.high < self.low:
+            raise ScenarioError("high", self.high, "below `low`", f">= {self.low}")
 
     def draw(self, rng: random.Random) -> float:
         return self.low + (self.high - self.low) * rng.random()
@@ -86,8 +76,7 @@ class LognormalDelay:
     """The standard deviation of the delay's logarithm."""
 
     def __post_init__(self) -> None:
-        _positive("median", self.median)
-        _at_least_zero("sigma", self.sigma)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.median * math.exp(self.sigma * rng.gauss(0.0, 1.0))
@@ -106,8 +95,7 @@ class ExponentialDelay:
     """The least delay, in seconds."""
 
     def __post_init__(self) -> None:
-        _positive("mean_excess", self.mean_excess)
-        _at_least_zero("least", self.least)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.least + rng.expovariate(1 / self.mean_excess)
@@ -202,15 +190,7 @@ class GilbertElliott:
     """The probability of a loss while the link is bad."""
 
     def __post_init__(self) -> None:
-        for name, value in (("good_to_bad", self.good_to_bad), ("loss_bad", self.loss_bad)):
-            if not 0 <= value <= 1:
-                raise ScenarioError(name, value, "a probability", f"0 <= {name} <= 1")
-        if not 0 < self.bad_to_good <= 1:
-            raise ScenarioError("bad_to_good", self.bad_to_good, "the bad state must end", "0 < bad_to_good <= 1")
-        if not 0 <= self.loss_good < 1:
-            raise ScenarioError(
-                "loss_good", self.loss_good, "a loss probability, and some packets must pass", "0 <= loss_good < 1"
-            )
+        check(self)
 
     def process(self, rng: random.Random) -> LossProcess:
         draw, good_to_bad, stay_bad = rng.random, self.good_to_bad, 1 - self.bad_to_good
@@ -357,9 +337,7 @@ class RandomOutages:
     """For how long it is down on average, in seconds."""
 
     def __post_init__(self) -> None:
-        for name, mean in (("mean_up", self.mean_up), ("mean_down", self.mean_down)):
-            if not 0 < mean < math.inf:
-                raise ScenarioError(name, mean, "must be positive and finite", "> 0")
+        check(self)
 
     def changes(self, rng: random.Random) -> Iterator[float]:
         now, mean, other = 0.0, self.mean_up, self.mean_down
