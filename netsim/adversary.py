@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol
 from annotated_types import MinLen
 
 from netsim.arrays import Array
-from netsim.bounds import Index, NonNegative, Probability, Share
+from netsim.bounds import Index, NonNegative, Probability, Share, check
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.models import NOTHING, Model, Penalty
@@ -147,8 +147,7 @@ class RandomShare:
     """The seed of the draw."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ScenarioError("share", self.share, "a share", "0 <= share <= 1")
+        check(self)
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         count = round(self.share * len(topology.edges))

@@ -384,15 +384,15 @@ class Execution:
 class Simulation:
     """One run to be: everything public or private that it needs, and nothing that happens yet.
 
-    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
-    share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
-    with an access line of their own. `medium` is point-to-point links, or radio (`netsim.network.radio`). `compute` is the
+    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed share
+    routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents with an
+    access line of their own. `medium` is point-to-point links, or radio (`netsim.network.radio`). `compute` is the
     law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
     an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
     when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
-    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `active_adversaries` are
-    active adversaries in the middle of links; what such a run shows is outside the papers' threat model. `measure`
-    records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
+    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `active_adversaries`
+    are active adversaries in the middle of links; what such a run shows is outside the papers' threat model.
+    `measure` records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
     activations, or at every `measure_every`-th. `record` says how much of the private side is kept for scoring:
     everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With a folder
     `spool` every adversary's transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and

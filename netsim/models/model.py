@@ -10,7 +10,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from netsim.arrays import Array, nonnegative, positive_step
-from netsim.bounds import Positive
+from netsim.bounds import Positive, check
 from netsim.errors import ScenarioError
 
 
@@ -61,8 +61,7 @@ class Ball:
     """The largest ‖x‖₂."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.radius < math.inf:
-            raise ScenarioError("radius", self.radius, "no radius", "> 0 and finite")
+        check(self)
 
     def project(self, x: Array) -> Array:
         """The nearest point, of each replica; a point inside is not changed in any bit."""

@@ -15,8 +15,8 @@ import numpy as np
 from annotated_types import MinLen
 
 from netsim.adversary import Adversary, Wiretaps
-from netsim.arrays import Array, nonnegative, whole
-from netsim.bounds import Count, Index, NonNegative, Probability
+from netsim.arrays import Array, whole
+from netsim.bounds import Count, Index, NonNegative, Probability, check
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, SimulationError
@@ -48,7 +48,7 @@ class AddGaussian(Alteration):
     """The standard deviation σ of the noise."""
 
     def __post_init__(self) -> None:
-        nonnegative(self.stddev, "stddev")
+        check(self)
 
     def apply(self, value: Array, rng: np.random.Generator) -> Array:
         return value + self.stddev * rng.standard_normal(value.shape)
@@ -104,7 +104,7 @@ class Drop:
     """The probability that a packet that comes by is dropped, each by itself."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Delay:
     """The probability that a packet that comes by is held back, each by itself."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
         if isinstance(self.seconds, int | float):
             ConstantDelay(self.seconds)  # checks the number
 
@@ -142,9 +142,8 @@ class Replay:
     """How many copies follow a packet."""
 
     def __post_init__(self) -> None:
-        nonnegative(self.after, "after")
-        _probability(self.probability)
         whole(self.copies, "copies")
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class Alter:
     """The fields of a message that are changed; none: all."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
         if not isinstance(self.how, Alteration) and not callable(self.how):
             raise ScenarioError("how", self.how, "neither an Alteration nor a function", "AddGaussian(1.0), …")
         if self.fields is not None and not self.fields:
@@ -199,11 +198,6 @@ def _carried(name: str, new: object, value: Array) -> Array:
     copy = as_sent(cast(Array, new))
     copy.setflags(write=False)
     return copy
-
-
-def _probability(probability: float) -> None:
-    if not 0 <= probability <= 1:
-        raise ScenarioError("probability", probability, "a probability per packet", "0 <= probability <= 1")
 
 
 def _finite(field: str, value: float) -> None:
@@ -280,12 +274,14 @@ def check_active_adversaries(
             if sealed and isinstance(action, Alter):
                 i, j = sealed[0]
                 raise ScenarioError(
-                    f"active_adversaries[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
+                    f"active_adversaries[{index}].actions[{place}]", "alter",
+                    f"link {i} → {j} is encrypted: it takes the key "
                     "to alter values there", "drop, delay or replay; or links that are not encrypted",
                 )  # fmt: skip
             if codec.random and isinstance(action, Alter):
                 raise ScenarioError(
-                    f"active_adversaries[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
+                    f"active_adversaries[{index}].actions[{place}]", "alter",
+                    f"altered values go on as {codec} makes them, "
                     "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
@@ -363,9 +359,9 @@ class InterceptionCounts:
 
 
 class Interception:
-    """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise of an
-    `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values go on as
-    `codec` makes them: there is nothing on the wire that it could not have said."""
+    """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise
+    of an `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values
+    go on as `codec` makes them: there is nothing on the wire that it could not have said."""
 
     def __init__(
         self,

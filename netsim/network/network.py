@@ -212,7 +212,8 @@ UNUSED = random.Random(0)
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
     agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
-    what an exchange makes of missing messages (None: it waits for all). `active_adversaries` sit in the middle of some links.
+    what an exchange makes of missing messages (None: it waits for all). `active_adversaries` sit in the middle of
+    some links.
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """

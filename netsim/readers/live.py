@@ -14,10 +14,10 @@ import numpy as np
 
 from netsim.adversary import Query, Tap
 from netsim.arrays import Array
-from netsim.bounds import Positive
+from netsim.bounds import Positive, check
 from netsim.codecs import FLOAT64 as PLAIN
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import ProtocolError, ScenarioError
+from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
 from netsim.models.model import Regularizer, Zero
 from netsim.network.laws import Outages, Switch
@@ -40,8 +40,7 @@ class PoissonClock:
     """Ticks per second."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate < math.inf:
-            raise ScenarioError("rate", self.rate, "ticks per second", "> 0 and finite")
+        check(self)
 
     def wait(self, rng: random.Random) -> float:
         """Seconds to the next tick."""
