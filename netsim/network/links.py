@@ -131,8 +131,8 @@ class ExchangePolicy:
     of that exchange or a later one is here: who is ahead does not answer any more.
 
     `instead` of a missing message stands the newest message of that neighbor with the same fields, late ones and
-    those of later exchanges too (`last_received`; before the first: the agent's own), or what the agent itself told in
-    this exchange (`own_value`).
+    those of later exchanges too (`last_received`; before the first: the agent's own), or what the agent itself sent
+    in this exchange (`own_value`).
     """
 
     deadline: NonNegative | None = None

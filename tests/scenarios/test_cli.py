@@ -265,7 +265,8 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
             "(meddler to 1 s: dropped 0",
         ),
         (
-            "active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\nlinks: {authenticated: true}",
+            "active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n"
+            "links: {authenticated: true}",
             "meddled with link 0 → 1 only (meddler: ",
         ),
     ],

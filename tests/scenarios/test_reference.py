@@ -35,7 +35,7 @@ def test_kinds_bounds_defaults_and_meanings_are_there():
         "| `kind` | `ring` | required | Which of the possible kinds this is. |",
         '| `step` | `auto` or number > 0 | `"auto"` | α, the step size. "auto" is 1/(L + 1). |',
         "| `bandwidth` | number > 0 | none | Bytes per second each way; none: no limit. |",
-        '| `noise` | mapping, see `algorithms[].noise` | `{"epsilon": 1.0}` | The budget that the noise is made for, or its σ. |',
+        '| `noise` | mapping, see `algorithms[].noise` | `{"epsilon": 1.0}` | The budget that the noise is made for',
         "| `confidence` | number ≥ 0.5, < 1 | `0.95` | The joint confidence of all bounds. |",
         "| `algorithms` | list of a `kind` of `algorithms[]`; at least 1 | required | The algorithms, each run",
     ):
