@@ -8,9 +8,12 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol
+
+from annotated_types import MinLen
 
 from netsim.arrays import Array
+from netsim.bounds import Index, NonNegative, Probability, Share, check
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.models import NOTHING, Model, Penalty
@@ -72,7 +75,8 @@ class Wiretaps(Protocol):
 class Around:
     """Every link of these agents: somebody at their access lines. On radio, what these agents transmit."""
 
-    agents: tuple[int, ...]
+    agents: Annotated[tuple[Index, ...], MinLen(1)]
+    """The agents whose links are tapped."""
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         chosen = _known(self.agents, "around", topology)
@@ -91,7 +95,9 @@ class Within:
     """
 
     at: tuple[float, float]
-    range: float
+    """The place [x, y] of the eavesdropper, in the units of the agents' places."""
+    range: NonNegative
+    """How far it hears, in the units of the agents' places."""
 
     def __post_init__(self) -> None:
         if len(self.at) != 2 or not all(map(math.isfinite, self.at)):
@@ -116,7 +122,8 @@ class Within:
 class Cut:
     """Every link between these agents and the rest: all that crosses a border. Not on radio."""
 
-    agents: tuple[int, ...]
+    agents: Annotated[tuple[Index, ...], MinLen(1)]
+    """The agents on one side of the cut."""
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         side = _known(self.agents, "cut", topology)
@@ -134,12 +141,13 @@ class Cut:
 class RandomShare:
     """This share of the links, on radio of the agents (rounded to a whole number), drawn without replacement."""
 
-    share: float
-    seed: int = 0
+    share: Probability
+    """The share of the links, or on radio of the agents, that is tapped."""
+    seed: Index = 0
+    """The seed of the draw."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ScenarioError("share", self.share, "a share", "0 <= share <= 1")
+        check(self)
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         count = round(self.share * len(topology.edges))
@@ -174,12 +182,18 @@ class Adversary:
     """
 
     name: str = "eavesdropper"
-    links: Literal["all"] | tuple[tuple[int, int], ...] | Wiretaps | None = None
-    nodes: tuple[int, ...] = ()
-    insiders: tuple[int, ...] = ()
-    capture_loss: float = 0.0
-    clock_error: float = 0.0
-    start: float = 0.0
+    links: Literal["all"] | tuple[tuple[Index, Index], ...] | Wiretaps | None = None
+    """The links that are tapped: "all", pairs of agents (none on radio), or a rule; none: all, without insiders."""
+    nodes: tuple[Index, ...] = ()
+    """Agents at whose door every message is seen."""
+    insiders: tuple[Index, ...] = ()
+    """Honest but curious agents, who add what they know of themselves."""
+    capture_loss: Share = 0.0
+    """The share of the packets on links that the taps miss."""
+    clock_error: NonNegative = 0.0
+    """The standard deviation of the constant errors of the taps' clocks, in seconds."""
+    start: NonNegative = 0.0
+    """From when on the taps on links hear, in seconds."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.clock_error < math.inf:

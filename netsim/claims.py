@@ -7,6 +7,7 @@ from typing import Literal, Self
 import numpy as np
 
 from netsim.arrays import Array
+from netsim.bounds import Positive
 from netsim.errors import ScenarioError
 
 Norm = Literal["l1", "l2", "linf"]
@@ -94,8 +95,10 @@ class Clip:
     `ScenarioError` for a bound that is not positive and finite, or another norm.
     """
 
-    bound: float
+    bound: Positive
+    """The largest norm that is left."""
     norm: Norm = "l1"
+    """The norm."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bound < math.inf:

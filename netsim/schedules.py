@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from netsim.bounds import Index, NonNegative, Positive
 from netsim.errors import ScenarioError
 from netsim.randomness import Streams
 
@@ -28,8 +29,10 @@ class Constant:
 class Geometric:
     """k ↦ first · ratio^k."""
 
-    first: float
-    ratio: float
+    first: Positive
+    """The value at k = 0."""
+    ratio: Positive
+    """By what the value is multiplied from one k to the next."""
 
     def __post_init__(self) -> None:
         if self.ratio <= 0:
@@ -54,8 +57,10 @@ class Scaled:
 class Polynomial:
     """k ↦ first · (k + 1)^(−power)."""
 
-    first: float
-    power: float
+    first: Positive
+    """The value at k = 0."""
+    power: NonNegative
+    """How fast the value falls."""
 
     def __call__(self, k: int) -> float:
         return self.first * (k + 1) ** -self.power
@@ -69,9 +74,12 @@ class UniformDraws:
     and no other seed changes them. Bounds at least 0 and finite, or you get a `ScenarioError`.
     """
 
-    low: float
-    high: float
-    seed: int = 0
+    low: NonNegative
+    """The least value that is drawn."""
+    high: Positive
+    """Where draws end, itself never drawn."""
+    seed: Index = 0
+    """The seed of the draws."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.low < math.inf:

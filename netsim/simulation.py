@@ -150,7 +150,13 @@ class Execution:
             return RadioNetwork(simulation.medium, *known, patience, downtimes)
         access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
         return Network(
-            *known, access, patience, downtimes, simulation.meddlers, simulation.chunk, simulation.wire_codec
+            *known,
+            access,
+            patience,
+            downtimes,
+            simulation.active_adversaries,
+            simulation.chunk,
+            simulation.wire_codec,
         )
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
@@ -378,15 +384,15 @@ class Execution:
 class Simulation:
     """One run to be: everything public or private that it needs, and nothing that happens yet.
 
-    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed
-    share routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents
-    with an access line of their own. `medium` is point-to-point links, or radio (`netsim.network.radio`). `compute` is the
+    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed share
+    routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents with an
+    access line of their own. `medium` is point-to-point links, or radio (`netsim.network.radio`). `compute` is the
     law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
     an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
     when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
-    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `meddlers` are
-    active adversaries in the middle of links; what such a run shows is outside the papers' threat model. `measure`
-    records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
+    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `active_adversaries`
+    are active adversaries in the middle of links; what such a run shows is outside the papers' threat model.
+    `measure` records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
     activations, or at every `measure_every`-th. `record` says how much of the private side is kept for scoring:
     everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With a folder
     `spool` every adversary's transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and
@@ -416,7 +422,7 @@ class Simulation:
     record: Literal["everything", "releases", "nothing"] = "everything"
     value_range: tuple[float, float] | None = None
     spool: Path | None = None
-    meddlers: tuple[ActiveAdversary, ...] = ()
+    active_adversaries: tuple[ActiveAdversary, ...] = ()
     codec: Codec = FLOAT64
     header_bytes: int = HEADER_BYTES
     medium: Literal["links"] | Radio = "links"
@@ -453,7 +459,9 @@ class Simulation:
                     raise ScenarioError(name, agent, "no such agent", f"0 … {self.topology.agents - 1}")
         if isinstance(self.medium, Radio):
             access = [self.access, *self.access_laws.values()]
-            self.medium.check(self.links, self.link_laws, access, [meddler.name for meddler in self.meddlers])
+            self.medium.check(
+                self.links, self.link_laws, access, [meddler.name for meddler in self.active_adversaries]
+            )
         elif self.medium != "links":
             raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
         for index, adversary in enumerate(self.adversaries):
@@ -471,7 +479,7 @@ class Simulation:
             why = f"{type(self.algorithm).__name__} needs every message: it takes no exchange.deadline"
             raise ScenarioError("patience.deadline", self.patience.deadline, why, "none: exchanges wait for all")
         meddling.check_active_adversaries(
-            self.meddlers, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
+            self.active_adversaries, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
         )
         try:
             self.algorithm.check(self.setting(0))

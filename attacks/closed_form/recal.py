@@ -24,7 +24,7 @@ the noise on ũ. The last gradient of an agent stays hidden: no later x⁺ tells
 
 Against the repaired readings the same algebra still runs, with errors that are stated exactly:
 
-- ``told_state``: λ and y are what the agent told, and only its step is off: the estimates are unbiased,
+- ``sent_state``: λ and y are what the agent told, and only its step is off: the estimates are unbiased,
 their errors
   independent with standard deviation σ_τ/(αβ), the last gradient's too.
 - ``fresh_noise``: each y is told twice, by ũ⁺ − ũ with noise σ_τ/β and by the next visit's x⁺ with noise

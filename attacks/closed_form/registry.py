@@ -8,7 +8,7 @@ off by
 
     Σ_{s<τ} n_s + n_{τ−1} + (n_τ − n_{τ−1})/(αβ),   and the point by −n_{τ−1}/β,
 
-n_0 = 0. Under ``told_state`` the agent itself goes on with the λ and y above: only n_τ/(αβ) is left. Under
+n_0 = 0. Under ``sent_state`` the agent itself goes on with the λ and y above: only n_τ/(αβ) is left. Under
 ``as_analysed`` ũ⁺ − ũ has the noise of the holder before in it too, and under ``fresh_noise`` x⁺ has more:
 there the
 stated deviation is √2 that of (n_τ − n_{τ−1})/(αβ), which is of its size and no more.

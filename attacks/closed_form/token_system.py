@@ -29,7 +29,7 @@ Which lines of `attacks.closed_form.token_equations` hold, and up to which noise
 | DP-RECAL, fresh noise      | σ_τ           | σ_τ           |       | none                 |
 | DP-RECAL, told state       | exact         | exact         | exact | σ_τ/(αβ)             |
 
-Under told_state y and λ are what an agent told, and its messages tell those exactly; its step to y⁺ before
+Under sent_state y and λ are what an agent told, and its messages tell those exactly; its step to y⁺ before
 it forgot
 is off by its noise. Under fresh_noise every y is told twice, by the noisy change of u when it is made and by
 the

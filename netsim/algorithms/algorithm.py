@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from netsim.arrays import whole
+from netsim.bounds import Count
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError
@@ -162,7 +163,8 @@ class Algorithm(ABC):
 class InRounds(Algorithm):
     """An algorithm whose agents all do the same so many `rounds`."""
 
-    rounds: int
+    rounds: Count
+    """How many rounds."""
 
     @property
     def horizon(self) -> int:

@@ -6,9 +6,10 @@ The cost follows from bounds on how far one adjacent pair moves each release.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from netsim.algorithms.algorithm import Algorithm, Setting
+from netsim.bounds import Auto
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
@@ -19,10 +20,12 @@ Noise = Literal["laplace", "gaussian"]
 
 @dataclass(frozen=True)
 class Noisy(Algorithm):
-    """`scale` is Laplace's b or Gaussian's σ per coordinate, by the index of an agent's own release: 0, 1, …"""
+    """An algorithm that hides a release behind Laplace or Gaussian noise."""
 
     noise: Noise = field(default="laplace", kw_only=True)
+    """The law of the noise."""
     scale: Schedule = field(default_factory=lambda: Constant(0.0), kw_only=True)
+    """Laplace's b or Gaussian's σ per coordinate, by the index of an agent's own release: 0, 1, …"""
 
     def mechanism(self, k: int, factor: float = 1.0) -> Laplace | Gaussian:
         """That of release k, its scale times `factor`."""
@@ -51,6 +54,16 @@ class Noisy(Algorithm):
 
 
 NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
+
+
+def balanced(at: Any) -> float:
+    """L/(2·mean degree): the penalty by which neighbors add about as much curvature as an agent's objective has."""
+    degrees = [len(at.topology.neighbors(i)) for i in range(at.topology.agents)]
+    return at.smoothness * len(degrees) / (2 * sum(degrees))
+
+
+BALANCED = Auto("L/(2·mean degree)", balanced)
+SMOOTH = Auto("L", lambda at: at.smoothness)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

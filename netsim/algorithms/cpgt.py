@@ -38,9 +38,14 @@ what it gets the release is on the wire. With a lossy one a replay has to be gra
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Gt, Le
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.diadsp import DecayingNoise
+from netsim.algorithms.mixing import tracking_step
+from netsim.bounds import Auto, Positive
 from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, TopK
 from netsim.errors import ScenarioError
 from netsim.node import Node
@@ -51,13 +56,21 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Cpgt(DecayingNoise):
-    """CPGT: compressed gradient tracking in rounds with decaying noise.
-
-    `gamma` is γ in (0, 1], `compressor` C. Minimizes Σ f_i up to the sum of its noise on y.
+    """CPGT: compressed gradient tracking in rounds with decaying noise; only differences go on the wire.
+    Minimizes Σ f_i up to the sum of its noise on y.
     """
 
-    gamma: float = 1.0
+    step: Annotated[
+        Positive,
+        Auto(
+            "(1 + λ_min(W))²/(4L), times gamma", lambda at: at.gamma * tracking_step(at.smoothness, at.topology) / 2
+        ),
+    ]
+
+    gamma: Annotated[float, Gt(0), Le(1)] = 1.0
+    """γ, the share of the way to the neighbors that a round goes."""
     compressor: Codec = FLOAT64
+    """C, which makes the differences that go on the wire smaller."""
 
     @property
     def codec(self) -> Codec:

@@ -30,10 +30,11 @@ without ρ_i are exceeded.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import (
+    BALANCED,
     Noisy,
     check_inner,
     claimed,
@@ -45,6 +46,7 @@ from netsim.algorithms.composition import (
 )
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.arrays import Array
+from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node
@@ -52,10 +54,12 @@ from netsim.node import Node
 
 @dataclass(frozen=True)
 class DAdmm(Noisy, InRounds):
-    """D-ADMM: `penalty` is η > 0; `scale` is that of w."""
+    """D-ADMM with exact inner problems; noise on the primal that is sent (PVP), or on the dual (DVP, no ℓ1)."""
 
-    penalty: float
+    penalty: Annotated[Positive, BALANCED]
+    """η, the penalty of the augmented Lagrangian."""
     perturbation: Literal["primal", "dual"] = "primal"
+    """Whether the primal or the dual carries the noise."""
 
     async def run(self, node: Node) -> None:
         eta, d = self.penalty, len(node.neighbors)

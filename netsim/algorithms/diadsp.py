@@ -21,11 +21,14 @@ and x^k change by together; dividing by the scales and summing gives a geometric
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
+
+from annotated_types import Gt, Lt
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.gradient_tracking import diging
-from netsim.algorithms.mixing import check_below, check_smooth, with_noise
+from netsim.algorithms.mixing import check_below, check_smooth, tracking_step, with_noise
+from netsim.bounds import Auto, NonNegative, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
@@ -36,15 +39,16 @@ SOURCE = "CPGT, eq. 23 (gradients that differ by a constant vector)"
 
 @dataclass(frozen=True)
 class DecayingNoise(InRounds):
-    """Gradient tracking with Laplace noise of scales d_x q^k and d_y q^k per coordinate in round k = 0, 1, …
+    """Gradient tracking with Laplace noise of scales d_x q^k and d_y q^k per coordinate in round k = 0, 1, …"""
 
-    `step` is α, `scale_x` d_x ≥ 0, `scale_y` d_y ≥ 0, `ratio` q in (0, 1).
-    """
-
-    step: float
-    scale_x: float
-    scale_y: float
-    ratio: float
+    step: Positive
+    """α, the step size."""
+    scale_x: NonNegative
+    """d_x, the Laplace scale of the noise on x at k = 0."""
+    scale_y: NonNegative
+    """d_y, the Laplace scale of the noise on the tracked gradient y at k = 0."""
+    ratio: Annotated[float, Gt(0), Lt(1)]
+    """q, by what the noise is multiplied from one round to the next."""
 
     def noise_x(self, k: int) -> Laplace:
         """On x in round k."""
@@ -110,6 +114,8 @@ class DiaDSP(DecayingNoise):
 
     Minimizes Σ f_i up to the sum of its noise on y.
     """
+
+    step: Annotated[Positive, Auto("(1 + λ_min(W))²/(4L)", lambda at: tracking_step(at.smoothness, at.topology) / 2)]
 
     async def run(self, node: Node) -> None:
         await diging(node, self.rounds, self.step, self.noise_x, self.noise_y)

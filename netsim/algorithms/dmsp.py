@@ -28,10 +28,11 @@ infinite.
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
+from netsim.bounds import Auto
 from netsim.claims import Adjacency, Claim
 from netsim.mechanisms import Laplace
 from netsim.models.model import Ball, Box
@@ -41,14 +42,16 @@ from netsim.schedules import Constant, Geometric, Schedule, scaled
 
 @dataclass(frozen=True)
 class Dmsp(InRounds):
-    """DMSP: mix noisy states, then a projected gradient step at the mixed point.
-
-    `step` is c q^k, `scale` b p^k (Laplace, per coordinate), both by round and of any other shape too; `domain` is X.
+    """DMSP: mix noisy states, then a projected gradient step at the mixed point. The paper's `step` c·q^k and
+    `scale` b·p^k are geometric with 0 < q < p < 1.
     """
 
-    step: Schedule
+    step: Annotated[Schedule, Auto("c = 1/L and q = 0.9", lambda at: Geometric(1 / at.smoothness, 0.9))]
+    """c q^k, the step size by round."""
     domain: Ball | Box
+    """X, the set that x stays in."""
     scale: Schedule = field(default_factory=lambda: Constant(0.0))
+    """b p^k, the Laplace scale per coordinate, by round."""
 
     async def run(self, node: Node) -> None:
         x = self.domain.project(node.zeros())

@@ -23,25 +23,29 @@ of the hub is granted it, and bounds from above; audit a leaf.)
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import Noise, Noisy, claimed, composed
+from netsim.algorithms.composition import SMOOTH, Noise, Noisy, claimed, composed
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.arrays import Array
+from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node
-from netsim.schedules import Schedule
+from netsim.schedules import Constant, Schedule
 
 HUB = 0
 
 
 @dataclass(frozen=True)
 class DpAdmm(Noisy, InRounds):
-    """DP-ADMM on a star with agent 0 in the middle: `penalty` is ρ > 0, `step` η_k in (0, 2/max L_i)."""
+    """DP-ADMM on a star with agent 0 in the middle, one gradient a round."""
 
-    penalty: float
-    step: Schedule
+    penalty: Annotated[Positive, SMOOTH]
+    """ρ, the penalty of the augmented Lagrangian."""
+    step: Annotated[Schedule, Auto("1/L", lambda at: Constant(1 / at.smoothness))]
+    """η_k in (0, 2/max L_i), the step size by round."""
     noise: Noise = field(default="gaussian", kw_only=True)
 
     async def run(self, node: Node) -> None:

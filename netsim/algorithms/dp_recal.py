@@ -37,11 +37,14 @@ What is true of it:
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
+
+from annotated_types import Ge
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.recal import Own, Walk, coupling, geometric_sum, update
+from netsim.bounds import NonNegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian
@@ -58,11 +61,14 @@ Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
 
 @dataclass(frozen=True)
 class DPRecal(Walk):
-    """`stddev` is σ₁ of the first activation, `ratio` R ≥ 1 the factor by which the variance falls."""
+    """DP-RECAL in one of its readings; the walk ends when one agent has been active `per_agent` times (Θ)."""
 
-    stddev: float = 0.0
-    ratio: float = 1.0
+    stddev: NonNegative = 0.0
+    """σ₁, the standard deviation at the first activation."""
+    ratio: Annotated[float, Ge(1)] = 1.0
+    """R, by what the variance of the noise falls from one activation to the next; 1: constant noise."""
     reading: Reading = "as_deployable"
+    """How the paper's algorithm is read where it leaves something open."""
 
     @property
     def noisy(self) -> bool:

@@ -31,13 +31,14 @@ What is true of it:
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.arrays import Array
+from netsim.bounds import Auto, NonNegative, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
@@ -59,19 +60,26 @@ def largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
 
 @dataclass(frozen=True)
 class Dpp2(InRounds):
-    """DPP²: two exchanges a round, dual variables hidden in what is sent, Laplace noise on both.
+    """DPP²: two exchanges a round, dual variables hidden in what is sent, Laplace noise on both."""
 
-    `step` is α, `beta` β ≥ 0, `rho` ρ > 0; `eta` the public η_k. `scale_w` and `scale_e` are the Laplace scales on y
-    and on z, per coordinate, by round; the paper's are `Geometric(u, r)`. `matrix` is P.
-    """
-
-    step: float
-    beta: float
-    rho: float
+    step: Annotated[Positive, Auto("1/(2L)", lambda at: 0.5 / at.smoothness)]
+    """α, the step size."""
+    beta: Annotated[
+        NonNegative, Auto("α/(2λ_max(P))", lambda at: at.step / (2 * largest_eigenvalue(at.matrix, at.topology)))
+    ]
+    """β of the method."""
+    rho: Annotated[
+        Positive, Auto("2L/λ_max(P)", lambda at: 2 * at.smoothness / largest_eigenvalue(at.matrix, at.topology))
+    ]
+    """ρ of the method."""
     eta: Schedule = field(default_factory=lambda: Constant(1.0))
+    """η_k of the method, public."""
     scale_w: Schedule = field(default_factory=lambda: Constant(0.0))
+    """The Laplace scale of the noise on y, per coordinate, by round; the paper's is geometric."""
     scale_e: Schedule = field(default_factory=lambda: Constant(0.0))
+    """The Laplace scale of the noise on z, per coordinate, by round; the paper's is geometric."""
     matrix: Matrix = "mixing"
+    """Which matrix P is."""
 
     async def run(self, node: Node) -> None:
         x = d = q = node.zeros()

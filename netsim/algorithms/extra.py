@@ -20,10 +20,12 @@ gradients so far; the composition of one release per gradient does not cover tha
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.mixing import OneRelease, check_below, check_smooth, half_apart
 from netsim.algorithms.private_gradient_descent import stable_step
+from netsim.bounds import Auto, Positive
 from netsim.node import Node
 
 
@@ -33,6 +35,14 @@ class PgExtra(OneRelease):
 
     Exact with a constant `step`; minimizes Σ f_i + n r.
     """
+
+    step: Annotated[
+        Positive,
+        Auto(
+            "half of what is stable, (1 + λ_min(W))/(2L)",
+            lambda at: (1 + at.topology.least_eigenvalue) / (2 * at.smoothness),
+        ),
+    ]
 
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()

@@ -22,11 +22,12 @@ No claim: y holds all differences of gradients so far; see `DiaDSP` for what is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, tracking_step, with_noise
 from netsim.arrays import unknown
+from netsim.bounds import Auto, Positive
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import Schedule, scaled
@@ -66,15 +67,22 @@ async def adapt_then_combine(node: Node, rounds: int, step: float, noise_x: Nois
 
 @dataclass(frozen=True)
 class GradientTracking(InRounds):
-    """Gradient tracking in rounds.
+    """Gradient tracking in rounds, with Laplace noise on x and on the tracked gradient y. Minimizes Σ f_i."""
 
-    `step` is α, `scale_x` and `scale_y` are the Laplace scales of round k per coordinate. Minimizes Σ f_i.
-    """
-
-    step: float
+    step: Annotated[
+        Positive,
+        Auto(
+            "half of the bound that is checked, (1 + λ_min(W))²/(4L) for DIGing",
+            lambda at: {"diging": tracking_step, "atc": adapted_step}[at.variant](at.smoothness, at.topology) / 2,
+        ),
+    ]
+    """α, the step size."""
     scale_x: Schedule = field(default_factory=silent)
+    """The Laplace scale of the noise on x, per coordinate and round."""
     scale_y: Schedule = field(default_factory=silent)
+    """The Laplace scale of the noise on the tracked gradient y, per coordinate and round."""
     variant: Variant = "diging"
+    """ "diging" sends both in one message, "atc" (adapt, then combine) makes two exchanges a round."""
 
     async def run(self, node: Node) -> None:
         one = diging if self.variant == "diging" else adapt_then_combine

@@ -21,10 +21,12 @@ Conditions: noise in every round, finite G.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import Noisy, claimed, composed, convexity, degree
+from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy, claimed, composed, convexity, degree
 from netsim.arrays import nonnegative
+from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node
@@ -32,10 +34,12 @@ from netsim.node import Node
 
 @dataclass(frozen=True)
 class IcAdmm(Noisy, InRounds):
-    """IC-ADMM: `penalty` is c > 0, `proximal` b > max L_i / 2."""
+    """IC-ADMM: one gradient a round, noise on what is sent."""
 
-    penalty: float
-    proximal: float
+    penalty: Annotated[Positive, BALANCED]
+    """c, the penalty of the augmented Lagrangian."""
+    proximal: Annotated[Positive, SMOOTH]
+    """b > max L_i / 2, the weight of the proximal term."""
 
     async def run(self, node: Node) -> None:
         c, b = self.penalty, self.proximal

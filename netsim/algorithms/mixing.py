@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.arrays import Array
+from netsim.bounds import Positive
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.schedules import Constant, Schedule, scaled
@@ -73,13 +74,12 @@ def with_noise(text: str, noisy: bool) -> str:
 
 @dataclass(frozen=True)
 class OneRelease(InRounds):
-    """An algorithm whose agents send one vector a round, with Laplace noise.
+    """An algorithm whose agents send one vector a round, with Laplace noise."""
 
-    `step` is α; `scale` is the Laplace scale per coordinate of the k-th release, k = 0, 1, …
-    """
-
-    step: float
+    step: Positive
+    """α, the step size."""
     scale: Schedule = field(default_factory=silent)
+    """The Laplace scale per coordinate of the k-th release, k = 0, 1, …"""
 
     @property
     def noisy(self) -> bool:

@@ -19,9 +19,11 @@ gradients so far; the composition of one release per gradient does not cover tha
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.mixing import OneRelease, check_below, half_apart
+from netsim.bounds import Auto, Positive
 from netsim.node import Node
 
 
@@ -31,6 +33,8 @@ class Nids(OneRelease):
 
     Minimizes Σ f_i + n r.
     """
+
+    step: Annotated[Positive, Auto("1/L", lambda at: 1 / at.smoothness)]
 
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()

@@ -13,6 +13,7 @@ from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.private_gradient_descent import stable_step
 from netsim.arrays import Array
+from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim, Clip, Norm
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
@@ -29,10 +30,14 @@ class Fault(InRounds):
     one clipped gradient. Any change of one agent's data is adjacent.
     """
 
-    step: float = 0.1
-    scale: float = 1.0
-    bound: float = 1.0
+    step: Positive = 0.1
+    """η, the step size."""
+    scale: Positive = 1.0
+    """The Laplace scale b."""
+    bound: Positive = 1.0
+    """C, to which gradients are clipped."""
     sound: bool = False
+    """Whether the fault is mended: the twin that claims the same."""
 
     lesson: ClassVar[str]
     """One sentence to take home."""

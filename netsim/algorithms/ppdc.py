@@ -20,10 +20,11 @@ far; what the paper claims is not at hand, and nothing is derived here.
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, with_noise
+from netsim.bounds import Auto, Positive
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
@@ -36,17 +37,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ppdc(InRounds):
-    """PPDC: a primal-dual method in rounds.
-
-    `step` is η, `gamma` γ, `omega` ω; `scale_x` is the Laplace scale of w and `scale_v` that of e in round k, per
-    coordinate. Minimizes Σ f_i.
+    """PPDC without its compression: a primal-dual method in rounds, with Laplace noise on w and on the dual.
+    Minimizes Σ f_i.
     """
 
-    step: float
-    gamma: float = 1.0
-    omega: float = 1.0
+    step: Annotated[
+        Positive,
+        Auto(
+            "min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue",
+            lambda at: ppdc_step(at.smoothness, at.topology, at.gamma, at.omega),
+        ),
+    ]
+    """η, the step size."""
+    gamma: Positive = 1.0
+    """γ, the weight of the neighbors' differences."""
+    omega: Positive = 1.0
+    """ω, the weight of the dual."""
     scale_x: Schedule = field(default_factory=silent)
+    """The Laplace scale of the noise on w, which is sent, per coordinate and round."""
     scale_v: Schedule = field(default_factory=silent)
+    """The Laplace scale of the noise on e, the dual's, which is not sent, per coordinate and round."""
 
     async def run(self, node: Node) -> None:
         x = v = node.zeros()

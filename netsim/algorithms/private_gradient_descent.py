@@ -24,10 +24,11 @@ at the same public point, so it changes by at most B in ℓ1 (`Adjacency.in_norm
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.arrays import whole
+from netsim.bounds import Auto, Count
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
@@ -48,18 +49,24 @@ def stable_step(smoothness: float, topology: "Topology | None") -> float:
 
 @dataclass(frozen=True)
 class PrivateGradientDescent(InRounds):
-    """Gradient descent in rounds with Laplace noise on what is sent.
+    """Gradient descent in rounds with Laplace noise on what is sent."""
 
-    `step` is η_k, `scale` b_k (Laplace, per coordinate), both indexed by the round k = 0, 1, … With a `batch`, g_i is
-    the gradient of so many of the agent's records, drawn anew each round without replacement by its private coins.
-    `state`: what the agent goes on with, its exact x or the x̃ that it sent.
-    """
-
-    step: Schedule
+    step: Annotated[
+        Schedule,
+        Auto(
+            "half of what is stable, (1 + λ_min(W))/(2L)",
+            lambda at: Constant(stable_step(at.smoothness, at.topology) / 2),
+        ),
+    ]
+    """η_k, the step size by the round k = 0, 1, …"""
     scale: Schedule = field(default_factory=lambda: Constant(0.0))
+    """b_k, the Laplace scale per coordinate, by the round k = 0, 1, …"""
     clip: Clip | None = None
-    batch: int | None = None
+    """Gradients are clipped; none: they are not."""
+    batch: Count | None = None
+    """How many of its records an agent draws for a gradient, anew each round by its private coins; none: all."""
     state: Literal["exact", "released"] = "exact"
+    """Whether an agent goes on with its exact x, or with the x̃ that it sent."""
 
     async def run(self, node: Node) -> None:
         x = node.zeros()

@@ -25,23 +25,35 @@ so K rounds cost ⌈K/2⌉ releases.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import Noisy, check_inner, claimed, perturbed_objective, weakness
+from netsim.algorithms.composition import (
+    BALANCED,
+    SMOOTH,
+    Noisy,
+    balanced,
+    check_inner,
+    claimed,
+    perturbed_objective,
+    weakness,
+)
 from netsim.algorithms.d_admm import inner_curvature, refuse_regularizer
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.arrays import nonnegative
+from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node
-from netsim.schedules import Schedule
+from netsim.schedules import Geometric, Schedule
 
 
 @dataclass(frozen=True)
 class _Recycled(Noisy, InRounds):
-    """`linearization` is γ > max L_i / 2; `scale` is that of b, by pairs of rounds."""
+    """Every other round touches no data; noise in the objective (no ℓ1)."""
 
-    linearization: float
+    linearization: Annotated[Positive, SMOOTH]
+    """γ > max L_i / 2, the weight of the linearized steps."""
 
     @abstractmethod
     def eta(self, agent: int, t: int) -> float:
@@ -107,9 +119,10 @@ class _Recycled(Noisy, InRounds):
 
 @dataclass(frozen=True)
 class RAdmm(_Recycled):
-    """R-ADMM: `penalty` is η > 0."""
+    """R-ADMM: every other round touches no data; noise in the objective (no ℓ1)."""
 
-    penalty: float
+    penalty: Annotated[Positive, BALANCED]
+    """η, the penalty of the augmented Lagrangian."""
 
     def eta(self, agent: int, t: int) -> float:  # noqa: ARG002
         return self.penalty
@@ -129,17 +142,28 @@ class RAdmm(_Recycled):
         check_inner(setting, self._inner, "penalty")
 
 
+def least_penalty(at: Any) -> float:
+    """The least η_i(0)."""
+    least = at.penalty(0) * min(at.factors, default=1.0)
+    return least if at.most is None else min(least, at.most)
+
+
 @dataclass(frozen=True)
 class MrAdmm(_Recycled):
-    """MR-ADMM: η_i(t) = min(`most`, factor_i · `penalty`(t)), nondecreasing, at least `dual_step` = θ > 0.
-
-    `factors` has one number for each agent, or none: 1 for all.
+    """MR-ADMM: R-ADMM with nondecreasing penalties η_i(t) = min(`most`, factor_i · `penalty`(t)) of `dual_step` at
+    least.
     """
 
-    penalty: Schedule
-    dual_step: float
-    factors: tuple[float, ...] = ()
-    most: float | None = None
+    penalty: Annotated[
+        Schedule, Auto("L/(2·mean degree), growing by 1 % a pair of rounds", lambda at: Geometric(balanced(at), 1.01))
+    ]
+    """The penalty of the augmented Lagrangian, by pairs of rounds."""
+    dual_step: Annotated[Positive, Auto("the least η_i(0)", lambda at: least_penalty(at))]
+    """θ, the step of the dual."""
+    factors: tuple[Positive, ...] = ()
+    """A factor of the penalty for each agent; none: 1."""
+    most: Positive | None = None
+    """What the penalty grows to at most."""
 
     def eta(self, agent: int, t: int) -> float:
         eta = (self.factors[agent] if self.factors else 1.0) * self.penalty(t)

@@ -13,7 +13,7 @@ not their sum. In `NeighborRange` it releases in every round: ε is the sum.
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
 from netsim.algorithms.random_penalty_admm import SOURCE, worst_case
 from netsim.arrays import Array, whole
+from netsim.bounds import Auto, Index
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
@@ -34,7 +35,9 @@ class RandomAggregates(InRounds):
     """What both share: steps α_k, Laplace scales b_k per coordinate (0: only the aggregate is random), by round."""
 
     step: Schedule
+    """α_k, the step size by round."""
     scale: Schedule = field(default_factory=lambda: Constant(0.0))
+    """b_k, the Laplace scale per coordinate, by round; 0: only the aggregate is random."""
 
     @property
     def noisy(self) -> bool:
@@ -70,9 +73,14 @@ class GroupedDescent(RandomAggregates):
     round's gradient is that of two groups, so the result is no exact minimizer of the whole.
     """
 
+    step: Annotated[Schedule, Auto("1/L", lambda at: Constant(1.0 / at.smoothness))]
+
     low: float = 0.0
+    """The coordinates of the first public reference at the start."""
     high: float = 0.0
-    shuffle: int = 0
+    """The coordinates of the second public reference at the start."""
+    shuffle: Index = 0
+    """The seed of the public deal into groups."""
 
     def groups(self, agents: int) -> list[list[int]]:
         """The agents of each of the 2K groups; public."""
@@ -136,6 +144,8 @@ class NeighborRange(RandomAggregates):
     lo and hi the least and greatest x_j over the neighbors and itself. The weights of such a mean are not doubly
     stochastic, so it is exact only where all objectives are alike.
     """
+
+    step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]
 
     async def run(self, node: Node) -> None:
         x = low = high = node.zeros()

@@ -39,6 +39,7 @@ from typing import Self
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.bounds import NonNegative, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
@@ -64,14 +65,14 @@ def worst_case(
 
 @dataclass(frozen=True)
 class RandomPenaltyAdmm(InRounds):
-    """ADMM whose penalties are drawn anew for every coordinate and round, with Laplace noise in the state.
+    """ADMM whose penalties are drawn anew for every coordinate and round, with Laplace noise in the state."""
 
-    `penalty` is D > 0, `dual_step` ζ ≥ 0, `scale` 1/β_k (Laplace, per coordinate; 0: only the penalties are random).
-    """
-
-    penalty: float = 10.0
-    dual_step: float = 0.5
+    penalty: Positive = 10.0
+    """D, the greatest penalty."""
+    dual_step: NonNegative = 0.5
+    """ζ, the step of the dual."""
     scale: Schedule = field(default_factory=lambda: Geometric(1.0, 1 / 1.02))
+    """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random."""
 
     async def run(self, node: Node) -> None:
         degree = len(node.neighbors)

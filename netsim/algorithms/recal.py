@@ -17,10 +17,11 @@ checked against the largest L_i, ridge included.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
 from netsim.arrays import Array
+from netsim.bounds import Auto, Count, Index, Positive
 from netsim.errors import ScenarioError
 from netsim.node import Node, choose
 
@@ -41,10 +42,14 @@ class Own(NamedTuple):
 class Walk(Algorithm):
     """A baton that starts at agent `first` and is stopped after `activations` in all or `per_agent` of one."""
 
-    step: float
-    activations: int | None = None
-    per_agent: int | None = None
-    first: int = 0
+    step: Annotated[Positive, Auto("1/(L + 1)", lambda at: 1 / (at.smoothness + 1))]
+    """α, the step size."""
+    activations: Count | None = None
+    """The walk ends after so many activations of all agents together."""
+    per_agent: Count | None = None
+    """The walk ends when one agent has been active so often."""
+    first: Index = 0
+    """The agent that is active first."""
 
     def check(self, setting: Setting) -> None:
         """Step in (0, 2/(max L_i + 1)), a first holder that exists, an end."""

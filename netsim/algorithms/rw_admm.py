@@ -20,14 +20,15 @@ depends on no data.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import Noisy, check_inner
+from netsim.algorithms.composition import BALANCED, Noisy, check_inner
 from netsim.algorithms.d_admm import claim_of_primal, inner_curvature
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.recal import check_walk
 from netsim.arrays import Array, whole
+from netsim.bounds import Count, Index, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node, choose
@@ -54,17 +55,20 @@ class _State:
 
 @dataclass(frozen=True)
 class RwAdmm(Noisy):
-    """RW-ADMM: `penalty` is η > 0.
-
-    A walk starts at `first` and is stopped after `activations` in all or `per_agent` of one agent; where everybody is
-    active there are `per_agent` rounds.
+    """RW-ADMM: D-ADMM in which a walker, or everybody, is active; noise on what is sent. Where everybody is active
+    there are `per_agent` rounds.
     """
 
-    penalty: float
+    penalty: Annotated[Positive, BALANCED]
+    """η, the penalty of the augmented Lagrangian."""
     activation: Literal["walk", "everybody"] = "walk"
-    activations: int | None = None
-    per_agent: int | None = None
-    first: int = 0
+    """Whether one walker acts, or everybody."""
+    activations: Count | None = None
+    """The walk ends after so many activations of all agents together."""
+    per_agent: Count | None = None
+    """The walk ends when one agent has been active so often."""
+    first: Index = 0
+    """The agent that is active first."""
 
     async def run(self, node: Node) -> None:
         own = _State(node, self.penalty)

@@ -39,15 +39,17 @@ others collude; - a tap at an agent's own door sees its shares: `attacks.replay`
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_scale, check_smooth
 from netsim.algorithms.random_aggregates import check_complete
 from netsim.arrays import Array, whole
+from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError
@@ -63,15 +65,18 @@ ROUNDED = 4.0
 
 @dataclass(frozen=True)
 class SecretSharing(InRounds):
-    """Gradient descent in which each agent learns only the sum of all states, from additive shares modulo p.
-
-    `step` is α_k, `stddev` σ_k per coordinate, `resolution` the length 1/s of a fixed-point step, `modulus` p < 2^53.
+    """Gradient descent in which each agent learns only the sum of all states, from additive shares modulo p, on a
+    complete graph whose links should be encrypted.
     """
 
-    step: Schedule
+    step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]
+    """α_k, the step size by round."""
     stddev: Schedule = field(default_factory=lambda: Constant(0.0))
-    resolution: float = 2.0**-20
-    modulus: int = PRIME
+    """σ_k, the standard deviation of each agent's Gaussian noise, per coordinate, by round."""
+    resolution: Positive = 2.0**-20
+    """1/s, the step of the fixed-point grid, in the units of the iterates."""
+    modulus: Annotated[int, Ge(3), Le(2**53)] = PRIME
+    """The prime p that shares are counted by."""
 
     async def run(self, node: Node) -> None:
         x = node.zeros()

@@ -32,12 +32,13 @@ stay far below (a tenth and less on smooth problems): the bound lets ∇f_i − 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
 from netsim.algorithms.composition import Noisy, check_inner, claimed, composed, convexity, weakness
 from netsim.algorithms.ic_admm import check_penalty
 from netsim.algorithms.recal import check_walk
+from netsim.bounds import Auto, Count, Index, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node, choose
@@ -45,13 +46,24 @@ from netsim.node import Node, choose
 
 @dataclass(frozen=True)
 class Walkman(Noisy):
-    """Walkman: `penalty` is β; the token starts at `first` and stops after `activations`, or `per_agent` of one."""
+    """Walkman: a token walks; noise on the token."""
 
-    penalty: float
+    penalty: Annotated[
+        Positive,
+        Auto(
+            "3 L by gradients, L by proximal steps",
+            lambda at: {"gradient": 3.0, "prox": 1.0}[at.version] * at.smoothness,
+        ),
+    ]
+    """β, the penalty of the augmented Lagrangian."""
     version: Literal["gradient", "prox"] = "gradient"
-    activations: int | None = None
-    per_agent: int | None = None
-    first: int = 0
+    """By gradients, or by proximal steps."""
+    activations: Count | None = None
+    """The walk ends after so many activations of all agents together."""
+    per_agent: Count | None = None
+    """The walk ends when one agent has been active so often."""
+    first: Index = 0
+    """The agent that is active first."""
 
     async def run(self, node: Node) -> None:
         beta, n = self.penalty, node.agents

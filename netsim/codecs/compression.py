@@ -3,12 +3,14 @@
 import math
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask, whole
+from netsim.bounds import Count, Positive
 from netsim.codecs.codec import FLOAT64, Codec, within
 from netsim.errors import ScenarioError
 from netsim.transcript.message import FLOAT_BYTES, as_sent
@@ -54,9 +56,12 @@ class FixedPoint(Codec):
     "stochastic" by less than a step, and unbiased within the limit. The code −2^(bits−1) says: not a number.
     """
 
-    bits: int = 16
-    limit: float = 1.0
+    bits: Annotated[int, Ge(2), Le(32)] = 16
+    """Bits of a coordinate."""
+    limit: Positive = 1.0
+    """The largest magnitude of a coordinate; what is larger becomes this."""
     rounding: Rounding = "nearest"
+    """To the nearest point of the grid, or to one of the two around so that the mean is right."""
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 2, 32)
@@ -141,9 +146,12 @@ class Quantizer(Codec):
     Source: the quantizer of CPGT; with ℓ2 that of Alistarh et al. 2017, as scaled by Koloskova et al. 2019.
     """
 
-    bits: int = 4
+    bits: Annotated[int, Ge(1), Le(16)] = 4
+    """Bits of a coordinate's level; its sign takes one more."""
     norm: Norm = "l2"
+    """The norm whose levels are sent."""
     unbiased: bool = False
+    """Whether the mean of what arrives is what was sent."""
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 1, 16)
@@ -274,8 +282,10 @@ class _Sparse(Codec):
     where fewer differ from zero the first zeros fill up. The plain vector, if that is not more bytes.
     """
 
-    k: int | None = None
-    fraction: float | None = None
+    k: Count | None = None
+    """How many coordinates are sent."""
+    fraction: Annotated[float, Gt(0), Le(1)] | None = None
+    """Which share of the coordinates is sent."""
 
     def __post_init__(self) -> None:
         if (self.k is None) == (self.fraction is None):
@@ -345,6 +355,7 @@ class RandomK(_Sparse):
     """
 
     unbiased: bool = True
+    """Whether the mean of what arrives is what was sent."""
 
     @property
     def random(self) -> bool:

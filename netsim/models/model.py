@@ -10,6 +10,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from netsim.arrays import Array, nonnegative, positive_step
+from netsim.bounds import Positive, check
 from netsim.errors import ScenarioError
 
 
@@ -56,11 +57,11 @@ class L1:
 class Ball:
     """{x : ‖x‖₂ ≤ radius}. You get a `ScenarioError` for a radius that is not positive and finite."""
 
-    radius: float
+    radius: Positive
+    """The largest ‖x‖₂."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.radius < math.inf:
-            raise ScenarioError("radius", self.radius, "no radius", "> 0 and finite")
+        check(self)
 
     def project(self, x: Array) -> Array:
         """The nearest point, of each replica; a point inside is not changed in any bit."""
@@ -73,7 +74,9 @@ class Box:
     """[low, high] in every coordinate. You get a `ScenarioError` unless low < high, both finite."""
 
     low: float
+    """The least value of a coordinate."""
     high: float
+    """The greatest value of a coordinate."""
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low < self.high < math.inf:

@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
+from annotated_types import MinLen
 
 from netsim.adversary import Adversary, Wiretaps
-from netsim.arrays import Array, nonnegative, whole
+from netsim.arrays import Array, whole
+from netsim.bounds import Count, Index, NonNegative, Probability, check
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, SimulationError
@@ -42,10 +44,11 @@ class Alteration(ABC):
 class AddGaussian(Alteration):
     """Adds independent noise N(0, stddev²) to every coordinate of every replica."""
 
-    stddev: float
+    stddev: NonNegative
+    """The standard deviation σ of the noise."""
 
     def __post_init__(self) -> None:
-        nonnegative(self.stddev, "stddev")
+        check(self)
 
     def apply(self, value: Array, rng: np.random.Generator) -> Array:
         return value + self.stddev * rng.standard_normal(value.shape)
@@ -56,6 +59,7 @@ class ScaleBy(Alteration):
     """Multiplies by `factor`."""
 
     factor: float
+    """By what values are multiplied."""
 
     def __post_init__(self) -> None:
         _finite("factor", self.factor)
@@ -69,6 +73,7 @@ class SetTo(Alteration):
     """Puts `value` into every coordinate."""
 
     value: float
+    """What values become."""
 
     def __post_init__(self) -> None:
         _finite("value", self.value)
@@ -95,21 +100,24 @@ Rewrite = Callable[[Values], Mapping[str, Array]]
 class Drop:
     """A packet that comes by is gone with `probability`."""
 
-    probability: float = 1.0
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is dropped, each by itself."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
 
 
 @dataclass(frozen=True)
 class Delay:
     """With `probability` a packet is held back for `seconds`, a number or a law; others may overtake it then."""
 
-    seconds: float | DelayLaw
-    probability: float = 1.0
+    seconds: NonNegative | DelayLaw
+    """For how long, in seconds: a number or a law."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is held back, each by itself."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
         if isinstance(self.seconds, int | float):
             ConstantDelay(self.seconds)  # checks the number
 
@@ -126,14 +134,16 @@ class Replay:
     A copy is the packet as it was when this action met it; the meddler's other actions do nothing to it.
     """
 
-    after: float = 0.0
-    probability: float = 1.0
-    copies: int = 1
+    after: NonNegative = 0.0
+    """How much later a copy follows, in seconds."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is replayed, each by itself."""
+    copies: Count = 1
+    """How many copies follow a packet."""
 
     def __post_init__(self) -> None:
-        nonnegative(self.after, "after")
-        _probability(self.probability)
         whole(self.copies, "copies")
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -146,11 +156,14 @@ class Alter:
     """
 
     how: Alteration | Rewrite
-    probability: float = 1.0
-    fields: tuple[str, ...] | None = None
+    """How the values are changed."""
+    probability: Probability = 1.0
+    """The probability that a packet that comes by is altered, each by itself."""
+    fields: Annotated[tuple[str, ...], MinLen(1)] | None = None
+    """The fields of a message that are changed; none: all."""
 
     def __post_init__(self) -> None:
-        _probability(self.probability)
+        check(self)
         if not isinstance(self.how, Alteration) and not callable(self.how):
             raise ScenarioError("how", self.how, "neither an Alteration nor a function", "AddGaussian(1.0), …")
         if self.fields is not None and not self.fields:
@@ -187,11 +200,6 @@ def _carried(name: str, new: object, value: Array) -> Array:
     return copy
 
 
-def _probability(probability: float) -> None:
-    if not 0 <= probability <= 1:
-        raise ScenarioError("probability", probability, "a probability per packet", "0 <= probability <= 1")
-
-
 def _finite(field: str, value: float) -> None:
     if not math.isfinite(value):
         raise ScenarioError(field, value, "not finite", "a finite number")
@@ -211,11 +219,17 @@ class ActiveAdversary:
     """
 
     name: str
-    links: Literal["all"] | tuple[Edge, ...] | Wiretaps
-    actions: tuple[Action, ...]
-    start: float = 0.0
+    """How results name it."""
+    links: Literal["all"] | tuple[tuple[Index, Index], ...] | Wiretaps
+    """The links that it sits on: "all", pairs of agents, or a rule."""
+    actions: Annotated[tuple[Action, ...], MinLen(1)]
+    """What is done to a packet, in this order."""
+    start: NonNegative = 0.0
+    """From when on it acts, in seconds."""
     end: float = math.inf
+    """Until when it acts, in seconds; none: to the end of the run."""
     directed: bool = False
+    """Only from the first agent of a pair to the second."""
 
     def __post_init__(self) -> None:
         if not self.actions:
@@ -243,29 +257,31 @@ class ActiveAdversary:
 
 
 def check_active_adversaries(
-    meddlers: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
+    active_adversaries: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
 ) -> None:
     """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
     read (there is no encryption without authentication here), or what a codec has made with random draws."""
-    names = [meddler.name for meddler in meddlers]
-    for index, meddler in enumerate(meddlers):
+    names = [meddler.name for meddler in active_adversaries]
+    for index, meddler in enumerate(active_adversaries):
         if meddler.name in names[:index]:
-            raise ScenarioError(f"meddlers[{index}].name", meddler.name, "used twice", "a name of its own")
+            raise ScenarioError(f"active_adversaries[{index}].name", meddler.name, "used twice", "a name of its own")
         try:
             edges = meddler.tampered(topology)
         except ScenarioError as error:
-            raise error.under(f"meddlers[{index}]") from None
+            raise error.under(f"active_adversaries[{index}]") from None
         sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
         for place, action in enumerate(meddler.actions):
             if sealed and isinstance(action, Alter):
                 i, j = sealed[0]
                 raise ScenarioError(
-                    f"meddlers[{index}].actions[{place}]", "alter", f"link {i} → {j} is encrypted: it takes the key "
+                    f"active_adversaries[{index}].actions[{place}]", "alter",
+                    f"link {i} → {j} is encrypted: it takes the key "
                     "to alter values there", "drop, delay or replay; or links that are not encrypted",
                 )  # fmt: skip
             if codec.random and isinstance(action, Alter):
                 raise ScenarioError(
-                    f"meddlers[{index}].actions[{place}]", "alter", f"altered values go on as {codec} makes them, "
+                    f"active_adversaries[{index}].actions[{place}]", "alter",
+                    f"altered values go on as {codec} makes them, "
                     "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
@@ -301,7 +317,7 @@ class InterceptionReport:
 
 
 def outside_model(deeds: Sequence[InterceptionReport]) -> str | None:
-    """The line that every result of a run with meddlers carries; None for a run without."""
+    """The line that every result of a run with active adversaries carries; None for a run without."""
     if not deeds:
         return None
     ways = {edge for one in deeds for edge in one.links}
@@ -343,19 +359,19 @@ class InterceptionCounts:
 
 
 class Interception:
-    """All meddlers of one run. Random numbers: a stream for each of them on each directed link; the noise of an
-    `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values go on as
-    `codec` makes them: there is nothing on the wire that it could not have said."""
+    """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise
+    of an `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values
+    go on as `codec` makes them: there is nothing on the wire that it could not have said."""
 
     def __init__(
         self,
-        meddlers: Sequence[ActiveAdversary],
+        active_adversaries: Sequence[ActiveAdversary],
         topology: Topology,
         streams: Streams,
         chunk: int,
         codec: Codec = FLOAT64,
     ) -> None:
-        self._tallies = [InterceptionCounts(meddler, topology) for meddler in meddlers]
+        self._tallies = [InterceptionCounts(meddler, topology) for meddler in active_adversaries]
         self._streams, self._chunk, self._codec = streams, chunk, codec
         self._on: dict[Edge, list[InterceptionCounts]] = {}
         for tally in self._tallies:
@@ -385,7 +401,7 @@ class Interception:
 
     @property
     def dropped(self) -> int:
-        """Packets that meddlers dropped so far."""
+        """Packets that active adversaries dropped so far."""
         return sum(tally.dropped for tally in self._tallies)
 
     def deeds(self) -> tuple[InterceptionReport, ...]:

@@ -6,22 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from annotated_types import Gt, Le
+
+from netsim.bounds import NonNegative, Positive, Probability, Share, check
 from netsim.errors import ScenarioError, SimulationError
 
 T = TypeVar("T")
-
-
-def _at_least_zero(field: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise ScenarioError(field, value, "must be finite and at least 0", ">= 0")
-
-
-def _positive(field: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ScenarioError(field, value, "must be positive and finite", "> 0")
 
 
 # ── delay ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -39,10 +32,11 @@ class DelayLaw(Protocol):
 class ConstantDelay:
     """Always `seconds`."""
 
-    seconds: float = 0.0
+    seconds: NonNegative
+    """The delay of every packet, in seconds."""
 
     def __post_init__(self) -> None:
-        _at_least_zero("seconds", self.seconds)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:  # noqa: ARG002
         return self.seconds
@@ -55,13 +49,15 @@ class ConstantDelay:
 class UniformDelay:
     """Uniform between `low` and `high` seconds."""
 
-    low: float
-    high: float
+    low: NonNegative
+    """The least delay, in seconds."""
+    high: NonNegative
+    """The greatest delay, in seconds."""
 
     def __post_init__(self) -> None:
-        _at_least_zero("low", self.low)
-        if not self.low <= self.high < math.inf:
-            raise ScenarioError("high", self.high, "below `low`, or not finite", f">= {self.low}")
+        check(self)
+        if self.high < self.low:
+            raise ScenarioError("high", self.high, "below `low`", f">= {self.low}")
 
     def draw(self, rng: random.Random) -> float:
         return self.low + (self.high - self.low) * rng.random()
@@ -72,14 +68,15 @@ class UniformDelay:
 
 @dataclass(frozen=True)
 class LognormalDelay:
-    """exp(N(ln median, sigma²)) seconds: a median and a heavy right tail."""
+    """A median of `median` seconds and a heavy right tail: exp(N(ln median, sigma²))."""
 
-    median: float
-    sigma: float
+    median: Positive
+    """The median delay, in seconds."""
+    sigma: NonNegative
+    """The standard deviation of the delay's logarithm."""
 
     def __post_init__(self) -> None:
-        _positive("median", self.median)
-        _at_least_zero("sigma", self.sigma)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.median * math.exp(self.sigma * rng.gauss(0.0, 1.0))
@@ -92,12 +89,13 @@ class LognormalDelay:
 class ExponentialDelay:
     """`least` seconds, and on top of them an exponential time of mean `mean_excess` seconds."""
 
-    mean_excess: float
-    least: float = 0.0
+    mean_excess: Positive
+    """The mean of what comes on top of the least delay, in seconds."""
+    least: NonNegative = 0.0
+    """The least delay, in seconds."""
 
     def __post_init__(self) -> None:
-        _positive("mean_excess", self.mean_excess)
-        _at_least_zero("least", self.least)
+        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.least + rng.expovariate(1 / self.mean_excess)
@@ -116,6 +114,7 @@ class TraceDelay:
     """
 
     file: str | Path
+    """A text file, one delay a line in seconds; a relative path starts at the working directory."""
     delays: tuple[float, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -181,21 +180,17 @@ class GilbertElliott:
     (1 − k = loss_good). Theirs is about bits, here it is packets.
     """
 
-    good_to_bad: float
-    bad_to_good: float
-    loss_good: float = 0.0
-    loss_bad: float = 1.0
+    good_to_bad: Probability
+    """The probability, per packet, that a good link turns bad."""
+    bad_to_good: Annotated[float, Gt(0), Le(1)]
+    """The probability, per packet, that a bad link turns good."""
+    loss_good: Share = 0.0
+    """The probability of a loss while the link is good."""
+    loss_bad: Probability = 1.0
+    """The probability of a loss while the link is bad."""
 
     def __post_init__(self) -> None:
-        for name, value in (("good_to_bad", self.good_to_bad), ("loss_bad", self.loss_bad)):
-            if not 0 <= value <= 1:
-                raise ScenarioError(name, value, "a probability", f"0 <= {name} <= 1")
-        if not 0 < self.bad_to_good <= 1:
-            raise ScenarioError("bad_to_good", self.bad_to_good, "the bad state must end", "0 < bad_to_good <= 1")
-        if not 0 <= self.loss_good < 1:
-            raise ScenarioError(
-                "loss_good", self.loss_good, "a loss probability, and some packets must pass", "0 <= loss_good < 1"
-            )
+        check(self)
 
     def process(self, rng: random.Random) -> LossProcess:
         draw, good_to_bad, stay_bad = rng.random, self.good_to_bad, 1 - self.bad_to_good
@@ -233,6 +228,7 @@ class TraceLoss:
     """
 
     file: str | Path
+    """A text file, one packet a line, 1 lost and 0 not; a relative path starts at the working directory."""
     fates: tuple[bool, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -320,6 +316,7 @@ class Scheduled:
     """
 
     intervals: tuple[Interval, ...]
+    """When it is down: pairs [from, to) in seconds, in their order."""
 
     def __post_init__(self) -> None:
         if (found := _misplaced(self.intervals)) is not None:
@@ -334,13 +331,13 @@ class Scheduled:
 class RandomOutages:
     """Up for an exponential time of mean `mean_up` seconds, down for one of mean `mean_down`, and so on."""
 
-    mean_up: float
-    mean_down: float
+    mean_up: Positive
+    """For how long it is up on average, in seconds."""
+    mean_down: Positive
+    """For how long it is down on average, in seconds."""
 
     def __post_init__(self) -> None:
-        for name, mean in (("mean_up", self.mean_up), ("mean_down", self.mean_down)):
-            if not 0 < mean < math.inf:
-                raise ScenarioError(name, mean, "must be positive and finite", "> 0")
+        check(self)
 
     def changes(self, rng: random.Random) -> Iterator[float]:
         now, mean, other = 0.0, self.mean_up, self.mean_down
@@ -359,6 +356,7 @@ class TraceOutages:
     """
 
     file: str | Path
+    """A text file, `down,up` a line in seconds; a relative path starts at the working directory."""
     intervals: tuple[Interval, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:

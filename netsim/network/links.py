@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from netsim.bounds import Index, NonNegative, Positive, Share
 from netsim.errors import ScenarioError
 from netsim.network.laws import Bernoulli, ConstantDelay, DelayLaw, LossLaw, Outages
 from netsim.transcript.message import HEADER_BYTES, Message
@@ -35,17 +36,28 @@ class LinkLaw:
     of a packet, and nothing else.
     """
 
-    delay: DelayLaw = field(default_factory=ConstantDelay)
-    loss: float | LossLaw = 0.0
-    bandwidth: float | None = None
+    delay: DelayLaw = field(default_factory=lambda: ConstantDelay(0.0))
+    """The law of a packet's delay."""
+    loss: Share | LossLaw = 0.0
+    """The probability that a packet is lost, or a law of losses."""
+    bandwidth: Positive | None = None
+    """Bytes per second each way; none: no limit."""
+    buffer: Index | None = None
+    """Bytes that may wait for the bandwidth; none: no limit."""
     reliable: bool = False
-    timeout: float | None = None
+    """Whether packets are acknowledged and sent again until they arrive."""
+    timeout: Positive | None = None
+    """Seconds without an acknowledgement after which a packet is sent again; none: by the link's delay."""
     reordering: bool = False
-    buffer: int | None = None
-    duplication: float = 0.0
+    """Whether packets may overtake each other."""
+    duplication: Share = 0.0
+    """The share of packets that arrive twice."""
     outages: Outages | None = None
+    """When the link is down; none: never."""
     encrypted: bool = False
+    """Whether taps see times and sizes alone."""
     authenticated: bool = False
+    """Whether the receiver rejects what was altered or repeated."""
 
     def __post_init__(self) -> None:
         if isinstance(self.loss, int | float) and not 0 <= self.loss < 1:
@@ -96,8 +108,10 @@ class AccessLaw:
     uplink first and for the link's own bandwidth after; what it gets passes the downlink after its travel.
     """
 
-    uplink: float | None = None
-    downlink: float | None = None
+    uplink: Positive | None = None
+    """What an agent can send, in bytes per second; none: no limit."""
+    downlink: Positive | None = None
+    """What an agent can receive, in bytes per second; none: no limit."""
 
     def __post_init__(self) -> None:
         for name, rate in (("uplink", self.uplink), ("downlink", self.downlink)):
@@ -117,12 +131,14 @@ class ExchangePolicy:
     of that exchange or a later one is here: who is ahead does not answer any more.
 
     `instead` of a missing message stands the newest message of that neighbor with the same fields, late ones and
-    those of later exchanges too (`last_heard`; before the first: the agent's own), or what the agent itself told in
-    this exchange (`own_value`).
+    those of later exchanges too (`last_received`; before the first: the agent's own), or what the agent itself sent
+    in this exchange (`own_value`).
     """
 
-    deadline: float | None = None
-    instead: Literal["last_heard", "own_value"] = "last_heard"
+    deadline: NonNegative | None = None
+    """How long an exchange waits for messages, in seconds; none: for all of them."""
+    instead: Literal["last_received", "own_value"] = "last_received"
+    """What stands in for a message that is missing at the deadline."""
 
     def __post_init__(self) -> None:
         if self.deadline is not None and not 0 <= self.deadline < math.inf:
@@ -144,7 +160,7 @@ class Shelf:
     __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
 
     def __init__(self, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
-        self._neighbors, self._last_heard = neighbors, patience.instead == "last_heard"
+        self._neighbors, self._last_heard = neighbors, patience.instead == "last_received"
         self._slots: dict[int, dict[int, Message]] = {}
         self._newest: dict[tuple[int, FieldNames], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)

@@ -212,7 +212,8 @@ UNUSED = random.Random(0)
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
     agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
-    what an exchange makes of missing messages (None: it waits for all). `meddlers` sit in the middle of some links.
+    what an exchange makes of missing messages (None: it waits for all). `active_adversaries` sit in the middle of
+    some links.
 
     `observers` are called with every message as it is delivered to an agent, before the agent has it.
     """
@@ -228,7 +229,7 @@ class Network:
         access: Mapping[int, AccessLaw] | None = None,
         patience: ExchangePolicy | None = None,
         downtimes: Mapping[int, Outages] | None = None,
-        meddlers: Sequence[ActiveAdversary] = (),
+        active_adversaries: Sequence[ActiveAdversary] = (),
         chunk: int = 0,
         codec: Codec = FLOAT64,
     ) -> None:
@@ -240,7 +241,7 @@ class Network:
         self._observers = observers or {}
         self._downtimes = downtimes or {}
         self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
-        self.meddling = Interception(meddlers, topology, streams, chunk, codec)
+        self.meddling = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
         """Ears that would rather hear a broadcast once than on each of its links (`netsim.network.wires.FanListeners`)."""
         self.air = Air()
@@ -276,7 +277,7 @@ class Network:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
-        whose = f" ({self.meddling.dropped} to meddlers)" if self.meddling.dropped else ""
+        whose = f" ({self.meddling.dropped} to active adversaries)" if self.meddling.dropped else ""
         rejected = sum(wire.rejected for wire in self.wires.values())
         whose += f", {rejected} were rejected" if rejected else ""
         hint = (

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
+
+from annotated_types import Ge, Le
 
 from netsim.adversary import Tap, Within
 from netsim.clock import VirtualEnvironment
@@ -307,7 +309,8 @@ class Radio:
     agent ever hears two at once, so that nothing could collide.
     """
 
-    carrier_sense: int = 0
+    carrier_sense: Annotated[int, Ge(0), Le(2)] = 0
+    """Agents at most so many hops apart take turns on the air; 0: no one waits."""
 
     def __post_init__(self) -> None:
         if type(self.carrier_sense) is not int or not 0 <= self.carrier_sense <= 2:
@@ -318,12 +321,14 @@ class Radio:
         links: LinkLaw,
         link_laws: Mapping[Edge, LinkLaw],
         access: Sequence[AccessLaw],
-        meddlers: Sequence[str] = (),
+        active_adversaries: Sequence[str] = (),
     ) -> None:
         """You get a `ScenarioError` for laws that no radio follows, and for who sits in the middle of a link."""
-        if meddlers:
+        if active_adversaries:
             why = "a meddler sits in the middle of a link, and radio has none"
-            raise ScenarioError("meddlers", list(meddlers), why, "medium: links, or no meddlers")
+            raise ScenarioError(
+                "active_adversaries", list(active_adversaries), why, "medium: links, or no active_adversaries"
+            )
         if self.carrier_sense and links.bandwidth is None:
             raise ScenarioError(
                 "medium.carrier_sense", self.carrier_sense,

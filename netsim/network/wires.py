@@ -189,8 +189,8 @@ class LossyWire(Wire):
 
     A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
     taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
-    where meddlers sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A `diary` is
-    told what becomes of each.
+    where active adversaries sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A
+    `diary` is told what becomes of each.
     """
 
     __slots__ = (

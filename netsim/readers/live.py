@@ -14,9 +14,10 @@ import numpy as np
 
 from netsim.adversary import Query, Tap
 from netsim.arrays import Array
+from netsim.bounds import Positive, check
 from netsim.codecs import FLOAT64 as PLAIN
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import ProtocolError, ScenarioError
+from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
 from netsim.models.model import Regularizer, Zero
 from netsim.network.laws import Outages, Switch
@@ -35,11 +36,11 @@ class PoissonClock:
     round to the next tick is exponential of mean 1/rate. A token that arrives is worked on from the next tick on.
     """
 
-    rate: float
+    rate: Positive
+    """Ticks per second."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate < math.inf:
-            raise ScenarioError("rate", self.rate, "ticks per second", "> 0 and finite")
+        check(self)
 
     def wait(self, rng: random.Random) -> float:
         """Seconds to the next tick."""
@@ -58,7 +59,9 @@ class Downtime:
     """
 
     outages: Outages
+    """When these agents are down."""
     effect: Literal["offline", "restart_with_state", "restart_without_state"] = "restart_with_state"
+    """What becomes of an agent's state."""
 
 
 class Activity:

@@ -230,7 +230,7 @@ class _Builder:
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
                 medium=medium(scenario.medium),
-                meddlers=self._meddlers(),
+                active_adversaries=self._active_adversaries(),
                 codec=self._codec(),
                 header_bytes=scenario.messages.header,
                 measure_every=scenario.measures.every,
@@ -248,7 +248,7 @@ class _Builder:
         """Directed links with a law of their own."""
         laws: dict[tuple[int, int], LinkLaw] = {}
         for index, override in enumerate(self.scenario.link_overrides):
-            law = built(f"link_overrides[{index}].law", override.law)
+            law: LinkLaw = built(f"link_overrides[{index}].law", override.law)
             for place, (i, j) in enumerate(override.between):
                 if not self.topology.has_edge(i, j):
                     field = f"link_overrides[{index}].between[{place}]"
@@ -264,7 +264,7 @@ class _Builder:
         spec = self.scenario.access
         if spec is None:
             return {}
-        line = built("access", spec)
+        line: AccessLaw = built("access", spec)
         if spec.agents is None:
             return {"access": line}
         return {"access_laws": dict.fromkeys(self._known("access", spec.agents), line)}
@@ -275,11 +275,12 @@ class _Builder:
         downtimes: dict[int, Downtime] = {}
         for index, straggler in enumerate(scenario.stragglers):
             place = f"stragglers[{index}]"
-            law = built(f"{place}.compute", straggler.compute)
+            law: DelayLaw = built(f"{place}.compute", straggler.compute)
             compute |= dict.fromkeys(self._known(place, straggler.agents, compute), law)
         for index, spec in enumerate(scenario.downtimes):
             place = f"downtimes[{index}]"
-            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), built(place, spec))
+            downtime: Downtime = built(place, spec)
+            downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), downtime)
         return {
             "patience": scenario.exchange.build(),
             "activation": None if scenario.activation == "rounds" else scenario.activation.build(),
@@ -307,14 +308,14 @@ class _Builder:
     def _adversary(self) -> Adversary:
         return self.scenario.adversary.build()
 
-    def _meddlers(self) -> tuple[ActiveAdversary, ...]:
+    def _active_adversaries(self) -> tuple[ActiveAdversary, ...]:
         """Active adversaries. Whether their links are there, and can be altered, is the simulation's affair."""
         built: list[ActiveAdversary] = []
-        for index, spec in enumerate(self.scenario.meddlers):
+        for index, spec in enumerate(self.scenario.active_adversaries):
             try:
                 built.append(spec.build())
             except ScenarioError as error:
-                raise error if error.file is not None else error.under(f"meddlers[{index}]") from None
+                raise error if error.file is not None else error.under(f"active_adversaries[{index}]") from None
         return tuple(built)
 
 

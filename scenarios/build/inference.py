@@ -16,8 +16,7 @@ from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from scenarios.build.problem import Ownership, counted, prior_of, problem_of
 from scenarios.schema import Scenario
-from scenarios.schema.attacks import RebuildModel
-from scenarios.schema.deciding import DecidingModel, HypothesisSpec, MembershipSpec, PropertySpec
+from scenarios.schema.attacks import DecidingModel, HypothesisSpec, MembershipSpec, PropertySpec, RebuildModel
 
 FIRST = {"membership": 2**50, "property": 2**51}
 """The number of a game's first chunk: no audit has noise of so high a number."""

@@ -357,7 +357,7 @@ def _print(results: Results, folder: Path) -> None:
 def _held(entry: Results, audit: Results) -> str:
     """What a claim is held against: which worlds are adjacent, by how much a gradient differs, δ, and the pair."""
     from scenarios.render import sentences
-    from scenarios.schema.algorithms.own import BY_HAND
+    from scenarios.schema.own import BY_HAND
 
     claim: Results = audit["claim"]
     stated = "" if claim["norm"] == BY_HAND else f"; the claim is stated in {claim['norm']}"

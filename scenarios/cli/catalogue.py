@@ -11,7 +11,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from netsim.errors import ScenarioError
-from scenarios.schema.algorithms import AlgorithmModel, AlgorithmSpec
+from scenarios.schema.algorithms import AlgorithmModel
+from scenarios.schema.own import AlgorithmSpec
 
 VALUES: Mapping[str, Any] = {
     "rounds": 40,
@@ -32,13 +33,13 @@ CLAIMED = {"epsilon": 2.0}
 
 def takes_a_claim(kind: str) -> bool:
     """Whether an algorithm's scale may be said as the ε that it is to claim, and its starter clips."""
-    from scenarios.schema.algorithms.base import PureTarget
+    from scenarios.schema.algorithms import PureTarget
 
     fields = models()[kind].model_fields
     return "scale" in fields and "clip" in starter(kind) and PureTarget in get_args(fields["scale"].annotation)
 
 
-def models() -> dict[str, type[AlgorithmModel]]:
+def models() -> dict[str, Any]:
     """Every algorithm's model by the `kind` of a scenario, by name."""
     found = [(kind, model) for model in _member_models(AlgorithmSpec) for kind in _kinds(model)]
     return dict(sorted(found, key=lambda pair: pair[0]))
@@ -92,7 +93,7 @@ def _member_models(annotation: Any) -> Iterator[type[AlgorithmModel]]:
         yield from _member_models(argument)
 
 
-def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
+def _kinds(model: Any) -> tuple[str, ...]:
     return get_args(model.model_fields["kind"].annotation)
 
 
@@ -150,7 +151,7 @@ def topologies() -> Rows:
 
 def codecs() -> Rows:
     """The kinds of `messages.codec.kind`: what numbers on the wire are made of."""
-    from scenarios.schema.messages import MessageSpec
+    from scenarios.schema.network import MessageSpec
 
     return _members(MessageSpec.model_fields["codec"].annotation)
 

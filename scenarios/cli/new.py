@@ -95,7 +95,7 @@ def _extending(name: str, base: str) -> str:
     """A file that extends another, with the fields that one might want to say."""
     from scenarios.files.library import library
     from scenarios.files.load import load_scenario
-    from scenarios.schema.files import schema_line
+    from scenarios.schema.export import schema_line
 
     scenario = load_scenario(base).scenario
     there = base if base in library() else str(Path(base))
@@ -155,7 +155,7 @@ def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
-    from scenarios.schema.files import schema_line
+    from scenarios.schema.export import schema_line
 
     parameters = "\n".join(_line(key, value) for key, value in said.items() if key != "kind")
     return f"""\

@@ -12,8 +12,8 @@ from scenarios.files.document import keys_of, put
 from scenarios.files.load import validated
 from scenarios.results.entries import slug
 from scenarios.schema import Scenario
+from scenarios.schema import own as parameters
 from scenarios.schema import own_code as owncode
-from scenarios.schema.algorithms import parameters
 
 PROBLEM = {
     "kind": "logistic",

@@ -26,7 +26,7 @@ def schema(
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.schema import json_schema
-    from scenarios.schema.files import MARK, schema_file
+    from scenarios.schema.export import MARK, schema_file
     from scenarios.sweep.points import json_schema as sweep_schema
 
     if where:

@@ -62,7 +62,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str | None:
 
 def _with_schema(text: str) -> str:
     """The text with a schema line that holds wherever it is written to on this machine."""
-    from scenarios.schema.files import MARK, with_schema_line
+    from scenarios.schema.export import MARK, with_schema_line
 
     return with_schema_line(text) if text.startswith(MARK) else text
 
@@ -72,7 +72,7 @@ def _own(name: str) -> str:
     from scenarios.files.dump import dump
     from scenarios.files.extend import EXTENDS
     from scenarios.files.load import load_scenario
-    from scenarios.schema.files import schema_line
+    from scenarios.schema.export import schema_line
 
     located = load_scenario(name)
     if EXTENDS not in located.tree:
@@ -100,7 +100,7 @@ def _fields_of_file(tree: Any, file: str, before: str = "") -> Iterator[str]:
 def _resolved(name: str, settings: list[str]) -> str:
     from scenarios.files.dump import dump
     from scenarios.files.load import load_scenario
-    from scenarios.schema.files import schema_line
+    from scenarios.schema.export import schema_line
 
     located = load_scenario(name, settings)
     note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"

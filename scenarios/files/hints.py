@@ -15,6 +15,8 @@ TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false
 
 SAID = {"data": "reconstruct", "records": "reconstruct"}
 """What fields are called by those who have not seen their names, where such a field is beside them."""
+RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
+"""Fields and words of files of version 0.1, and what they are called now."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 SHORTEST = 3
 """Letters of a name that is looked for in other parts."""
@@ -25,6 +27,8 @@ def near(written: object, names: Sequence[str], most: int = 1) -> str:
     """A question that offers the nearest names, where there are any; spelling counts, case and hyphens do not."""
     if not isinstance(written, str):
         return ""
+    if RENAMED.get(written) in names:
+        return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
     found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=most)
     return f"; did you mean {' or '.join(repr(simple[one]) for one in found)}?" if found else ""

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from types import NoneType
@@ -13,6 +14,7 @@ from pydantic.fields import FieldInfo
 from scenarios.files.dump import as_mappings
 from scenarios.schema import Scenario
 from scenarios.schema.base import tag_field
+from scenarios.schema.spec import meaning
 
 Model = type[BaseModel]
 HEAD = """\
@@ -22,59 +24,8 @@ Every field of a scenario file. `netsim check FILE` says whether a file can be r
 as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
 `python -m scenarios.files.reference`.
 """
-UNITS = {
-    **dict.fromkeys(
-        ("seconds", "low", "high", "median", "mean_excess", "least", "timeout", "clock_error"), "seconds"
-    ),
-    **dict.fromkeys(("mean_up", "mean_down", "intervals", "deadline"), "seconds"),
-    **dict.fromkeys(("bandwidth", "uplink", "downlink"), "bytes per second"),
-    **dict.fromkeys(("loss", "capture_loss", "duplication"), "of the packets"),
-    **dict.fromkeys(("buffer", "header"), "bytes"),
-    "fraction": "of the coordinates",
-    "share": "of the links, or of the agents",
-    "held_out": "of the records",
-    "every": "rounds or activations",
-    **dict.fromkeys(("positions", "at", "range"), "the units of the agents' places"),
-    "carrier_sense": "hops",
-    "probability": "of each link",
-    "radius": "side of the unit square = 1",
-    "activations": "in the whole run",
-    "per_agent": "activations of one agent",
-    "rounds": "rounds",
-    "trials": "transcripts of each world",
-    "chunk": "transcripts simulated at once; more than `trials` is all of them",
-    "candidates": "adjacent objectives",
-    "transcripts": "of the true world",
-    "replicas": "draws of the noise",
-    "records": "in all",
-    "norm_bound": "ℓ2 norm of a record's features",
-    "confidence": "of all that is said, together",
-    "agent": "number of an agent, from 0",
-    "first": "an agent, or the value at k = 0",
-}
-ROOMS = {
-    "scenarios.schema.adversaries": {"start": "seconds"},
-    "scenarios.schema.data": {"header": ""},
-    "scenarios.schema.algorithms.base": {
-        "low": "the least value drawn",
-        "high": "where draws end, itself never drawn",
-    },
-    "scenarios.schema.meddlers": {
-        "probability": "of the packets, each on its own",
-        "copies": "packets",
-        **dict.fromkeys(("after", "start", "end"), "seconds"),
-    },
-    "scenarios.schema.algorithms.random_mixing": {
-        **dict.fromkeys(("low", "high", "resolution"), "the units of the iterates"),
-        "scale": "Laplace, per coordinate",
-        "stddev": "Gaussian, per coordinate",
-    },
-    "scenarios.schema.algorithms.decaying": {
-        **dict.fromkeys(("radius", "low", "high"), "the units of the iterates"),
-        **dict.fromkeys(("scale", "scale_w", "scale_e"), "Laplace, per coordinate"),
-    },
-}
-"""Fields whose unit is another one in this file of the schema."""
+UNITS = ("bytes per second", "seconds", "bytes")
+"""What quantities of the network are counted in."""
 BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 
 
@@ -105,16 +56,17 @@ def _under(path: str, name: str, field: FieldInfo) -> str:
 def _section(where: str, model: Model) -> str:
     lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
-    rows = [(f"`{name}`", _value(field), _default(model, field), unit(model, name)) for name, field in fields]
+    rows = [(f"`{name}`", _value(field), _default(model, field), meaning(model, name)) for name, field in fields]
     if rows:
-        lines += ["| field | value | default | unit |", "|---|---|---|---|"]
+        lines += ["| field | value | default | meaning |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, ""])
 
 
 def unit(model: Model, name: str) -> str:
-    """In what a field is counted: as its model's file says, or as fields of that name are everywhere."""
-    return ROOMS.get(model.__module__, {}).get(name, UNITS.get(name, ""))
+    """The unit of a number of the network, as its documentation names it."""
+    annotation, said = str(model.model_fields[name].annotation), meaning(model, name).lower()
+    return next((one for one in UNITS if one in said and re.search("float|int", annotation)), "")
 
 
 def _title(where: str, model: Model) -> str:

@@ -15,11 +15,16 @@ from scenarios.results.loss_breakdown import VACUOUS
 from scenarios.results.numbers import flow, number, part
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (
+    AXES,
+    CURVES,
+    LEAK_AXES,
+    LEAKS,
     AtEnd,
     Check,
     ClaimedAfter,
     CostTo,
     ErrorAfter,
+    FigureSpec,
     Final,
     Growth,
     Quantity,
@@ -27,7 +32,6 @@ from scenarios.schema.checks import (
     Slope,
     VacuousFrom,
 )
-from scenarios.schema.reproduction import AXES, CURVES, LEAK_AXES, LEAKS, FigureSpec
 
 WORDS = (
     NAMES

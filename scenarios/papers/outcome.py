@@ -26,6 +26,11 @@ from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import part, show
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (
+    AXES,
+    CURVES,
+    LEAK_AXES,
+    LEAKS,
+    REBUILT,
     AtEnd,
     AttackVerdict,
     CheckSpec,
@@ -33,16 +38,18 @@ from scenarios.schema.checks import (
     CostTo,
     ErrorAfter,
     Fact,
+    FigureSpec,
     Final,
     Growth,
+    Number,
     OptimumIsZero,
     Quantity,
     Rebuilt,
+    ReproducesSpec,
     Slope,
     VacuousFrom,
     Verdict,
 )
-from scenarios.schema.reproduction import AXES, CURVES, LEAK_AXES, LEAKS, REBUILT, FigureSpec, Number, ReproducesSpec
 
 Result = Mapping[str, Any]
 AGREES, SHAPE, DIFFERS, CANNOT, UNFINISHED = (

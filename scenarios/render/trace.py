@@ -18,7 +18,7 @@ from netsim.transcript.stored import StreamedTranscript
 from scenarios.results.files import MANIFEST
 
 if TYPE_CHECKING:
-    from scenarios.schema.messages import MessageSpec
+    from scenarios.schema.network import MessageSpec
 
 NAMED = 20
 """Agents that a message lists."""
@@ -59,7 +59,7 @@ class Traced:
         """
         from pydantic import ValidationError
 
-        from scenarios.schema.messages import MessageSpec  # takes its time to load
+        from scenarios.schema.network import MessageSpec  # takes its time to load
 
         try:
             scenario: dict[str, Any] = {} if self.manifest is None else self.manifest["scenario"]

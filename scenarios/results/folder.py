@@ -14,7 +14,7 @@ from scenarios.results import entries as describe
 from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
 from scenarios.schema import Scenario
-from scenarios.schema.algorithms import PythonSpec
+from scenarios.schema.own import PythonSpec
 
 AS_WRITTEN = ("scenario", "name", "title", "description", "command", "fields", "versions")
 """Keys under which a text "inf" is a text."""

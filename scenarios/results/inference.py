@@ -155,7 +155,7 @@ class Allowance:
 def allowance(experiment: Experiment, subject: Subject, activations: int, records: int = 1) -> Allowance:
     """Of worlds that differ in so many records of one agent, after so many activations (Θ) of the attacked run."""
     scenario, holding = experiment.scenario, experiment.holding
-    if scenario.meddlers:
+    if scenario.active_adversaries:
         return _none("no claim is about a run with an active adversary")
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
         return _none("the claim is about a change of the gradient here, and not about a record")

@@ -19,7 +19,7 @@ from netsim.simulation import Run
 from netsim.topology import Topology
 from netsim.transcript.packet_log import PacketLog
 from scenarios.results.entries import thinned as entries_thinned
-from scenarios.schema.measures import MeasureSpec
+from scenarios.schema.checks import MeasureSpec
 
 Results = dict[str, Any]
 POINTS = 200

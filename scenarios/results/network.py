@@ -12,8 +12,8 @@ from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
 from scenarios.files.reference import tag_of, unit
 from scenarios.schema import Scenario
-from scenarios.schema.adversaries import WithinSpec
 from scenarios.schema.base import Model
+from scenarios.schema.threats import WithinSpec
 
 
 def drawn(topology: Topology, adversary: Adversary, on_radio: bool, seed: int) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def _pattern(topology: Topology, seed: int) -> Array:
 Edge = tuple[int, int]
 SETTINGS = (
     "medium", "links", "link_overrides", "access", "messages", "exchange", "activation", "compute", "stragglers",
-    "downtimes", "adversary", "meddlers",
+    "downtimes", "adversary", "active_adversaries",
 )  # fmt: skip
 """The fields of a scenario that make its network what it is, besides the topology."""
 SHORT = {"seconds": " s", "bytes per second": " bytes/s", "bytes": " bytes"}
@@ -84,7 +84,7 @@ def _sealed(scenario: Scenario, topology: Topology) -> list[list[int]]:
 
 def _intercepted(scenario: Scenario, topology: Topology) -> list[list[int]]:
     """Links with somebody in the middle, in whichever direction."""
-    met = {edge for spec in scenario.meddlers for edge in spec.build().tampered(topology)}
+    met = {edge for spec in scenario.active_adversaries for edge in spec.build().tampered(topology)}
     return [list(edge) for edge in sorted({(min(edge), max(edge)) for edge in met})]
 
 

@@ -2,8 +2,8 @@
 
 import json
 
-from scenarios.schema.files import schema_file
-from scenarios.schema.scenario import json_schema
+from scenarios.schema import json_schema
+from scenarios.schema.export import schema_file
 from scenarios.sweep.points import json_schema as sweep_schema
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
-"""What a scenario can say of the attacks that rebuild records from gradients: one model for each."""
+"""What a scenario says of its attacks: those that rebuild records from gradients, and the inference of membership
+and of properties, played as games."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from attacks.reconstruction import membership
 from attacks.reconstruction.attack import Attack
 from attacks.reconstruction.catalogue import ATTACKS
 from attacks.reconstruction.informed import Informed
-from scenarios.schema.base import Count, Model, NonNegative, Positive, Words
+from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Words
 
 Rounds = Literal["first", "last", "clearest", "all"]
 Inversion = Literal["strongest", "published"]
@@ -25,17 +28,19 @@ PARAMETERS = {"matched": "rounds"}
 
 
 class RebuildModel(Model):
-    """What all attacks share. `name`: in results, if not the `kind`. `inversion`: from which gradients. "strongest":
-    as well as is known here; "published": as the algorithm's own paper infers them (of DP-RECAL: RECAL's inversion,
-    with the noisy ũ in the place of u; of all others the same as "strongest"). `rounds`: which of an agent's
-    gradients, in place of `attacks.rounds`; `labels` likewise. All else are parameters of the attack, as published
-    where not given."""
+    """What all attacks share; every other field is a parameter of the attack, as published where it is not given."""
 
     kind: Any
     name: Words | None = None
+    """How results name it; none: by its kind."""
     inversion: Inversion = "strongest"
+    """From which gradients: as well as is known here ("strongest"), or as the algorithm's own paper infers them
+    ("published": of DP-RECAL, RECAL's inversion with the noisy ũ in the place of u; of all others the same as
+    "strongest")."""
     rounds: Rounds | None = None
+    """Which of an agent's gradients the attack gets; none: as `attacks.rounds` says."""
     labels: Labels | None = None
+    """Whether the attack gets the labels; none: as `attacks.labels` says."""
 
     @property
     def label(self) -> str:
@@ -55,10 +60,12 @@ class RebuildModel(Model):
 
 
 class MatchingModel(RebuildModel):
-    """`matched`: gradients that are matched at once, 1 as published; `iterations` of the optimizer at most."""
+    """Attacks that match gradients by an optimizer."""
 
     matched: Count | None = None
+    """How many gradients are matched at once; none: 1, as published."""
     iterations: Count | None = None
+    """How many iterations of the optimizer at most; none: as published."""
 
 
 class DlgSpec(MatchingModel):
@@ -66,6 +73,7 @@ class DlgSpec(MatchingModel):
 
     kind: Literal["dlg"] = "dlg"
     restarts: Count | None = None
+    """From how many random starts; none: as published."""
 
 
 class IdlgSpec(MatchingModel):
@@ -73,54 +81,66 @@ class IdlgSpec(MatchingModel):
 
     kind: Literal["idlg"] = "idlg"
     restarts: Count | None = None
+    """From how many random starts; none: as published."""
 
 
 class InvertingGradientsSpec(MatchingModel):
     """Inverting Gradients (Geiping et al. 2020): images by the direction of the gradient alone and their total
-    `variation`, by Adam on signs, of so large a `step`."""
+    variation, by Adam on signs."""
 
     kind: Literal["inverting_gradients"] = "inverting_gradients"
     restarts: Count | None = None
+    """From how many random starts; none: as published."""
     step: Positive | None = None
+    """The optimizer's step; none: as published."""
     variation: NonNegative | None = None
+    """The weight of an image's total variation; none: as published."""
 
 
 class GradInversionSpec(MatchingModel):
-    """GradInversion (Yin et al. 2021) without batch norm: images by the gradient, total `variation`, `size` (ℓ2) and
-    agreement (`group`) of several `seeds`, with Langevin `noise`; it is told the labels, or finds them by a rule."""
+    """GradInversion (Yin et al. 2021) without batch norm: images by the gradient, total variation, ℓ2 norm and
+    agreement of several seeds, with Langevin noise; it gets the labels, or finds them by a rule."""
 
     kind: Literal["grad_inversion"] = "grad_inversion"
     seeds: Count | None = None
+    """How many images are sought together; none: as published."""
     step: Positive | None = None
+    """The optimizer's step; none: as published."""
     variation: NonNegative | None = None
+    """The weight of an image's total variation; none: as published."""
     size: NonNegative | None = None
+    """The weight of an image's ℓ2 norm; none: as published."""
     group: NonNegative | None = None
+    """The weight of the agreement of the seeds; none: as published."""
     noise: NonNegative | None = None
+    """The size of the Langevin noise; none: as published."""
 
 
 class RowSpaceSpec(RebuildModel):
-    """A batch of a logistic loss from many rounds, in the row space of its gradients (this project): m² unknowns.
-    `restarts` at most, `at_once` so many, until one explains the gradients."""
+    """A batch of a logistic loss from many rounds, in the row space of its gradients (this project): m² unknowns."""
 
     kind: Literal["row_space"] = "row_space"
     restarts: Count | None = None
+    """From how many random starts at most, until one explains the gradients; none: as published."""
     at_once: Count | None = None
+    """How many starts are tried together; none: as in the code."""
 
 
 class PosteriorBatchSpec(RebuildModel):
-    """The mode of the posterior of a small batch, from `restarts` draws of the prior for each assignment of
-    labels."""
+    """The mode of the posterior of a small batch."""
 
     kind: Literal["posterior_batch"] = "posterior_batch"
     restarts: Count | None = None
+    """From how many draws of the prior for each assignment of labels; none: as published."""
 
 
 class InformedSpec(RebuildModel):
-    """The informed adversary (Balle, Cherubin, Hayes 2022): it knows all records of an agent but the first, subtracts
-    their gradients, and attacks the one that is left by `then`."""
+    """The informed adversary (Balle, Cherubin, Hayes 2022): it knows all records of an agent but one, and subtracts
+    their gradients."""
 
     kind: Literal["informed"]
     then: Own = "finite_prior"
+    """The attack on the one record that is left."""
 
     def build(self) -> Attack:
         return Informed(KINDS[self.then]())
@@ -154,3 +174,95 @@ def kinds() -> list[str]:
     """Every attack on records that a scenario can name."""
     (union, *_) = get_args(RebuildSpec)
     return [kind for model in get_args(union) for kind in get_args(model.model_fields["kind"].annotation)]
+
+
+ADJACENT: dict[str, membership.Adjacency] = {"remove": "remove", "zero_out": "zero out", "replace": "replace"}
+"""The words of a scenario, and of the attack."""
+Level = Annotated[float, Field(gt=0, le=0.5)]
+Portion = Annotated[float, Field(ge=0, le=1)]
+
+
+class DecidingModel(Model):
+    """What both games share."""
+
+    agent: Index = 0
+    """The agent whose data the game is about, from 0."""
+    inversion: Inversion = "strongest"
+    """From which gradients: as well as is known, or as the algorithm's own paper infers them."""
+    rounds: Rounds = "all"
+    """Which of the agent's gradients the attack gets."""
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    """The confidence of each interval (Clopper–Pearson)."""
+
+
+class MembershipSpec(DecidingModel):
+    """Is a record one of the agent's? Played in two worlds: the agent holds `attacks.holding` records, the `record`
+    among them; and it is not there. The score is the likelihood ratio of the two worlds."""
+
+    adjacency: Literal["remove", "zero_out", "replace"] = "remove"
+    """How the record is not there: the agent has one less ("remove"); a record of zeros is in its place, so that
+    the others weigh as before ("zero_out"); or another one is, which no agent holds ("replace")."""
+    informed: bool = True
+    """Whether the attacker knows all other records of the agent, and the one that is there `instead`; else the
+    others are drawn anew for every transcript, from records that it does not know."""
+    record: Index = 0
+    """Which of the agent's records, from 0."""
+    instead: Index = 0
+    """Which of the records that nobody holds is in its place, from 0."""
+    levels: Annotated[list[Level], Field(min_length=1, max_length=20)] = [0.01, 0.05, 0.1]
+    """Shares of false alarms, for each of which the law of the score gives a threshold."""
+    draws: Annotated[int, Field(ge=20)] = 1000
+    """Simulated transcripts for the thresholds of an attacker who is not informed."""
+    trials: Annotated[int, Field(ge=20)] = 200
+    """How many transcripts of each world are played."""
+    chunk: Count = 200
+    """How many transcripts are simulated at once; all of them where this is more than `trials`."""
+
+    @field_validator("levels")
+    @classmethod
+    def _once(cls, levels: list[float]) -> list[float]:
+        if len(set(levels)) < len(levels):
+            raise ValueError("a level stands there twice")
+        return sorted(levels)
+
+    @property
+    def adjacent(self) -> membership.Adjacency:
+        """The adjacency in the attack's words."""
+        return ADJACENT[self.adjacency]
+
+    @property
+    def draws_needed(self) -> int:
+        """So many simulated transcripts tell the smallest level."""
+        return ceil(1 / min(self.levels)) - 1
+
+
+class HypothesisSpec(Model):
+    """What an agent's records may be like."""
+
+    name: Words
+    """How results name it."""
+    shares: Annotated[list[Portion], Field(min_length=2)]
+    """The share of each class, in the order of the labels (of two classes −1 first, then +1); they come to 1."""
+
+
+class PropertySpec(DecidingModel):
+    """Which of several populations are the agent's records from? In each run the next hypothesis in turn is true, and
+    the agent's `attacks.holding` records are drawn under it, from records that the attacker does not know. It says
+    how likely each hypothesis is, from public records of the same kind."""
+
+    hypotheses: Annotated[list[HypothesisSpec], Field(min_length=2, max_length=20)]
+    """What the records may be like."""
+    draws: Annotated[int, Field(ge=50)] = 400
+    """Simulated batches under each hypothesis, which calibrate what the attack says."""
+    trials: Annotated[int, Field(ge=10)] = 100
+    """How many runs are played, each with records of its own."""
+
+    @field_validator("hypotheses")
+    @classmethod
+    def _differ(cls, hypotheses: list[HypothesisSpec]) -> list[HypothesisSpec]:
+        for key, what in (("name", "of the name"), ("shares", "with the shares")):
+            said = [getattr(one, key) for one in hypotheses]
+            for one in said:
+                if said.count(one) > 1:
+                    raise ValueError(f"two hypotheses {what} {one!r}: there is nothing to choose between them")
+        return hypotheses

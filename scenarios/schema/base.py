@@ -1,7 +1,7 @@
 """What every part of a scenario is made of: a closed model, and numbers with bounds."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -12,10 +12,8 @@ if TYPE_CHECKING:
 else:
     ModelMetaclass = type(BaseModel)
 
-Built = TypeVar("Built", covariant=True)
 
-
-class _Told(ModelMetaclass):
+class DeclaredModel(ModelMetaclass):
     """What Python gets wrong is said as a file's mistakes are."""
 
     if not TYPE_CHECKING:
@@ -29,7 +27,7 @@ class _Told(ModelMetaclass):
                 raise mistakes(error, said, None, cls) from None
 
 
-class Model(BaseModel, metaclass=_Told):
+class Model(BaseModel, metaclass=DeclaredModel):
     """Closed and frozen; numbers are numbers (no text is turned into one).
 
     Made from Python, `Ring(agents=8)`, it raises a `ScenarioError` that tells every mistake, in a file's words.
@@ -99,13 +97,7 @@ Place = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_
 Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
 
 
-class Buildable(Protocol[Built]):
-    """A part of a scenario that knows how to build what it describes."""
-
-    def build(self) -> Built: ...
-
-
-def built(field: str, spec: Buildable[Built]) -> Built:
+def built(field: str, spec: Any) -> Any:
     """What a part describes; an error that has no place in another file is one of this field."""
     try:
         return spec.build()

@@ -1,10 +1,35 @@
-"""What a paper shows, as checks that results decide: a measure of an algorithm, and what it is compared with."""
+"""What a scenario says of its results: measures, figures, and what of a paper they are checked against."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from scenarios.files.library import VARIANT_NAME
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Words
+
+Error = Literal[
+    "relative_error",
+    "mean_error",
+    "consensus_error",
+    "consensus_distance",
+    "objective_gap",
+    "relative_gap",
+    "stationarity_gap",
+    "proximal_residual",
+]
+
+
+class MeasureSpec(Model):
+    """What each algorithm had cost when its measure, the median over the replicas, came down to each of the
+    accuracies to stay. `netsim.metrics` defines the measures."""
+
+    accuracies: list[Positive] = [1e-2, 1e-4, 1e-6]
+    """The values of the measure whose costs are reported."""
+    measure: Error = "relative_error"
+    """What is measured."""
+    every: Count | None = None
+    """All measures but the relative error are taken every so many rounds or activations; none: 200 times at most."""
+
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Falling = Literal[
@@ -23,10 +48,12 @@ VERDICTS = Literal["unprotected", "refuted", "undefined", "vacuous", "underpower
 
 
 class Other(Model):
-    """An algorithm that another one is compared with: `of` another name, or in another `variant`, or both."""
+    """An algorithm that another one is compared with."""
 
     of: Words | None = None
+    """The name of the algorithm; none: the same."""
     variant: Words | None = None
+    """The variant of the other algorithm; none: the same."""
 
     @model_validator(mode="after")
     def _says_which(self) -> "Other":
@@ -36,28 +63,33 @@ class Other(Model):
 
 
 class Check(Model):
-    """`says`: what the paper says, in words. Without a `variant` it must hold in every one."""
+    """A statement of the paper."""
 
     says: Words
+    """What the paper says, in words."""
     variant: Words | None = None
+    """The variant in which it must hold; none: in every one."""
 
 
 class Quantity(Check):
-    """A number of the algorithm `of`, and its bounds.
-
-    `above` and `below` are strict. `equals`: at most `within` away, as a share of the number given (an absolute
-    distance where that is 0). `below_of`, `above_of`: smaller or larger than the other's, by the factor `by` at
-    least.
-    """
+    """A number of the algorithm `of`, and its bounds."""
 
     of: Words
+    """The name of the algorithm."""
     above: Finite | None = None
+    """The number is strictly greater than this."""
     below: Finite | None = None
+    """The number is strictly less than this."""
     equals: Finite | None = None
+    """What it must be."""
     within: NonNegative = 0.05
+    """How far it may be from what it `equals`, as a share of that (absolute where that is 0)."""
     below_of: Words | Other | None = None
+    """The other algorithm, than whose the number is smaller."""
     above_of: Words | Other | None = None
+    """The other algorithm, than whose the number is larger."""
     by: Positive = 1.0
+    """By which factor at least it is smaller or larger than the other's."""
 
     @model_validator(mode="after")
     def _is_compared(self) -> "Quantity":
@@ -76,6 +108,7 @@ class Final(Quantity):
 
     measure: Literal["final_error", "final"]
     curve: Falling | Accuracy = "relative_error"
+    """Which curve."""
 
 
 class AtEnd(Quantity):
@@ -89,21 +122,23 @@ class AtEnd(Quantity):
 
 
 class Rebuilt(Quantity):
-    """What the `attack` of that name (`attacks.reconstruct`) got of the records of `of`: medians over the agents and
-    replicas of its `skill` (1 is the record itself, 0 no better than the prior's guess), of `psnr` in dB and `ssim`;
-    the share of agents and replicas with `success` (within `attacks.success`), and of labels that are right."""
+    """What an attack of `attacks.reconstruct` got of the records of `of`: medians over the agents and replicas of its
+    skill (1 is the record itself, 0 no better than the prior's guess), of PSNR in dB and SSIM; the share of agents
+    and replicas with success (within `attacks.success`), and of labels that are right."""
 
     measure: Literal["skill", "psnr", "ssim", "success", "label_accuracy"]
     attack: Words
+    """The name of the attack."""
 
 
 class ErrorAfter(Quantity):
-    """A `curve` after exactly `after` rounds, or activations of a walk. Curves other than the relative error are
-    known there if `measures.every` divides it."""
+    """A curve after exactly so many rounds, or activations of a walk."""
 
     measure: Literal["error_after"] = "error_after"
     after: Count
+    """After how many rounds, or activations of a walk."""
     curve: Falling | Accuracy = "relative_error"
+    """Which curve; those other than the relative error are known there if `measures.every` divides `after`."""
 
 
 class CostTo(Quantity):
@@ -113,7 +148,9 @@ class CostTo(Quantity):
 
     measure: Cost
     accuracy: Positive
+    """To which value of the curve."""
     curve: Falling = "relative_error"
+    """Which curve."""
 
 
 class Growth(Quantity):
@@ -127,9 +164,13 @@ class Growth(Quantity):
 
     measure: Literal["growth"] = "growth"
     quantity: Cost
+    """Which cost grows."""
     over: Words
+    """The field over which it grows, by dotted path."""
     accuracy: Positive
+    """To which value of the curve."""
     curve: Falling = "relative_error"
+    """Which curve."""
 
     @model_validator(mode="after")
     def _is_of_all_variants(self) -> "Growth":
@@ -146,25 +187,29 @@ class Slope(Quantity):
 
     measure: Literal["slope"] = "slope"
     start: Index = 0
+    """From which round on."""
     end: Count | None = None
+    """To which round; none: the last."""
     curve: Falling = "relative_error"
+    """Which curve."""
     floor: Positive = 1e-12
+    """The line ends where the error is first below this."""
 
 
 class ClaimedAfter(Quantity):
-    """ε as the paper's formula claims it `after` so many rounds (or activations of one agent, PLF); at the end of the
-    run where that is not said."""
+    """ε as the paper's formula claims it."""
 
     measure: Literal["epsilon_claimed"] = "epsilon_claimed"
     after: Count | None = None
+    """After how many rounds, or activations of one agent (PLF); none: at the end of the run."""
 
 
 class VacuousFrom(Quantity):
-    """The first round (or PLF) after which the claimed ε is above `epsilon`; more than the run's length where it
-    never is."""
+    """The first round (or PLF) after which the claimed ε is vacuous; more than the run's length where it never is."""
 
     measure: Literal["vacuous_from"] = "vacuous_from"
     epsilon: Positive = 20.0
+    """The ε above which a claim is called vacuous."""
 
 
 class Verdict(Check):
@@ -172,7 +217,9 @@ class Verdict(Check):
 
     measure: Literal["verdict"] = "verdict"
     of: Words
+    """The name of the algorithm."""
     equals: VERDICTS | Annotated[list[VERDICTS], Field(min_length=1)]
+    """What it must be."""
 
 
 class AttackVerdict(Check):
@@ -180,8 +227,11 @@ class AttackVerdict(Check):
 
     measure: Literal["attack_verdict"] = "attack_verdict"
     of: Words
+    """The name of the algorithm."""
     attack: Words
+    """The name of the attack."""
     equals: Outcome | Annotated[list[Outcome], Field(min_length=1)]
+    """What it must be."""
 
 
 class Fact(Check):
@@ -190,7 +240,9 @@ class Fact(Check):
 
     measure: Literal["diverged", "claim_undefined"]
     of: Words
+    """The name of the algorithm."""
     equals: bool = True
+    """What it must be."""
 
 
 class OptimumIsZero(Check):
@@ -198,6 +250,7 @@ class OptimumIsZero(Check):
 
     measure: Literal["optimum_is_zero"] = "optimum_is_zero"
     equals: bool = True
+    """What it must be."""
 
 
 CheckSpec = Annotated[
@@ -216,3 +269,80 @@ CheckSpec = Annotated[
     | OptimumIsZero,
     Field(discriminator="measure"),
 ]
+
+
+CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
+REBUILT = ("skill", "psnr", "ssim", "success", "label_accuracy")
+LEAKS = ("gradient_error", "identifiable", "image_skill")
+LEAK_AXES = ("query", "degree", "hops")
+AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", "bytes", "queries", "time")
+
+
+Number = Literal[
+    "epsilon_claimed", "gradient_error", "identifiable", "image_skill",
+    "skill", "psnr", "ssim", "success", "label_accuracy",
+    "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope",
+    "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
+    "queries_to", "time_to",
+]  # fmt: skip
+
+
+class VariantSpec(Model):
+    """The scenario with some fields replaced: checked as a whole, with a results folder of its own."""
+
+    name: Annotated[str, Field(pattern=VARIANT_NAME)]
+    """How results name it."""
+    set: Annotated[dict[str, Any], Field(min_length=1)]
+    """The fields that are replaced, by dotted path (`topology.agents`, `algorithms[0].step`), and their values."""
+
+
+class FigureSpec(Model):
+    """A plot of the report.
+
+    With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `message_bytes`, `packets`, `bytes`, `queries`,
+    `time`): a curve for each algorithm and variant, of a measure or of `epsilon_claimed`. With `x` a field that the
+    variants set (`topology.agents`): a marker for each variant, of a measure at the end of the run, of another
+    number, of what an `attack` got of the records, or of what it takes to an `accuracy` (`plf_to` and its like). With
+    `x` a leakage axis: what the adversary learned (`gradient_error`, `identifiable`, `image_skill`) by the agents'
+    own `query` from 1, by their `degree`, or by the `hops` between them and the nearest tap.
+    """
+
+    title: str = ""
+    """A title in words."""
+    x: Words = "rounds"
+    """The horizontal axis: a cost, a field that variants set, or a leakage axis."""
+    x_label: str = ""
+    """The horizontal axis in words."""
+    y: Falling | Accuracy | Number = "relative_error"
+    """What is drawn."""
+    accuracy: Positive | None = None
+    """To which value of the curve."""
+    attack: Words | None = None
+    """The name of the attack."""
+    log: bool = True
+    """Whether the vertical axis is logarithmic."""
+    log_x: bool = False
+    """Whether the horizontal axis is logarithmic, where it is a field of positive numbers."""
+    algorithms: list[Words] = []
+    """The algorithms that are drawn; none: all."""
+    variants: list[Words] = []
+    """The variants that are drawn; none: all."""
+
+
+class ReproducesSpec(Model):
+    """Which figure or table of which paper this is, and the checks that decide it."""
+
+    paper: Words
+    """The paper."""
+    item: Words
+    """The figure or table."""
+    shows: Words
+    """What it shows, in a sentence."""
+    missing: list[Words] = []
+    """Parameters that the paper does not print and the scenario had to choose; with any, the outcome is at most
+    "agrees in shape"."""
+    vacuous_above: Positive | None = None
+    """Where the claimed ε of an algorithm of the checks is above this at the end of its run, the outcome is
+    "cannot be reproduced"."""
+    checks: Annotated[list[CheckSpec], Field(min_length=1)]
+    """What decides whether the paper's item is reproduced."""

@@ -1,12 +1,46 @@
-"""The JSON Schemas of scenario and sweep files: a title, a description, the default and the unit of every field."""
+"""The JSON Schemas of scenario and sweep files, and the line by which an editor finds them: a title, a description
+and the default of every field.
 
+The line is that of the YAML language server (VS Code, Neovim, Emacs, JetBrains). A shipped file names its schema by
+the path from itself, which works in a checkout and where the package is installed; a file that is written elsewhere
+names the installed schema, by its address on this machine: no network is needed.
+"""
+
+import os
 from collections.abc import Iterator
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel
 
 from scenarios.schema.base import public_name, tag_field
-from scenarios.schema.meanings import MEANINGS
+from scenarios.schema.spec import meaning
+
+Kind = Literal["scenario", "sweep"]
+MARK = "# yaml-language-server: $schema="
+
+
+def schema_file(kind: Kind = "scenario") -> Path:
+    """Where the JSON Schema of a scenario file, or of a sweep file, is installed."""
+    return Path(__file__).with_name(f"{kind}.schema.json")
+
+
+def schema_line(kind: Kind = "scenario", beside: Path | None = None) -> str:
+    """The first line of a YAML file, with its line break, by which editors find its schema.
+
+    `beside`: the folder of the file, which then names the schema by a relative path (for files of this package).
+    Without it the line names the installed schema, for a file that may be anywhere on this machine.
+    """
+    if beside is None:
+        return f"{MARK}{schema_file(kind).as_uri()}\n"
+    return f"{MARK}{os.path.relpath(schema_file(kind), beside).replace(os.sep, '/')}\n"
+
+
+def with_schema_line(text: str, kind: Kind = "scenario", beside: Path | None = None) -> str:
+    """A YAML text that begins with its schema line; one that it has is replaced."""
+    first, _, rest = text.partition("\n")
+    return schema_line(kind, beside) + (rest if first.startswith(MARK) else text)
+
 
 EXTENDS = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -35,27 +69,15 @@ def models_of(root: type[BaseModel]) -> list[type[BaseModel]]:
     return list(found)
 
 
-def meaning(model: type[BaseModel], field: str) -> str | None:
-    """What a field is, in a line; None where nobody said so."""
-    own = f"{public_name(model)}.{field}"
-    if own not in MEANINGS and "inversion" in model.model_fields and f"attack.{field}" in MEANINGS:
-        own = f"attack.{field}"
-    return MEANINGS.get(own, MEANINGS.get(field))
-
-
 def _complete(part: Schema, model: type[BaseModel]) -> None:
-    from scenarios.files.reference import unit
-
     part["title"], tag = public_name(model), tag_field(model)
     if tag is not None and tag not in part.setdefault("required", []):
         part["required"].append(tag)
     for name, field in part["properties"].items():
         field["title"] = name.replace("_", " ").capitalize()
-        field["description"] = meaning(model, name) or ""
+        field["description"] = meaning(model, name)
         if name == tag:
             field.pop("default", None)
-        elif counted := unit(model, name):
-            field["description"] += f" Unit: {counted}."
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

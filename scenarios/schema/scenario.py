@@ -5,50 +5,75 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from netsim.claims import Norm
-from scenarios.schema.activity import DowntimeSpec, ExchangeSpec, PoissonClockSpec, StragglerSpec
-from scenarios.schema.adversaries import AdversarySpec
-from scenarios.schema.algorithms import AlgorithmSpec
-from scenarios.schema.attacks import Labels, RebuildSpec, Rounds
+from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
-from scenarios.schema.deciding import MembershipSpec, PropertySpec
-from scenarios.schema.links import AccessSpec, Delay, LinkOverride, LinkSpec
-from scenarios.schema.measures import MeasureSpec
-from scenarios.schema.meddlers import MeddlerSpec
-from scenarios.schema.media import MediumSpec
-from scenarios.schema.messages import MessageSpec
-from scenarios.schema.outputs import OutputsSpec
+from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
+from scenarios.schema.network import (
+    AccessSpec,
+    Delay,
+    DowntimeSpec,
+    ExchangeSpec,
+    LinkOverride,
+    LinkSpec,
+    MediumSpec,
+    MessageSpec,
+    PoissonClockSpec,
+    StragglerSpec,
+)
+from scenarios.schema.own import AlgorithmSpec
 from scenarios.schema.problem import ProblemSpec
-from scenarios.schema.reproduction import FigureSpec, ReproducesSpec, VariantSpec
+from scenarios.schema.threats import ActiveAdversarySpec, AdversarySpec
 from scenarios.schema.topologies import TopologySpec
 
 Victims = Literal["one_by_one", "jointly"]
 """Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""
 
 
+class OutputsSpec(Model):
+    """What a run writes to its folder beside results.json, the manifest, the page and the transcripts."""
+
+    metrics: bool = True
+    """metrics-ALGORITHM.parquet: measures and costs, a row for each estimate."""
+    tables: bool = True
+    """algorithms.parquet and attacks.parquet: the numbers of results."""
+    figures: list[Literal["svg", "png", "pdf"]] = []
+    """The formats in which every figure of the page is written to the folder figures."""
+    width: Annotated[float, Field(ge=1, le=40)] = 3.5
+    """The width of a figure, in inches."""
+    dpi: Annotated[int, Field(ge=30, le=2400)] = 300
+    """The resolution of PNG figures, in dots per inch."""
+
+
 class AttackSpec(Model):
-    """`gradients`: infer them from the transcript; `victims` "one_by_one": each agent's from what was observed
-    around it; "jointly": those of all agents as one linear system, in which a message that was not observed is
-    what its sender's code makes of its own gradients (for taps on a part of the network). `reconstruct`: a second
-    run in which each agent is `holding` so many records, drawn from the data by the scenario's seed; every attack
-    of the list rebuilds them from the inferred gradients. What an attacker believes beforehand comes from the
-    records that no agent holds. `rounds`: which of an agent's gradients an attack gets; `labels`: whether it is
-    told the labels; `success`: the root mean square error over a record's features up to which it counts as
-    rebuilt. `images`: the short form for one record, rebuilt in closed form from exact gradients of a logistic
-    loss, or as the mode of the posterior from noisy ones. `traffic`: say what the times and sizes of packets alone
-    tell: who acted when, how long agents compute, what was repeated and lost, and the dimension. `membership` and
-    `property` decide, in games of their own, whether a record is an agent's and what its records are like."""
+    """What is inferred from what the eavesdropper received."""
 
     gradients: bool = True
+    """Whether gradients are inferred from the transcript."""
     victims: Victims = "one_by_one"
+    """"one_by_one": each agent's gradients from what was observed around it; "jointly": those of all agents as one
+    linear system, in which a message that was not observed is what its sender's code makes of its own gradients
+    (for taps on a part of the network)."""
     images: bool = False
+    """The short form for one record an agent: rebuilt in closed form from exact gradients of a logistic loss, or
+    as the mode of the posterior from noisy ones."""
     traffic: bool = False
+    """Whether times and sizes of packets alone are analysed: who acted when, how long agents compute, what was
+    repeated and lost, and the dimension."""
     reconstruct: list[RebuildSpec] = []
+    """Attacks that rebuild records from the inferred gradients, in a second run in which each agent holds
+    `holding` records. What an attacker believes beforehand comes from the records that no agent holds."""
     holding: Count = 1
+    """How many records each agent holds where records are rebuilt, drawn from the data by the scenario's seed."""
     rounds: Rounds = "all"
+    """Which of an agent's gradients an attack gets."""
     labels: Labels = "private"
+    """Whether an attack gets the labels."""
     success: Positive = 0.1
+    """The root mean square error over a record's features up to which it counts as rebuilt."""
     membership: MembershipSpec | None = None
+    """A game that measures how well an attack decides whether a record is an agent's; none: not played."""
     property: PropertySpec | None = None
+    """A game that measures how well an attack decides what an agent's records are like; none: not played."""
 
     @field_validator("reconstruct")
     @classmethod
@@ -61,25 +86,30 @@ class AttackSpec(Model):
 
 
 class GradientChange(Model):
-    """The agent's gradient moves by at most `change` in this `norm`, wherever it is asked for: the adjacency of
-    papers that bound a gradient's change. `constant`: by the same vector everywhere; else by one that varies with x,
-    along the `direction` and back, and then `curvature` is by how much the Hessian may differ (if not given, a tenth
-    of the largest L_i). `direction` "even": all coordinates the same, which Laplace noise hides worst; "coordinate":
-    the first one alone; "random": drawn by the scenario's seed."""
+    """The agent's gradient moves by at most this wherever it is evaluated: the adjacency of papers that bound a
+    gradient's change."""
 
     change: Positive
+    """By how much the gradient may change."""
     norm: Norm = "l2"
+    """The norm."""
     constant: bool = True
+    """Whether the gradient changes by the same vector everywhere, or by one that varies with x, along the
+    `direction` and back."""
     curvature: Positive | None = None
+    """By how much the Hessian may differ where the change is not constant; none: a tenth of the largest L_i."""
     direction: Literal["even", "coordinate", "random"] = "even"
+    """In which direction the gradient changes: all coordinates the same, which Laplace noise hides worst
+    ("even"), the first one alone ("coordinate"), or drawn by the scenario's seed ("random")."""
 
 
 class SearchSpec(Model):
-    """A search for the pair within the adjacency that costs most, for each algorithm by itself. So many `candidates`
-    are each replayed on `transcripts` that the audit does not use again."""
+    """A search for the pair within the adjacency that costs most, for each algorithm by itself."""
 
     candidates: Count = 200
+    """How many pairs are tried."""
     transcripts: Count = 32
+    """On how many transcripts of the true world a pair is tried, none of which the audit uses again."""
 
 
 Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
@@ -87,30 +117,33 @@ Wanted = Literal["none", "links", "nodes", "coalitions", "all"]
 
 
 class AuditSpec(Model):
-    """The distinguishing game and the exact loss for one adjacent pair of one agent.
-
-    `adjacency` "record": one record of the agent replaced by the one of the others that moves its gradient most;
-    "agent": all its labels flipped; or a `change` of its gradient. With a `search` the pair is the worst that it
-    finds within the same adjacency. `trials` transcripts of each world, `chunk` of them in one run (all, where that
-    is more). `stop` "refuted": the audit ends after the first chunk by which the anytime game has refuted the claim;
-    `trials` is then the most. `classifier`: one more game, with a classifier as its score that was trained on what
-    some of the chunks put on the agent's links; it needs two chunks or more and cannot be had with `stop`. `views`:
-    also play the game of single points of view, and say for which of them the claim is refuted: every "links", every
-    agent honest but curious ("nodes"), "coalitions" of two and all links at once, or "all" of these. `draw`: each has
-    noise of its own, so that what two of them say is independent; `netsim audit FOLDER` counts it up where an audit
-    was read before.
-    """
+    """The distinguishing game and the exact loss for one adjacent pair of one agent."""
 
     agent: Index = 0
+    """The agent whose data differ between the two worlds, from 0."""
     adjacency: Literal["record", "agent"] | GradientChange = "record"
+    """Which data are adjacent: one record of the agent replaced by the one of the others that moves its gradient
+    most ("record"), all its labels flipped ("agent"), or a change of its gradient."""
     search: SearchSpec | None = None
+    """A search for the pair within the adjacency that costs most; none: one pair."""
     trials: Annotated[int, Field(ge=50)] = 2000
+    """How many transcripts of each world are played."""
     chunk: Count = 500
+    """How many transcripts are simulated at once; all of them where this is more than `trials`."""
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    """The joint confidence of all bounds."""
     stop: Literal["never", "refuted"] = "never"
+    """ "refuted": the audit ends after the first chunk by which the sequential test has refuted the claim;
+    `trials` is then the most."""
     classifier: bool = False
+    """Whether one more game is played, with a classifier as its score that was trained on what some of the chunks
+    put on the agent's links; it needs two chunks or more, and `stop` "never"."""
     views: Wanted = "none"
+    """Single points of view whose games are played too: every link, every agent honest but curious ("nodes"),
+    "coalitions" of two and all links at once, or "all" of these."""
     draw: Annotated[int, Field(ge=0, lt=1_000_000)] = 0
+    """Which draw of the audit's noise; another number gives an independent audit. `netsim audit FOLDER` counts it
+    up."""
 
     @property
     def together(self) -> int:
@@ -129,52 +162,79 @@ class AuditSpec(Model):
 
 
 class TranscriptSpec(Model):
-    """What is kept of what the eavesdropper hears: of every packet the values of the first of the `replicas`, or of
-    all. The `spool` is the file that is written while a run goes on, which a run that is killed leaves behind;
-    "temporary": removed when the Parquet file is there; "kept"; or "none", the transcript is then in memory."""
+    """What is kept of what the eavesdropper received."""
 
     replicas: Literal["first", "all"] = "first"
+    """Whether the values of all replicas are kept, or of the first."""
     spool: Literal["temporary", "kept", "none"] = "temporary"
+    """What becomes of the file that is written while a run goes on: removed when the Parquet file is there, kept,
+    or none, and the transcript is in memory."""
 
 
 class Scenario(Model):
-    """One experiment: the same problem, network and eavesdropper for each of its algorithms.
-
-    `variants` are the same with some fields replaced, one run each; a `grid` gives a field some values and makes a
-    variant of each combination (of each of the `variants`, where there are some). `group`: under which heading a list
-    of scenarios has it.
-    """
+    """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    """What results and folders call the scenario: small letters, digits and hyphens."""
     group: str = ""
+    """Under which heading a list of scenarios has it."""
     title: str = ""
+    """A title in words."""
     description: str = ""
+    """What the scenario shows, in a sentence or two."""
     seed: Index = 0
+    """The seed of all that is drawn in a run, but for what has a seed of its own."""
     replicas: Count = 1
+    """How many draws of the noise are run at once, over the same routes, delays and losses."""
     problem: ProblemSpec = ProblemSpec()
+    """What the agents minimize, and on which data."""
     topology: TopologySpec
+    """Who talks to whom, and with which weights."""
     medium: MediumSpec = "links"
+    """Links between pairs, or radio, on which all neighbors receive a transmission."""
     links: LinkSpec = LinkSpec()
+    """The law of all links: delay, loss, bandwidth, encryption."""
     link_overrides: list[LinkOverride] = []
+    """Links that follow another law."""
     access: AccessSpec | None = None
+    """Access lines that an agent's links share."""
     messages: MessageSpec = MessageSpec()
+    """How values go on the wire, and how many bytes they are."""
     exchange: ExchangeSpec = ExchangeSpec()
+    """What an exchange does when messages are missing."""
     activation: Literal["rounds"] | PoissonClockSpec = "rounds"
+    """When agents begin their rounds: together, or at ticks of clocks of their own."""
     compute: Delay | None = None
+    """How long a private query takes an agent; none: no time."""
     stragglers: list[StragglerSpec] = []
+    """Agents whose private queries take a time of their own."""
     downtimes: list[DowntimeSpec] = []
+    """Agents that go down and come back."""
     adversary: AdversarySpec = AdversarySpec()
-    meddlers: list[MeddlerSpec] = []
+    """Who listens, where, and what is missed."""
+    active_adversaries: list[ActiveAdversarySpec] = []
+    """Active adversaries that drop, delay, replay or alter messages."""
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+    """The algorithms, each run on the same problem, network and eavesdropper."""
     measures: MeasureSpec = MeasureSpec()
+    """What runs are measured by."""
     attacks: AttackSpec = AttackSpec()
+    """What is inferred from what the eavesdropper received."""
     transcript: TranscriptSpec = TranscriptSpec()
+    """What is kept of what the eavesdropper received."""
     outputs: OutputsSpec = OutputsSpec()
+    """What else is written to the results folder."""
     audit: AuditSpec | None = None
+    """The audit of the algorithms' claims; none: no audit."""
     variants: list[VariantSpec] = []
+    """The scenario with some fields replaced, one run each."""
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    """Fields by dotted path, with the values that they take: a variant for each combination (of each of the
+    `variants`)."""
     figures: list[FigureSpec] = []
+    """Plots of the report."""
     reproduces: ReproducesSpec | None = None
+    """Which figure or table of a paper this is, and the checks that decide it."""
 
     def with_options(self, *options: str) -> "Scenario":
         """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.

@@ -34,8 +34,7 @@ from scenarios.build.progress import Progress
 from scenarios.results import inference as decisions
 from scenarios.results.entries import Results
 from scenarios.results.inference import Allowance, allowance
-from scenarios.schema.attacks import Inversion
-from scenarios.schema.deciding import DecidingModel, MembershipSpec, PropertySpec
+from scenarios.schema.attacks import DecidingModel, Inversion, MembershipSpec, PropertySpec
 from scenarios.stages.reconstruction import chosen
 
 

@@ -18,7 +18,7 @@ from netsim.transcript.record import Transcript
 from scenarios.build.progress import Progress
 from scenarios.results.files import PAGE
 from scenarios.schema import TranscriptSpec
-from scenarios.schema.outputs import OutputsSpec
+from scenarios.schema.scenario import OutputsSpec
 
 TOLD = ("time", "sender", "receiver", "kind", "number", "attempt")
 SHOWN = 3

@@ -39,8 +39,7 @@ from scenarios.results import measures as traffic
 from scenarios.results.entries import Results
 from scenarios.results.reconstructions import write_estimates, write_records
 from scenarios.schema import Scenario
-from scenarios.schema.attacks import RebuildModel
-from scenarios.schema.deciding import DecidingModel, MembershipSpec, PropertySpec
+from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages import inference as play
 from scenarios.stages.inference import begun, counted, inferred
 from scenarios.stages.reconstruction import Rebuilding, chosen

@@ -362,5 +362,5 @@ def _loses(law: LinkSpec, scenario: Scenario) -> bool:
         law.loss != 0
         or law.outages is not None
         or law.buffer is not None
-        or bool(scenario.downtimes or scenario.meddlers)
+        or bool(scenario.downtimes or scenario.active_adversaries)
     )

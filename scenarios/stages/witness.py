@@ -245,7 +245,7 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
     is about that.
     """
     path.unlink(missing_ok=True)
-    if audited.where is None or experiment.scenario.meddlers:
+    if audited.where is None or experiment.scenario.active_adversaries:
         return None
     made, shown = make(experiment, subject, audited, audited.where)
     if shown is None:
@@ -463,7 +463,7 @@ def _against(file: WitnessFile, claim: Claim | None, account: Account, activatio
     if (active := _active(account)) > activations:
         of_claim = f"and the claim would be that of {activations}"
         return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
-    if file.scenario.get("meddlers"):
+    if file.scenario.get("active_adversaries"):
         return f"An active adversary meddled, and no claim is about that{loss}"
     return None
 

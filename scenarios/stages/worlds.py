@@ -204,7 +204,7 @@ class _Builder:
         self.topology, self.agent = simulation.topology, agent
         self.radio = simulation.medium != "links"
         self.told_all = not self.radio and simulation.patience.endless and not simulation.downtimes
-        self.told_all = self.told_all and not simulation.meddlers
+        self.told_all = self.told_all and not simulation.active_adversaries
         self.distance: list[float] = hops(self.topology.adjacency, agent).tolist()
 
     def links(self) -> list[View]:

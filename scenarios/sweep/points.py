@@ -25,8 +25,11 @@ class Uniform(Model):
 
     law: Literal["uniform"] = "uniform"
     low: Finite
+    """The least value that is drawn."""
     high: Finite
+    """The greatest value."""
     whole: bool = False
+    """Whether whole numbers are drawn, both ends included."""
 
     @model_validator(mode="after")
     def _has_width(self) -> "Uniform":
@@ -45,7 +48,9 @@ class LogUniform(Model):
 
     law: Literal["loguniform"] = "loguniform"
     low: Positive
+    """The least value."""
     high: Positive
+    """The greatest value."""
 
     @model_validator(mode="after")
     def _has_width(self) -> "LogUniform":
@@ -62,6 +67,7 @@ class Choice(Model):
 
     law: Literal["choice"] = "choice"
     values: Annotated[list[Any], Field(min_length=1)]
+    """The values of which one is drawn."""
 
     def draw(self, rng: np.random.Generator) -> Any:
         values = self.values
@@ -78,12 +84,19 @@ class Sweep(Model):
     keeps its results folder."""
 
     scenario: Annotated[str, Field(min_length=1)]
+    """A shipped scenario's name, or the path of a file from this one."""
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    """Fields by dotted path, with the values that they take: a point for each combination."""
     random: dict[str, Law] = {}
+    """Fields by dotted path, with the laws that their values are drawn by."""
     draws: Count = 1
+    """How many draws of the random fields at each point of the grid."""
     repeats: Count = 1
+    """How many seeds of the scenario, from its own on."""
     seed: Index = 0
+    """The seed of the draws."""
     keep: bool = False
+    """Whether every point keeps its results folder."""
     _written: Any = PrivateAttr(default=None)
 
     def as_in(self, tree: Any) -> "Sweep":

@@ -66,7 +66,9 @@ def test_at_the_receivers_door_what_a_meddler_made_of_it_counts(nodes, links):
     mallory = ActiveAdversary("mallory", ((0, 1),), (Alter(FlipSign()),))
     problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
     adversary = Adversary(links=links, nodes=nodes)
-    run = Simulation(problem, ring(5), DESCENT, RELIABLE, adversaries=(adversary,), meddlers=(mallory,)).run()
+    run = Simulation(
+        problem, ring(5), DESCENT, RELIABLE, adversaries=(adversary,), active_adversaries=(mallory,)
+    ).run()
     at_doors = [e for e in infer(run.views[0]) if e.agent in nodes]
     assert {e.agent for e in at_doors} == set(nodes)
     assert score_gradients(at_doors, run.truth).worst < 1e-9

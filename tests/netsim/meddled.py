@@ -1,4 +1,4 @@
-"""What the tests of meddlers and of authenticated links share."""
+"""What the tests of active adversaries and of authenticated links share."""
 
 import numpy as np
 

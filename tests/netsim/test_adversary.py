@@ -84,9 +84,9 @@ def test_node_rows_are_in_the_order_in_which_the_agent_lived_them():
     assert times == sorted(times)
     for k in range(1, ROUNDS):
         sent = order.index(("sent", 2, k))
-        last_heard = max(order.index(("received", j, k - 1)) for j in (1, 3))
-        assert last_heard < sent
-        assert times[last_heard] == times[sent]  # at that very instant
+        last_received = max(order.index(("received", j, k - 1)) for j in (1, 3))
+        assert last_received < sent
+        assert times[last_received] == times[sent]  # at that very instant
     assert order[0] == ("sent", 2, 0)
 
 

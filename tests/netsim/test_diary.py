@@ -30,7 +30,7 @@ CASES = {
     "buffer": {"links": LinkLaw(bandwidth=1e4, buffer=1500.0, reliable=True)},
     "meddled": {
         "links": ROUGH,
-        "meddlers": (ActiveAdversary("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),),
+        "active_adversaries": (ActiveAdversary("mallory", links=((0, 1),), actions=(Drop(0.3), Replay(0.02, 0.3))),),
     },
     "down": {"links": ROUGH, "downtimes": {2: Downtime(Scheduled(((0.05, 0.4),)))}},
     "walk": {"links": ROUGH, "algorithm": Recal(step=0.2, activations=40)},

@@ -68,25 +68,25 @@ def test_what_cannot_be_is_refused(make, field):
 
 
 @pytest.mark.parametrize(
-    ("meddlers", "links", "field"),
+    ("active_adversaries", "links", "field"),
     [
-        ((ActiveAdversary("m", ((0, 2),), (Drop(),)),), LinkLaw(), "meddlers[0].links[0]"),
-        ((ActiveAdversary("m", Around((9,)), (Drop(),)),), LinkLaw(), "meddlers[0].links.around[0]"),
+        ((ActiveAdversary("m", ((0, 2),), (Drop(),)),), LinkLaw(), "active_adversaries[0].links[0]"),
+        ((ActiveAdversary("m", Around((9,)), (Drop(),)),), LinkLaw(), "active_adversaries[0].links.around[0]"),
         (
             (ActiveAdversary("m", "all", (Drop(),)), ActiveAdversary("m", "all", (Drop(),))),
             LinkLaw(),
-            "meddlers[1].name",
+            "active_adversaries[1].name",
         ),
         (
             (ActiveAdversary("m", "all", (Drop(0.1), Alter(FlipSign()))),),
             LinkLaw(encrypted=True),
-            "meddlers[0].actions[1]",
+            "active_adversaries[0].actions[1]",
         ),
     ],
 )
-def test_a_simulation_refuses_what_does_not_fit_it(meddlers, links, field):
+def test_a_simulation_refuses_what_does_not_fit_it(active_adversaries, links, field):
     with pytest.raises(ScenarioError) as caught:
-        descending(links, meddlers=meddlers)
+        descending(links, active_adversaries=active_adversaries)
     assert caught.value.field == field
 
 
@@ -94,8 +94,10 @@ def test_who_reads_nothing_alters_nothing():
     """One encrypted link among its own is enough to refuse; off that link it may alter."""
     laws = {(0, 1): LinkLaw(encrypted=True)}
     with pytest.raises(ScenarioError, match="0 → 1 is encrypted"):
-        descending(link_laws=laws, meddlers=(ActiveAdversary("m", "all", (Alter(FlipSign()),)),))
-    descending(link_laws=laws, meddlers=(ActiveAdversary("m", ((1, 0),), (Alter(FlipSign()),), directed=True),))
+        descending(link_laws=laws, active_adversaries=(ActiveAdversary("m", "all", (Alter(FlipSign()),)),))
+    descending(
+        link_laws=laws, active_adversaries=(ActiveAdversary("m", ((1, 0),), (Alter(FlipSign()),), directed=True),)
+    )
 
 
 def test_where_it_sits():
@@ -200,7 +202,7 @@ def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
         ring(4),
         PrivateGradientDescent(6, Constant(0.1)),
         codec=Float32(),
-        meddlers=(noisy,),
+        active_adversaries=(noisy,),
         adversaries=(Adversary(links=(), nodes=(0, 1, 2, 3)),),
     ).run()
     received = [row for row in run.views[0].transcript if row.event == "received"]
@@ -215,11 +217,11 @@ def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
 
 def test_nobody_alters_what_a_codec_draws():
     noisy = ActiveAdversary("mallory", "all", (Drop(0.1), Alter(AddGaussian(0.3))))
-    with pytest.raises(ScenarioError, match=r"meddlers\[0\].actions\[1\].*no draws"):
+    with pytest.raises(ScenarioError, match=r"active_adversaries\[0\].actions\[1\].*no draws"):
         Simulation(
             logistic(load("digits").split(4), ridge=1.0),
             ring(4),
             PrivateGradientDescent(6, Constant(0.1)),
             codec=Quantizer(),
-            meddlers=(noisy,),
+            active_adversaries=(noisy,),
         )

@@ -124,7 +124,7 @@ def oracle(topology, rounds, delays, work, deadline, instead, dimension=3):
             numbers = heard[i][j]
             if k in numbers:
                 values.append(numbers[k])
-            elif instead == "last_heard" and numbers:
+            elif instead == "last_received" and numbers:
                 values.append(numbers[max(numbers)])
             else:
                 values.append(told)
@@ -160,7 +160,7 @@ def oracle(topology, rounds, delays, work, deadline, instead, dimension=3):
     return history
 
 
-@pytest.mark.parametrize("instead", ["last_heard", "own_value"])
+@pytest.mark.parametrize("instead", ["last_received", "own_value"])
 @pytest.mark.parametrize("deadline", [0.0, 0.013, 0.08])
 def test_slow_neighbors_are_left_behind_as_a_plain_simulation_says(instead, deadline):
     topology, rounds = ring(5), 25
@@ -224,7 +224,7 @@ def test_a_deadline_is_a_time(deadline):
 # ── replay and inversion ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("instead", ["last_heard", "own_value"])
+@pytest.mark.parametrize("instead", ["last_received", "own_value"])
 def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
     lossy = LinkLaw(ExponentialDelay(0.02), loss=0.25, duplication=0.2, reordering=True)
     adversary = Adversary(nodes=(1, 2))

@@ -557,7 +557,7 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
         (lambda: simulation(link_laws={(0, 1): LinkLaw(encrypted=True)}), "link_laws.encrypted"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(reliable=True)}), "link_laws.reliable"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(authenticated=True)}), "link_laws.authenticated"),
-        (lambda: simulation(meddlers=(ActiveAdversary("m", "all", (Drop(),)),)), "meddlers"),
+        (lambda: simulation(active_adversaries=(ActiveAdversary("m", "all", (Drop(),)),)), "active_adversaries"),
         (lambda: simulation(SHEET, None, Adversary(links=((0, 1),))), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links="some")), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links=Cut((0,)))), "adversaries[0].links.cut"),

@@ -51,13 +51,13 @@ def mallory(*actions, links="all", **options) -> tuple[ActiveAdversary, ...]:
 
 
 class Line:
-    """One wire with meddlers at its far end, and what left it, when."""
+    """One wire with active adversaries at its far end, and what left it, when."""
 
-    def __init__(self, law: LinkLaw, meddlers=(), seed=0, **ends) -> None:
+    def __init__(self, law: LinkLaw, active_adversaries=(), seed=0, **ends) -> None:
         self.environment, rng = VirtualEnvironment(), random.Random(seed)
         switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
         self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
-        self.meddling = Interception(meddlers, path(2), Streams(seed), 0)
+        self.meddling = Interception(active_adversaries, path(2), Streams(seed), 0)
         self.meddling.sit(self.environment, self.wire)
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
@@ -185,7 +185,7 @@ def test_two_meddlers_have_numbers_of_their_own():
 )
 def test_a_meddler_that_does_nothing_changes_no_bit(law, idle):
     ears = (Adversary(nodes=(1,)),)
-    honest, met = descent(law, ears), descent(law, ears, meddlers=idle)
+    honest, met = descent(law, ears), descent(law, ears, active_adversaries=idle)
     assert rows(honest) == rows(met)
     assert estimates(honest) == estimates(met)
     assert (honest.time, honest.traffic) == (met.time, met.traffic)
@@ -195,8 +195,8 @@ def test_a_meddler_that_does_nothing_changes_no_bit(law, idle):
 
 
 def test_a_meddled_run_repeats_itself_and_conserves_packets():
-    law, meddlers = replace(RELIABLE, bandwidth=5e3), mallory(*EVERYTHING)
-    options = {"meddlers": meddlers, "access": AccessLaw(uplink=5e3, downlink=5e3)}
+    law, active_adversaries = replace(RELIABLE, bandwidth=5e3), mallory(*EVERYTHING)
+    options = {"active_adversaries": active_adversaries, "access": AccessLaw(uplink=5e3, downlink=5e3)}
     one, two = (descent(law, EARS, **options) for _ in range(2))
     assert rows(one) == rows(two)
     assert (one.meddling, one.traffic, one.time) == (two.meddling, two.traffic, two.time)
@@ -212,7 +212,7 @@ def test_a_meddled_run_repeats_itself_and_conserves_packets():
 def test_unauthenticated_alterations_go_into_the_iterates_unnoticed():
     link = mallory(Alter(ScaleBy(5.0)), links=((0, 1),), directed=True)
     for law in (LinkLaw(), RELIABLE):
-        honest, met = descent(law), descent(law, meddlers=link)
+        honest, met = descent(law), descent(law, active_adversaries=link)
         assert estimates(honest) != estimates(met)
         assert met.meddling[0].altered >= 12
         assert met.rejected == 0
@@ -223,7 +223,7 @@ def test_authenticated_and_reliable_links_catch_everything():
     """Iterates bit for bit those of an honest network; every alteration and every copy is rejected."""
     law = LinkLaw(ExponentialDelay(0.05), reliable=True, authenticated=True)
     honest = descent(law)
-    met = descent(law, meddlers=mallory(Alter(AddGaussian(1.0), 0.4), Replay(0.0, 0.4, copies=2)))
+    met = descent(law, active_adversaries=mallory(Alter(AddGaussian(1.0), 0.4), Replay(0.0, 0.4, copies=2)))
     assert estimates(met) == estimates(honest) == estimates(descent())
     deeds = met.meddling[0]
     assert min(deeds.altered, deeds.replayed) > 50
@@ -235,28 +235,28 @@ def test_authenticated_and_reliable_links_catch_everything():
 @pytest.mark.parametrize("law", [replace(RELIABLE, authenticated=True), replace(RELIABLE, encrypted=True)])
 def test_whatever_is_done_to_them(law):
     actions = EVERYTHING if law.authenticated else EVERYTHING[1:]
-    met = descent(law, meddlers=mallory(*actions))
+    met = descent(law, active_adversaries=mallory(*actions))
     assert estimates(met) == estimates(descent())
     assert met.meddling[0].rejected > 50
     assert met.rejected > met.meddling[0].rejected  # the network's own copies are repeats too
 
 
 def test_without_tags_reliable_links_bear_all_but_alterations():
-    met = descent(RELIABLE, meddlers=mallory(*EVERYTHING[1:]))
+    met = descent(RELIABLE, active_adversaries=mallory(*EVERYTHING[1:]))
     assert estimates(met) == estimates(descent())
     assert met.meddling[0].replayed > 50
     assert met.rejected == 0
 
 
 def test_delays_change_times_and_nothing_else():
-    honest, held = descent(RELIABLE), descent(RELIABLE, meddlers=mallory(Delay(0.5)))
+    honest, held = descent(RELIABLE), descent(RELIABLE, active_adversaries=mallory(Delay(0.5)))
     assert estimates(honest) == estimates(held)
     assert held.time > honest.time + 0.5
 
 
 def test_repeated_messages_are_harmless():
     copies = mallory(Replay(0.3, copies=3))
-    assert estimates(descent(meddlers=copies)) == estimates(descent())
+    assert estimates(descent(active_adversaries=copies)) == estimates(descent())
     assert heard_directly(LinkLaw(), copies) == [1.0, 2.0]
     assert heard_directly(LinkLaw(authenticated=True), copies) == [1.0, 2.0]
     assert heard_directly(LinkLaw(reliable=True), copies) == [1.0, 2.0]
@@ -265,18 +265,18 @@ def test_repeated_messages_are_harmless():
 def test_of_two_messages_of_one_exchange_the_first_holds():
     """The unaltered copy comes right behind the altered packet: too late."""
     copied, altered = mallory(Replay(), Alter(ScaleBy(5.0))), mallory(Alter(ScaleBy(5.0)))
-    assert estimates(descent(meddlers=copied)) == estimates(descent(meddlers=altered))
+    assert estimates(descent(active_adversaries=copied)) == estimates(descent(active_adversaries=altered))
 
 
 def test_an_altered_packet_on_an_authenticated_datagram_link_is_gone():
     law = LinkLaw(authenticated=True)
     with pytest.raises(DeadlockError, match="agent 1 waits for exchange 0 from agent 0"):
-        descent(law, meddlers=mallory(Alter(FlipSign()), links=((0, 1),), directed=True))
+        descent(law, active_adversaries=mallory(Alter(FlipSign()), links=((0, 1),), directed=True))
 
 
 def test_dropped_packets_are_named_where_agents_wait_for_them():
-    with pytest.raises(DeadlockError, match=r"2 packets were lost \(2 to meddlers\)"):
-        descent(meddlers=mallory(Drop(), links=((0, 1),), directed=True))
+    with pytest.raises(DeadlockError, match=r"2 packets were lost \(2 to active adversaries\)"):
+        descent(active_adversaries=mallory(Drop(), links=((0, 1),), directed=True))
 
 
 @pytest.mark.parametrize(
@@ -286,24 +286,24 @@ def test_dropped_packets_are_named_where_agents_wait_for_them():
 def test_a_reliable_link_that_is_cut_for_good_ends_the_run(action, authenticated, link):
     law = LinkLaw(ConstantDelay(0.1), reliable=True, authenticated=authenticated)
     with pytest.raises(SimulationError, match=r"link [01] → [01]: packet 0 was sent 10,000 times .* 'mallory'"):
-        descent(law, meddlers=mallory(action, links=(link,), directed=True))
+        descent(law, active_adversaries=mallory(action, links=(link,), directed=True))
 
 
 def test_a_reliable_link_outlives_a_meddler_that_ends():
     law = LinkLaw(ConstantDelay(0.1), reliable=True)
-    met = descent(law, meddlers=mallory(Drop(), end=5000.0))
+    met = descent(law, active_adversaries=mallory(Drop(), end=5000.0))
     assert estimates(met) == estimates(descent())
     assert met.time > 5000
 
 
 def test_an_alteration_that_is_wrong_ends_the_run_with_its_reason():
     with pytest.raises(SimulationError, match=r"gave back 'x' of type float64 and shape \(1, 2\)"):
-        descent(meddlers=mallory(Alter(lambda values: {"x": values["x"][:, :2]})))
+        descent(active_adversaries=mallory(Alter(lambda values: {"x": values["x"][:, :2]})))
 
 
 def test_chunks_share_what_is_done_to_packets_and_not_the_noise_in_them():
-    meddlers = mallory(Alter(AddGaussian(1.0), 0.5), Replay(0.1, 0.3))
-    one, two = (descent(meddlers=meddlers, chunk=chunk) for chunk in (0, 1))
+    active_adversaries = mallory(Alter(AddGaussian(1.0), 0.5), Replay(0.1, 0.3))
+    one, two = (descent(active_adversaries=active_adversaries, chunk=chunk) for chunk in (0, 1))
     assert one.meddling == two.meddling
     noises = [np.random.default_rng(), np.random.default_rng()]
     for chunk in (0, 1):
@@ -313,7 +313,7 @@ def test_chunks_share_what_is_done_to_packets_and_not_the_noise_in_them():
 
 def test_no_view_holds_what_was_done():
     law = replace(RELIABLE, authenticated=True)
-    met = descent(law, (Adversary("mallory", nodes=(1,)),), meddlers=mallory(*EVERYTHING))
+    met = descent(law, (Adversary("mallory", nodes=(1,)),), active_adversaries=mallory(*EVERYTHING))
     len(met.views[0].transcript.records)
     assert not [
         item
@@ -346,8 +346,8 @@ class Telling(Algorithm):
             pass
 
 
-def heard_directly(law, meddlers) -> list[float]:
-    simulation = descending(law, meddlers=meddlers, agents=2, topology=path(2), measure=False)
+def heard_directly(law, active_adversaries) -> list[float]:
+    simulation = descending(law, active_adversaries=active_adversaries, agents=2, topology=path(2), measure=False)
     heard = []
     replace(simulation, algorithm=Telling(heard)).run()
     return heard

@@ -19,6 +19,22 @@ algorithms:
 audit: {agent: 1, trials: 60}
 """
 FILES = {
+    "old field": (
+        GOOD + "meddlers: []\n",
+        (
+            "small.yaml:17: meddlers = []: unknown field: renamed to 'active_adversaries'; allowed: name, "
+            "group, title, description, seed, replicas, problem, topology, medium, links, link_overrides, access, messages, "
+            "exchange, activation, compute, stragglers, downtimes, adversary, active_adversaries, algorithms, "
+            "measures, attacks, transcript, outputs, audit, variants, grid, figures, reproduces"
+        ),
+    ),
+    "old word": (
+        GOOD.replace("per_agent: 10", "per_agent: 10\n    reading: told_state"),
+        (
+            "small.yaml:15: algorithms[1].reading = 'told_state': not one of the allowed values: renamed to "
+            "'sent_state'; allowed: 'as_analysed', 'as_deployable', 'fresh_noise' or 'sent_state'"
+        ),
+    ),
     "number in quotes": (
         GOOD.replace("loss: 0.1", 'loss: "0.2"', 1),
         (
@@ -161,7 +177,7 @@ FILES = {
             "small.yaml:2: loss = 0.1: unknown field; did you mean 'links.loss' or "
             "'link_overrides[…].law.loss'?; allowed: name, group, title, description, seed, "
             "replicas, problem, topology, medium, links, link_overrides, access, messages, "
-            "exchange, activation, compute, stragglers, downtimes, adversary, meddlers, "
+            "exchange, activation, compute, stragglers, downtimes, adversary, active_adversaries, "
             "algorithms, measures, attacks, transcript, outputs, audit, variants, grid, figures, "
             "reproduces"
         ),
@@ -176,7 +192,7 @@ FILES = {
             "small.yaml:1: nme = 'small': unknown field; did you mean 'name'?; allowed: "
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
-            "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
+            "stragglers, downtimes, adversary, active_adversaries, algorithms, measures, attacks, "
             "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),
@@ -295,7 +311,7 @@ FILES = {
             "{'kind': 'dp_recal', 'noise': {...}, 'per_agent': 10}]: unknown field; allowed: "
             "name, group, title, description, seed, replicas, problem, topology, medium, "
             "links, link_overrides, access, messages, exchange, activation, compute, "
-            "stragglers, downtimes, adversary, meddlers, algorithms, measures, attacks, "
+            "stragglers, downtimes, adversary, active_adversaries, algorithms, measures, attacks, "
             "transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),

@@ -16,7 +16,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render import verdicts
 from scenarios.schema import json_schema
-from scenarios.schema.files import with_schema_line
+from scenarios.schema.export import with_schema_line
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -260,9 +260,13 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
             "Exchanges have a deadline: what an agent took is known at its door only.",
         ),
         ("links: {loss: 0.1}", "links loss 0.1; reliable"),
-        ("meddlers: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]", "(meddler to 1 s: dropped 0"),
         (
-            "meddlers: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\nlinks: {authenticated: true}",
+            "active_adversaries: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]",
+            "(meddler to 1 s: dropped 0",
+        ),
+        (
+            "active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n"
+            "links: {authenticated: true}",
             "meddled with link 0 → 1 only (meddler: ",
         ),
     ],
@@ -285,7 +289,7 @@ def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
 
 def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     alter = "{kind: alter, how: {kind: constant, value: 1000.0}, probability: 0.1}"
-    file.write_text(ROUNDS.replace("NETWORK", f"meddlers: [{{links: [[0, 1]], actions: [{alter}]}}]"))
+    file.write_text(ROUNDS.replace("NETWORK", f"active_adversaries: [{{links: [[0, 1]], actions: [{alter}]}}]"))
     done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
     gradients = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]["gradients"]
     assert gradients["median"] < 1e-10 < gradients["worst"]

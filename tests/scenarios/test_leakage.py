@@ -14,7 +14,7 @@ from scenarios.results import curves as leaks
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.measures import leakage, nearest
 from scenarios.schema import Scenario
-from scenarios.schema.reproduction import FigureSpec
+from scenarios.schema.checks import FigureSpec
 from scenarios.stages.runner import run_scenario
 
 SMALL = {

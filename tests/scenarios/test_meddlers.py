@@ -34,7 +34,7 @@ seed: 3
 problem: {{data: {{name: digits, norm_bound: 4.0}}}}
 topology: {{kind: ring, agents: 5}}
 links: {links}
-meddlers:
+active_adversaries:
   - {meddler}
 algorithms:
   - {{kind: recal, activations: 40}}
@@ -66,7 +66,7 @@ def built(meddler: str, links: str = "{authenticated: true}") -> Experiment:
 def test_everything_a_file_says_reaches_the_simulation():
     simulation = built(ALL).subjects[0].simulation
     assert simulation.links.authenticated
-    assert simulation.meddlers == (
+    assert simulation.active_adversaries == (
         ActiveAdversary(
             "mallory",
             Around((1,)),
@@ -85,34 +85,44 @@ def test_everything_a_file_says_reaches_the_simulation():
         ),
     )
     plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
-    assert plain.meddlers == (ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
+    assert plain.active_adversaries == (ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
 
 
 @pytest.mark.parametrize(
     ("meddler", "links", "field", "said"),
     [
-        ("{links: all, actions: []}", "{}", "meddlers[0].actions", "at least one entry"),
-        ("{links: all, actions: [{kind: drop, probability: 2}]}", "{}", "meddlers[0].actions[0].probability", "<= 1"),
-        ("{links: all, actions: [{kind: steal}]}", "{}", "meddlers[0].actions[0].kind", "drop, delay, replay, alter"),
+        ("{links: all, actions: []}", "{}", "active_adversaries[0].actions", "at least one entry"),
+        (
+            "{links: all, actions: [{kind: drop, probability: 2}]}",
+            "{}",
+            "active_adversaries[0].actions[0].probability",
+            "<= 1",
+        ),
+        (
+            "{links: all, actions: [{kind: steal}]}",
+            "{}",
+            "active_adversaries[0].actions[0].kind",
+            "drop, delay, replay, alter",
+        ),
         (
             "{links: all, actions: [{kind: alter, how: {kind: noise}}]}",
             "{}",
-            "meddlers[0].actions[0].how.kind",
+            "active_adversaries[0].actions[0].how.kind",
             "scale",
         ),
-        ("{links: [[0, 2]], actions: [{kind: drop}]}", "{}", "meddlers[0].links[0]", "[0, 1]"),
-        ("{links: all, actions: [{kind: drop}], directed: true}", "{}", "meddlers[0].directed", "pairs"),
-        ("{links: all, actions: [{kind: drop}], start: 3.0, end: 2.0}", "{}", "meddlers[0].end", "> 3"),
+        ("{links: [[0, 2]], actions: [{kind: drop}]}", "{}", "active_adversaries[0].links[0]", "[0, 1]"),
+        ("{links: all, actions: [{kind: drop}], directed: true}", "{}", "active_adversaries[0].directed", "pairs"),
+        ("{links: all, actions: [{kind: drop}], start: 3.0, end: 2.0}", "{}", "active_adversaries[0].end", "> 3"),
         (
             "{links: all, actions: [{kind: delay, seconds: {kind: uniform, low: 2.0, high: 1.0}}]}",
             "{}",
-            "meddlers[0].actions[0].seconds.high",
+            "active_adversaries[0].actions[0].seconds.high",
             ">= 2",
         ),
         (
             "{links: all, actions: [{kind: drop}, {kind: alter, how: {kind: flip_sign}}]}",
             "{encrypted: true}",
-            "meddlers[0].actions[1]",
+            "active_adversaries[0].actions[1]",
             "it takes the key",
         ),
     ],
@@ -169,7 +179,7 @@ def test_results_and_report_say_that_he_was_there(found):
     assert "Outside the papers' threat model." in html
     assert "No privacy claim was audited in its own threat model." in html
     manifest = json.loads((folder / "fooled" / "manifest.json").read_text())
-    assert manifest["scenario"]["meddlers"][0]["name"] == "mallory"
+    assert manifest["scenario"]["active_adversaries"][0]["name"] == "mallory"
     assert results["fooled"]["scenario"]["links"]["authenticated"] is False
 
 

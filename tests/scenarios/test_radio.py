@@ -67,8 +67,8 @@ def test_places_and_the_eavesdropper_among_them_reach_the_simulation():
         ("medium: {kind: radio, sense: 1}", GRID, "medium.sense", "carrier_sense"),
         ("medium: {kind: radio, carrier_sense: 1}", GRID, "medium.carrier_sense", "a bandwidth too"),
         (
-            "medium: radio\nmeddlers: [{name: m, links: all, actions: [{kind: drop, probability: 0.1}]}]",
-            GRID, "meddlers", "radio has none",
+            "medium: radio\nactive_adversaries: [{name: m, links: all, actions: [{kind: drop, probability: 0.1}]}]",
+            GRID, "active_adversaries", "radio has none",
         ),
         ("medium: radio\naccess: {uplink: 1e3}", GRID, "access", "medium: links"),
         ("medium: radio\nadversary: {links: [[0, 1]]}", GRID, "adversary.links", "hears transmitters"),

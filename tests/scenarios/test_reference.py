@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from scenarios.files import reference
-from scenarios.schema import Scenario
+from scenarios.schema import Links, Scenario
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenario-reference.md"
 
@@ -28,19 +28,26 @@ def test_every_model_has_its_section_and_its_sentence():
             assert f"| `{name}` |" in page
 
 
-def test_kinds_bounds_defaults_and_units_are_said():
+def test_kinds_bounds_defaults_and_meanings_are_there():
     page = reference.page()
     for row in (
-        "| `topology` | a `kind` of `topology` | required |  |",
-        "| `kind` | `ring` | required |  |",
-        '| `step` | `auto` or number > 0 | `"auto"` |  |',
-        "| `bandwidth` | number > 0 | none | bytes per second |",
-        '| `noise` | mapping, see `algorithms[].noise` | `{"epsilon": 1.0}` |  |',
-        "| `confidence` | number ≥ 0.5, < 1 | `0.95` | of all that is said, together |",
-        "| `algorithms` | list of a `kind` of `algorithms[]`; at least 1 | required |  |",
+        "| `topology` | a `kind` of `topology` | required | Who talks to whom, and with which weights. |",
+        "| `kind` | `ring` | required | Which of the possible kinds this is. |",
+        '| `step` | `auto` or number > 0 | `"auto"` | α, the step size. "auto" is 1/(L + 1). |',
+        "| `bandwidth` | number > 0 | none | Bytes per second each way; none: no limit. |",
+        '| `noise` | mapping, see `algorithms[].noise` | `{"epsilon": 1.0}` | The budget that the noise is made for',
+        "| `confidence` | number ≥ 0.5, < 1 | `0.95` | The joint confidence of all bounds. |",
+        "| `algorithms` | list of a `kind` of `algorithms[]`; at least 1 | required | The algorithms, each run",
     ):
         assert row in page
 
 
-def test_no_unit_is_that_of_a_field_that_is_not_there():
-    assert set(reference.UNITS) <= {name for model in models() for name in model.model_fields}
+def test_units_are_those_of_the_documentation():
+    links = {name: reference.unit(Links, name) for name in ("bandwidth", "buffer", "timeout", "reliable", "loss")}
+    assert links == {
+        "bandwidth": "bytes per second",
+        "buffer": "bytes",
+        "timeout": "seconds",
+        "reliable": "",
+        "loss": "",
+    }

@@ -20,7 +20,7 @@ from scenarios.files.dump import same
 from scenarios.files.library import library
 from scenarios.files.load import parse
 from scenarios.files.reference import places
-from scenarios.schema import DPRecalSpec, ExtraSpec, LinkSpec, ProblemSpec, Ring, Synthetic
+from scenarios.schema import DPRecalSpec, Extra, LinkSpec, Problem, Ring, Synthetic
 from scenarios.schema.base import public_name
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
@@ -62,7 +62,7 @@ def test_what_is_said_is_what_differs():
         name="first",
         topology=Ring(agents=8),
         links=LinkSpec(loss=0.1),
-        algorithms=[DPRecalSpec(per_agent=10), ExtraSpec(rounds=3, name="E")],
+        algorithms=[DPRecalSpec(per_agent=10), Extra(rounds=3, name="E")],
     )
     assert dump(scenario) == (
         "name: first\n"
@@ -78,11 +78,11 @@ def test_what_is_said_is_what_differs():
 
 def test_a_default_that_depends_on_other_fields_is_said():
     """An mlp's ridge is 0 unless it is said, so 1 has to be, although it is the default elsewhere."""
-    one, none = ProblemSpec(kind="mlp", ridge=1.0), ProblemSpec(kind="mlp")
-    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[ExtraSpec(rounds=1)])
+    one, none = Problem(kind="mlp", ridge=1.0), Problem(kind="mlp")
+    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)])
     assert "ridge: 1.0" in dump(scenario.replace(problem=one))
     assert "ridge: 0.0" in dump(scenario.replace(problem=none))
-    for problem in (one, none, ProblemSpec(kind="sensors"), ProblemSpec(kind="sensors", data=Synthetic())):
+    for problem in (one, none, Problem(kind="sensors"), Problem(kind="sensors", data=Synthetic())):
         again = load(dump(scenario.replace(problem=problem)))
         assert same(again.problem, problem)
 
@@ -128,15 +128,15 @@ def test_what_python_gets_wrong_is_told_in_the_same_words():
 @given(value=st.floats(allow_nan=False, allow_infinity=False, min_value=0))
 @settings(max_examples=200, deadline=None)
 def test_numbers_survive_to_the_last_bit(value):
-    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[ExtraSpec(rounds=1)])
-    said = scenario.replace(problem=ProblemSpec(ridge=value))
+    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)])
+    said = scenario.replace(problem=Problem(ridge=value))
     assert same(load(dump(said)), said)
     assert math.copysign(1, load(dump(said)).problem.ridge) == math.copysign(1, value)
 
 
 def test_minus_zero_is_not_zero():
     scenario = Scenario(
-        name="a", topology=Ring(agents=3), algorithms=[ExtraSpec(rounds=1)], links=LinkSpec(loss=-0.0)
+        name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)], links=LinkSpec(loss=-0.0)
     )
     assert math.copysign(1, load(dump(scenario)).links.loss) == -1
 
@@ -148,7 +148,7 @@ def test_minus_zero_is_not_zero():
 @settings(max_examples=150, deadline=None)
 def test_texts_and_values_of_any_kind_survive(text, values):
     scenario = Scenario(
-        name="a", title=text, topology=Ring(agents=3), algorithms=[ExtraSpec(rounds=1)], grid={text: values}
+        name="a", title=text, topology=Ring(agents=3), algorithms=[Extra(rounds=1)], grid={text: values}
     )
     assert same(load(dump(scenario)), scenario)
 

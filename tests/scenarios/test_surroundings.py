@@ -61,7 +61,7 @@ def test_defaults_are_not_told():
             "links 0–1; insiders 2, 4; capture loss 0.02; clock error 0.001 s",
         ),
         (
-            "meddlers: [{links: all, end: 2.0, actions: [{kind: alter, how: {kind: scale, factor: 2.0}}]}]",
+            "active_adversaries: [{links: all, end: 2.0, actions: [{kind: alter, how: {kind: scale, factor: 2.0}}]}]",
             "links all; actions: alter (how (scale, factor 2)); end 2 s",
         ),
     ],
@@ -99,7 +99,7 @@ def test_links_that_are_sealed_and_meddled_with():
     opened = "links: {encrypted: true}\nlink_overrides: [{between: [[3, 2]], law: {}}]"
     assert [2, 3] not in net(opened)["sealed"]
     assert len(net(opened)["sealed"]) == 4
-    assert net("meddlers: [{links: [[4, 0]], directed: true, actions: [{kind: drop, probability: 0.1}]}]")[
+    assert net("active_adversaries: [{links: [[4, 0]], directed: true, actions: [{kind: drop, probability: 0.1}]}]")[
         "meddled"
     ] == [[0, 4]]
     assert json.loads(json.dumps(net(opened))) == net(opened)
@@ -116,7 +116,9 @@ def test_the_legend_has_what_occurs():
     assert words("adversary: {insiders: [2]}") == inside
     door = ["heard at one of its ends", "link nobody hears", "agent listened to at its door"]
     assert words("adversary: {links: [], nodes: [2]}") == door
-    assert "man in the middle" in words("meddlers: [{links: [[4, 0]], actions: [{kind: drop, probability: 0.1}]}]")
+    assert "man in the middle" in words(
+        "active_adversaries: [{links: [[4, 0]], actions: [{kind: drop, probability: 0.1}]}]"
+    )
     assert words("medium: radio") == ["neighbors", "agent whose transmissions are heard"]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios import load, run
 from scenarios.files.library import library
-from scenarios.schema.algorithms.planted import FAULTS
+from scenarios.schema.algorithms import FAULTS
 
 GROUPS = {
     "comparisons",

@@ -268,7 +268,7 @@ seed: 1
 problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 60, dimension: 4, noise: 0.1}, ridge: 0.5}
 topology: {kind: complete, agents: 6}
 links: {delay: {kind: uniform, low: 0.01, high: 0.05}, loss: 0.1}
-exchange: {deadline: 0.04, instead: last_heard}
+exchange: {deadline: 0.04, instead: last_received}
 messages: MESSAGES
 adversary: {links: LINKS, nodes: [2, 4]}
 algorithms:

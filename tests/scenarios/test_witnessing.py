@@ -240,7 +240,7 @@ def test_a_sound_mechanism_has_no_witness_and_its_best_transcript_confirms_nothi
 
 
 def test_of_what_an_active_adversary_did_there_is_no_witness(tmp_path):
-    meddler = "meddlers: [{links: [[0, 1]], actions: [{kind: delay, seconds: 0.01}]}]\n"
+    meddler = "active_adversaries: [{links: [[0, 1]], actions: [{kind: delay, seconds: 0.01}]}]\n"
     experiment, subject, found = audited(CODED + meddler, "coded")
     assert save(tmp_path / "witness.json", experiment, subject, found) is None
     file, shown = make(experiment, subject, found, found.where)

@@ -9,7 +9,7 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.errors import AttackError
 from netsim.simulation import Simulation
-from scenarios.schema.algorithms import AlgorithmSpec, Ground
+from scenarios.schema import AlgorithmSpec, Ground
 from tests.netsim.algorithms.every import ADJACENCY, AGENTS, EXAMPLES, problem
 from tests.worlds import READINGS
 

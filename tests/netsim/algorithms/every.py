@@ -14,7 +14,7 @@ from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.problems import Problem, build, load
 from netsim.simulation import Simulation
-from scenarios.schema.algorithms import AlgorithmSpec, Ground
+from scenarios.schema import AlgorithmSpec, Ground
 from tests.worlds import READINGS
 
 AGENTS, DIMENSION, DOOR = 6, 4, 1

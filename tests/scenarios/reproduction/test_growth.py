@@ -12,7 +12,7 @@ from scenarios.files.load import parse
 from scenarios.papers.measures import Found, exponent, groups
 from scenarios.papers.outcome import Ran, judge
 from scenarios.results.curves import NotMeasuredError
-from scenarios.schema.reproduction import ReproducesSpec
+from scenarios.schema.checks import ReproducesSpec
 from scenarios.stages.study import planned
 
 SIZES = (4, 8, 16, 32)

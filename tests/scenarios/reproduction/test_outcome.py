@@ -5,7 +5,7 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.files.load import parse
 from scenarios.papers.outcome import Ran, judge
-from scenarios.schema.reproduction import ReproducesSpec
+from scenarios.schema.checks import ReproducesSpec
 from scenarios.stages.runner import checked
 from scenarios.stages.study import planned
 

@@ -13,7 +13,7 @@ from scenarios.files.library import library
 from scenarios.files.load import parse
 from scenarios.render.page.report import study
 from scenarios.results.numbers import flow
-from scenarios.schema.data import Synthetic
+from scenarios.schema.problem import Synthetic
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 

@@ -1,22 +1,25 @@
-"""What a scenario can say of an algorithm that does not come with netsim: where its code is, and its parameters."""
+"""An algorithm that does not come with netsim: where its code is, what is claimed, and its parameters, checked."""
 
+import difflib
 import inspect
+import json
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import CodeType
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
-from pydantic import model_validator
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, model_validator
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import Adjacency, Claim
+from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError
+from netsim.schedules import Schedule
 from scenarios.schema import own_code as owncode
-from scenarios.schema.algorithms.base import AlgorithmModel, Ground
-from scenarios.schema.algorithms.parameters import checked
+from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
 from scenarios.schema.base import Model, NonNegative, Share, Words
+from scenarios.schema.spec import kinds_of
 
 BY_HAND = "no norm of its own"
 """What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
@@ -24,26 +27,28 @@ MEASURED = "no ε is claimed of it"
 
 
 class OwnClaim(Model):
-    """What is claimed of the whole run: this `epsilon` at this `delta`, in place of what the class claims; without
-    an `epsilon` what the class claims at this `delta`. `source` says whose claim it is."""
+    """What is claimed of the whole run, in place of what the class claims."""
 
     epsilon: NonNegative | None = None
+    """The claimed ε of the whole run; none: what the class claims."""
     delta: Share = 0.0
+    """δ of the claim."""
     source: Words = "as given in the scenario"
+    """Who says so: a theorem, a page, a name."""
 
 
-class PythonSpec(AlgorithmModel):
-    """An algorithm of your own. `path` is FILE.py:CLASS (relative: from the working directory) or
-    PACKAGE.MODULE:CLASS, a subclass of `netsim.algorithms.Algorithm`; that code is run whenever the scenario is run
-    or checked. `parameters` are the fields of the class; where it takes a `Schedule`, a number or a `kind` of
-    schedule. `name` is that of the class if not given. A class that claims nothing, and is given no `claim`, is
-    audited all the same: results then say what it costs."""
+class PythonSpec(AlgorithmModel, kind="python"):
+    """An algorithm of your own, a subclass of `netsim.algorithms.Algorithm`; its code is run whenever the scenario is
+    run or checked. Without a `name` it has the name of the class. A class that claims nothing, and is given no
+    `claim`, is audited all the same: results then say what it costs."""
 
-    kind: Literal["python"]
     name: str = ""
     path: Words
+    """FILE.py:CLASS (relative: from the working directory) or PACKAGE.MODULE:CLASS; its code is run."""
     parameters: dict[str, Any] = {}
+    """The fields of the class; where it takes a `Schedule`, a number or a `kind` of schedule."""
     claim: OwnClaim | None = None
+    """What is claimed of it; none: what the class itself claims."""
 
     @model_validator(mode="before")
     @classmethod
@@ -95,6 +100,11 @@ class PythonSpec(AlgorithmModel):
     def delta(self) -> float | None:
         return None if self.claim is None else self.claim.delta
 
+
+if TYPE_CHECKING:
+    AlgorithmSpec = AlgorithmModel
+else:
+    AlgorithmSpec = kinds_of(AlgorithmModel)
 
 # ── what a class of somebody's own need not say ─────────────────────────────────────────────────────────
 
@@ -161,3 +171,89 @@ def _in(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _in(constant)
+
+
+# ── its parameters ──────────────────────────────────────────────────────────────────────────────────────
+
+FIELD = "algorithm.parameters"
+SCHEDULE: TypeAdapter[Any] = TypeAdapter(ScheduleSpec)
+CLIP: TypeAdapter[Any] = TypeAdapter(ClipSpec)
+
+
+def names(of: type) -> dict[str, Any]:
+    """The parameters of a class and their defaults (`inspect.Parameter.empty` where there is none)."""
+    taken = inspect.signature(of).parameters
+    return {name: one.default for name, one in taken.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+
+
+def told(of: type) -> str:
+    """The parameters of a class for a reader: `rounds: int, step: float = 0.1`."""
+    hints = _hints(of)
+    parts: list[str] = []
+    for name, default in names(of).items():
+        kind = f": {_name(hints[name])}" if name in hints else ""
+        parts.append(f"{name}{kind}" + ("" if default is inspect.Parameter.empty else f" = {default!r}"))
+    return ", ".join(parts) or "none"
+
+
+def checked(of: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the class is called with. You get a `ScenarioError` for a parameter that it does not have, that is
+    missing, or that is of another type."""
+    known, hints = names(of), _hints(of)
+    for name, value in given.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ScenarioError(f"{FIELD}.{name}", value, f"{of.__name__} has no such parameter{hint}", told(of))
+    missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in given]
+    if missing:
+        more = f" (and {len(missing) - 1} more: {', '.join(missing[1:])})" if len(missing) > 1 else ""
+        raise ScenarioError(
+            f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", told(of)
+        )
+    return {name: _value(name, value, hints.get(name, Any)) for name, value in given.items()}
+
+
+def _hints(of: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(of)
+    except Exception:  # an annotation that names nothing: then nothing is checked
+        return {}
+
+
+def _value(name: str, value: Any, hint: Any) -> Any:
+    """The value as its annotation says; where that says nothing that a file could, as it is."""
+    field = f"{FIELD}.{name}"
+    wanted = {hint, *get_args(hint)}
+    try:
+        if Schedule in wanted and not (value is None and type(None) in wanted):
+            return schedule(SCHEDULE.validate_python(value, strict=True), field)
+        if Clip in wanted and value is not None:
+            return CLIP.validate_python(value, strict=True).build()
+        return _plain(value, hint)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
+        raise ScenarioError(
+            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", _allowed(hint)
+        ) from None
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """A number, a text or a list of those; what only Python can make cannot be given in a file."""
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(strict=True))
+        text = json.dumps(value)
+    except (PydanticUserError, TypeError):  # a type of somebody's own: the class has to cope
+        return value
+    return adapter.validate_json(text, strict=True)
+
+
+def _allowed(hint: Any) -> str:
+    if Schedule in {hint, *get_args(hint)}:
+        return "a number, or {kind: geometric, first: …, ratio: …}, {kind: polynomial, …}, {kind: uniform_draws, …}"
+    return _name(hint)
+
+
+def _name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

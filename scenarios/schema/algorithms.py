@@ -1,0 +1,372 @@
+"""What a scenario says of its algorithms: specs of the core's, with noise as given or from the claim backwards."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import numpy as np
+from pydantic import Field
+
+from netsim import algorithms, schedules
+from netsim.algorithms import Algorithm, Setting, planted_faults
+from netsim.algorithms.composition import balanced
+from netsim.claims import Adjacency, Clip
+from netsim.codecs import Codec
+from netsim.errors import PrivacyError, ScenarioError
+from netsim.models.model import Ball, Box
+from netsim.problems import Problem
+from netsim.schedules import Constant, Schedule
+from netsim.simulation import setting_of
+from netsim.topology import Topology
+from scenarios.schema.base import Count, Model, NonNegative, Positive, Probability, built
+from scenarios.schema.network import CodecSpec
+from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, parameters
+
+REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What an algorithm of a scenario stands on: the problem, the graph, and which objectives are adjacent."""
+
+    problem: Problem
+    topology: Topology
+    adjacency: Adjacency
+
+    def setting(self, releases: int) -> Setting:
+        """The public facts that conditions and claims depend on."""
+        return setting_of(self.problem, self.topology, releases).loosened(self.adjacency.bending)
+
+
+# ── schedules, domains, clipping ────────────────────────────────────────────────────────────────────────
+
+
+class GeometricSpec(Spec, of=schedules.Geometric, kind="geometric"): ...
+
+
+class PolynomialSpec(Spec, of=schedules.Polynomial, kind="polynomial"): ...
+
+
+class UniformDrawsSpec(Spec, of=schedules.UniformDraws, kind="uniform_draws"): ...
+
+
+ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec | UniformDrawsSpec, Field(discriminator="kind")]
+
+
+def schedule(spec: ScheduleSpec, field: str = "algorithm") -> Schedule:
+    """A number is a constant schedule; an error is one of `field`."""
+    return Constant(spec) if isinstance(spec, float | int) else built(field, spec)
+
+
+class ClipSpec(Spec, of=Clip): ...
+
+
+class BallSpec(Spec, of=Ball, kind="ball"): ...
+
+
+class BoxSpec(Spec, of=Box, kind="box"): ...
+
+
+DomainSpec = Annotated[BallSpec | BoxSpec, Field(discriminator="kind")]
+OF_TYPE.update({Schedule: ScheduleSpec, Clip: ClipSpec, Ball | Box: DomainSpec, Codec: CodecSpec})
+OF_VALUE[Constant] = attrgetter("value")
+
+# ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Target(Model):
+    """Noise from the claim backwards: the scale at which the paper's formula gives this (ε, δ)."""
+
+    epsilon: Positive
+    """The claimed ε that the noise is made for."""
+    delta: Probability = 1e-3
+    """δ of the claim."""
+
+
+class PureTarget(Model):
+    """Noise from the claim backwards: the scale at which the paper's formula gives this pure ε."""
+
+    epsilon: Positive
+    """The claimed ε that the noise is made for."""
+
+
+class Stddev(Model):
+    """Noise given outright: σ of the first activation."""
+
+    stddev: NonNegative
+    """The standard deviation σ of Gaussian noise."""
+
+
+class AlgorithmModel(Spec, ABC):
+    """One algorithm of a scenario."""
+
+    name: str
+    """How results name it."""
+    baseline: bool = False
+    """A baseline: shown and audited, but its verdict decides no exit status."""
+
+    @abstractmethod
+    def build(self, ground: Ground) -> Algorithm:
+        """The algorithm on this problem and graph. A `ScenarioError` has fields under "algorithm"."""
+
+    @property
+    def delta(self) -> float | None:
+        """The δ of the claim that is looked at, if the scenario names one."""
+        return None
+
+    @property
+    def code(self) -> str | None:
+        """SHA-256 of an algorithm's source that is not netsim's own; None for those that come with it."""
+        return None
+
+
+class Derived(AlgorithmModel):
+    """One of the core's algorithms, whose noise may come from a target: in the field `target`, or in the place of a
+    noise scale. With a `target` the scales give the shape of the noise over the rounds, flat where they are 0."""
+
+    def build(self, ground: Ground) -> Algorithm:
+        field, target = self._target()
+        algorithm = type(self).of(**self._values(ground, shaped=target is not None))
+        if target is None:
+            return algorithm
+        releases: int | None = self.per_agent if "per_agent" in type(self).model_fields else self.rounds
+        if releases is None:
+            raise ScenarioError(
+                f"algorithm.{field}", target.model_dump(), "how often an agent releases something is not bounded",
+                "per_agent, or a scale",
+            )  # fmt: skip
+        return to_target(algorithm, ground, releases, target, field)
+
+    @property
+    def delta(self) -> float | None:
+        target = self._target()[1]
+        return target.delta if isinstance(target, Target) else None
+
+    def _target(self) -> tuple[str, Target | PureTarget | None]:
+        """The field that holds the budget that noise is made for, and the budget."""
+        values = ((name, getattr(self, name)) for name in ("target", "scale") if name in type(self).model_fields)
+        return next(((name, one) for name, one in values if isinstance(one, Target | PureTarget)), ("", None))
+
+    def _given(self, name: str, ground: Ground) -> Any:
+        """A field as the scenario has it."""
+        del ground
+        return getattr(self, name)
+
+    def _values(self, ground: Ground, shaped: bool) -> dict[str, Any]:
+        """The parameters of the algorithm; "auto" is what the core makes of the others, in their order."""
+        declared = parameters(type(self).of)
+        at = {name: self._given(name, ground) for name in declared if name in type(self).model_fields}
+        automatics = [name for name, one in at.items() if one == "auto"]
+        for name in at.keys() - set(automatics):
+            flat = isinstance(at[name], Target | PureTarget) or (shaped and at[name] == 0 and name.startswith(NOISE))
+            at[name] = core(f"algorithm.{name}", Constant(1.0) if flat else at[name])
+            if isinstance(at[name], float | int) and takes_schedule(declared[name][0]):
+                at[name] = Constant(at[name])
+        facts = SimpleNamespace(smoothness=ground.problem.smoothness, topology=ground.topology, **at)
+        for name in automatics:
+            at[name] = automatic(type(self).of, name).value(facts)
+            setattr(facts, name, at[name])
+        return at
+
+
+NOISE = ("scale", "stddev")
+"""How the fields begin that a target gives the size of."""
+
+
+def takes_schedule(annotation: Any) -> bool:
+    """Whether a parameter of the core is a schedule, or may be one."""
+    base = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return base is Schedule or Schedule in get_args(base)
+
+
+def to_target(
+    algorithm: Algorithm, ground: Ground, releases: int, target: Target | PureTarget, field: str = "target"
+) -> Algorithm:
+    """The algorithm with its noise at the target; a `ScenarioError` of this field where that cannot be."""
+    delta = target.delta if isinstance(target, Target) else 0.0
+    try:
+        return algorithm.calibrated(target.epsilon, delta, ground.adjacency, ground.setting(releases))
+    except PrivacyError as error:
+        raise ScenarioError(f"algorithm.{field}", target.model_dump(), str(error), REMEDY) from None
+
+
+# ── one by one ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RecalSpec(Derived, of=algorithms.Recal, kind="recal", name="RECAL"): ...
+
+
+class DPRecalSpec(
+    Derived, of=algorithms.DPRecal, kind="dp_recal", name="DP-RECAL", without=("activations", "stddev")
+):
+    per_agent: Count
+    noise: Target | Stddev = Target(epsilon=1.0)
+    """The budget that the noise is made for, or its σ."""
+
+    def build(self, ground: Ground) -> Algorithm:
+        algorithm = type(self).of(**self._values(ground, shaped=False))
+        if isinstance(self.noise, Stddev):
+            return replace(algorithm, stddev=self.noise.stddev)
+        if not np.isfinite(ground.adjacency.gradient_change):
+            raise ScenarioError(
+                "algorithm.noise", self.noise.model_dump(),
+                "noise cannot be calibrated: no bound on one record's gradient",
+                "problem.kind: logistic or softmax with problem.data.norm_bound, or noise: {stddev: …}",
+            )  # fmt: skip
+        setting = ground.setting(self.per_agent)
+        return algorithm.calibrated(self.noise.epsilon, self.noise.delta, ground.adjacency, setting)
+
+    @property
+    def delta(self) -> float | None:
+        return self.noise.delta if isinstance(self.noise, Target) else None
+
+
+class PrivateGradientDescentSpec(
+    Derived, of=algorithms.PrivateGradientDescent, kind="private_gradient_descent", name="private gradient descent"
+):
+    scale: ScheduleSpec | PureTarget = 0.0
+
+    def build(self, ground: Ground) -> Algorithm:
+        if isinstance(self.scale, PureTarget) and self.clip is None and self.state == "exact":
+            raise ScenarioError(
+                "algorithm.scale", self.scale.model_dump(), "noise cannot be calibrated without clipping",
+                "clip: {bound: …}, or a scale",
+            )  # fmt: skip
+        return super().build(ground)
+
+
+class ExtraSpec(Derived, of=algorithms.Extra, kind="extra", name="EXTRA"): ...
+
+
+class PgExtraSpec(Derived, of=algorithms.PgExtra, kind="pg_extra", name="PG-EXTRA"): ...
+
+
+class NidsSpec(Derived, of=algorithms.Nids, kind="nids", name="NIDS"): ...
+
+
+class GradientTrackingSpec(
+    Derived, of=algorithms.GradientTracking, kind="gradient_tracking", name="gradient tracking"
+): ...
+
+
+class DecayingNoise(Derived):
+    """Noise that falls by the round, from scales that may be made for a target."""
+
+    scale_x: NonNegative = 1.0
+    scale_y: NonNegative = 1.0
+    target: PureTarget | None = None
+    """The claimed budget that the noise is scaled to; none: noise as given."""
+
+
+class DiaDSPSpec(DecayingNoise, of=algorithms.DiaDSP, kind="diadsp", name="DiaDSP"): ...
+
+
+class CpgtSpec(DecayingNoise, of=algorithms.Cpgt, kind="cpgt", name="CPGT"): ...
+
+
+class PpdcSpec(Derived, of=algorithms.Ppdc, kind="ppdc", name="PPDC"): ...
+
+
+class Targeted(Derived):
+    """Noise whose scales may be made for a target."""
+
+    target: PureTarget | None = None
+    """The claimed budget that the noise is scaled to; none: noise as given."""
+
+
+class Dpp2Spec(Targeted, of=algorithms.Dpp2, kind="dpp2", name="DPP²"): ...
+
+
+class DmspSpec(Targeted, of=algorithms.Dmsp, kind="dmsp", name="DMSP"): ...
+
+
+class RandomPenaltyAdmmSpec(
+    Targeted, of=algorithms.RandomPenaltyAdmm, kind="random_penalty_admm", name="random-penalty ADMM"
+):
+    scale: ScheduleSpec | None = None
+    """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random; none: 1.02^−k."""
+
+    def _given(self, name: str, ground: Ground) -> Any:
+        given = super()._given(name, ground)
+        return parameters(type(self).of)["scale"][1] if name == "scale" and given is None else given
+
+
+class GroupedDescentSpec(Targeted, of=algorithms.GroupedDescent, kind="grouped_descent", name="grouped descent"): ...
+
+
+class NeighborRangeSpec(Targeted, of=algorithms.NeighborRange, kind="neighbor_range", name="neighbor range"): ...
+
+
+class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
+    target: Target | None = None
+    """The claimed budget that the noise is scaled to; none: noise as given."""
+
+
+class NoisyModel(Derived):
+    """Laplace or Gaussian noise of a scale that may be made for a target."""
+
+    scale: ScheduleSpec | Target = 0.0
+    """Laplace's b or Gaussian's σ per coordinate: a number, a schedule, or a target."""
+
+
+class IcAdmmSpec(NoisyModel, of=algorithms.IcAdmm, kind="ic_admm", name="IC-ADMM"): ...
+
+
+class DAdmmSpec(NoisyModel, of=algorithms.DAdmm, kind="d_admm", name="D-ADMM"): ...
+
+
+class DpAdmmSpec(NoisyModel, of=algorithms.DpAdmm, kind="dp_admm", name="DP-ADMM"): ...
+
+
+class RAdmmSpec(NoisyModel, of=algorithms.RAdmm, kind="r_admm", name="R-ADMM"): ...
+
+
+class MrAdmmSpec(NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM"):
+    most: Positive | None = None
+    """What the penalty grows to at most; none: without end, or 4 L/(2·mean degree) if `penalty` is "auto"."""
+
+    def _given(self, name: str, ground: Ground) -> Any:
+        if name == "most" and self.most is None and self.penalty == "auto":
+            return 4 * balanced(SimpleNamespace(smoothness=ground.problem.smoothness, topology=ground.topology))
+        return super()._given(name, ground)
+
+
+class RwAdmmSpec(NoisyModel, of=algorithms.RwAdmm, kind="rw_admm", name="RW-ADMM"): ...
+
+
+class WalkmanSpec(NoisyModel, of=algorithms.Walkman, kind="walkman", name="Walkman"): ...
+
+
+FaultName = Literal[
+    "l1_l2_mix_up", "one_scalar", "sent_before", "composition_forgotten", "reused_seed", "averaged", "fading_noise",
+    "second_message", "wrong_clip", "half_noise",
+]  # fmt: skip
+FAULTS: dict[str, type[planted_faults.Fault]] = {
+    "l1_l2_mix_up": planted_faults.L1L2MixUp,
+    "one_scalar": planted_faults.OneScalar,
+    "sent_before": planted_faults.SentBefore,
+    "composition_forgotten": planted_faults.CompositionForgotten,
+    "reused_seed": planted_faults.ReusedSeed,
+    "averaged": planted_faults.Averaged,
+    "fading_noise": planted_faults.FadingNoise,
+    "second_message": planted_faults.SecondMessage,
+    "wrong_clip": planted_faults.WrongClip,
+    "half_noise": planted_faults.HalfNoise,
+}
+
+
+class PlantedFaultSpec(AlgorithmModel, of=planted_faults.Fault, kind="planted_fault", name="planted fault"):
+    """Private gradient descent with a planted `fault`, for teaching and for examining auditors; or its `sound` twin,
+    which claims the same."""
+
+    fault: FaultName
+    """Which fault."""
+    rounds: Count = 4
+    scale: Positive = 0.8
+    bound: Positive = 0.5
+
+    def build(self, ground: Ground) -> Algorithm:
+        del ground
+        return FAULTS[self.fault](**{name: getattr(self, name) for name in parameters(type(self).of)})

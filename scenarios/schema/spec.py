@@ -1,0 +1,237 @@
+"""Specs: models whose fields are those of a core dataclass or function, with its bounds, defaults and documentation.
+
+    class LognormalDelay(Spec, of=laws.LognormalDelay, kind="lognormal"): ...
+
+A spec declares only the fields that differ from the core's, and calls `of` in `build`. What the core types as a law,
+a schedule or a codec, a scenario says as the union that `OF_TYPE` has for it.
+"""
+
+import ast
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from netsim.bounds import Auto
+from scenarios.schema.base import DeclaredModel, Model, built, tag_field
+
+OF_TYPE: dict[Any, Any] = {}
+"""The annotation by which a scenario says a value of a core type: `Schedule` is a number or a kind of schedule."""
+OF_VALUE: dict[Any, Any] = {}
+"""What makes the scenario's form of a default of the core, by its type."""
+KINDS: list[Any] = []
+"""Every spec that has a kind, in the order of their classes."""
+NEITHER: tuple[Any, ...] = (Path, get_origin(Callable[..., Any]))
+"""What a file cannot hold, of several things that a field may be."""
+
+if TYPE_CHECKING:
+
+    class Spec:
+        """A part of a scenario with the fields of a dataclass or function of the core."""
+
+        of: ClassVar[Any]
+        build: Callable[..., Any]
+        model_fields: ClassVar[dict[str, FieldInfo]]
+
+        def __init_subclass__(
+            cls, *, of: Any = None, kind: str = "", name: str = "", without: tuple[str, ...] = ()
+        ) -> None: ...
+        def __init__(self, **fields: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def made(self, **given: Any) -> Any: ...
+        def model_dump(self, **options: Any) -> dict[str, Any]: ...
+
+else:
+
+    class _Derived(DeclaredModel):
+        """Adds the fields of `of`, but for those `without`, to the ones that the class declares itself."""
+
+        def __new__(mcs, title, bases, namespace, *, of=None, kind="", name="", without=(), **options):
+            declared = dict(namespace.get("__annotations__", {}))
+            fields = {"kind": Literal[kind]} if kind else {}
+            if kind:
+                namespace["kind"] = kind
+            if name:
+                fields["name"], namespace["name"] = str, name
+            inherited = {field for base in bases for field in getattr(base, "model_fields", {})}
+            for field, (annotation, default) in (parameters(of) if of is not None else {}).items():
+                if field in without or (field in inherited and field not in declared):
+                    continue
+                if field in declared:
+                    fields[field] = declared[field]
+                    continue
+                fields[field] = adapted(annotation)
+                default = "auto" if _auto(annotation) and default is PydanticUndefined else default
+                if default is not PydanticUndefined:
+                    namespace[field] = _default(default)
+            namespace["__annotations__"] = fields | declared
+            if of is not None:
+                namespace["of"] = of if isinstance(of, type) else staticmethod(of)
+                namespace["__annotations__"]["of"] = ClassVar[Any]
+                namespace.setdefault("__doc__", (inspect.getdoc(of) or "").partition("\n\n")[0])
+            made = super().__new__(mcs, title, bases, namespace, **options)
+            if kind:
+                KINDS.append(made)
+            if isinstance(of, type):
+                OF_VALUE.setdefault(of, made)
+            return made
+
+        def __init__(self, title, bases, namespace, **options):  # noqa: ARG002 - all is done above
+            super().__init__(title, bases, namespace)
+
+    class Spec(Model, metaclass=_Derived):
+        """A part of a scenario with the fields of a dataclass or function of the core."""
+
+        of: ClassVar[Any]
+
+        def build(self):
+            """What the core has for it; a `ScenarioError` has the field's path from here."""
+            return self.made()
+
+        def made(self, **given):
+            """`of`, called with the fields that it takes, and with what is `given` in their place."""
+            own = {name: name for name in parameters(type(self).of) if name in type(self).model_fields}
+            return type(self).of(**{name: core(name, getattr(self, name)) for name in own} | given)
+
+
+def kinds_of(base: Any) -> Any:
+    """The annotation of a field that may be any spec of a base."""
+    return Annotated[Union[tuple(one for one in KINDS if issubclass(one, base))], Field(discriminator="kind")]  # noqa: UP007
+
+
+def core(field: str, value: Any) -> Any:
+    """A field's value as the core has it."""
+    if isinstance(value, list):
+        return tuple(core(f"{field}[{index}]", one) for index, one in enumerate(cast("list[Any]", value)))
+    return built(field, value) if isinstance(value, Model) else value
+
+
+# ── what the core declares ──────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def parameters(of: Any) -> dict[str, tuple[Any, Any]]:
+    """The annotation and the default of every parameter of a dataclass, or of a function up to its `*`."""
+    if isinstance(of, type):
+        hints = get_type_hints(of, include_extras=True)
+        return {one.name: (hints[one.name], _default_of(one)) for one in dataclasses.fields(of) if one.init}
+    taken = inspect.signature(of).parameters.values()
+    return {
+        one.name: (one.annotation, PydanticUndefined if one.default is one.empty else one.default)
+        for one in taken
+        if one.kind is not one.KEYWORD_ONLY
+    }
+
+
+def _default_of(field: "dataclasses.Field[Any]") -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return PydanticUndefined if field.default is dataclasses.MISSING else field.default
+
+
+def _auto(annotation: Any) -> Auto | None:
+    """How the theory chooses the value, where it does."""
+    return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Auto)), None)
+
+
+def automatic(of: Any, field: str) -> Auto:
+    """How the theory chooses a field that a scenario may call "auto"."""
+    return cast(Auto, _auto(parameters(of)[field][0]))
+
+
+# ── as a scenario says it ───────────────────────────────────────────────────────────────────────────────
+
+
+def adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
+    """An annotation of the core as that of a model's field: tuples are lists, numbers finite, laws their unions."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        inner = adapted(arguments[0], tuple(one for one in arguments[1:] if not isinstance(one, Auto | str)))
+        return Literal["auto"] | inner if _auto(annotation) else inner
+    if annotation in OF_TYPE:
+        return OF_TYPE[annotation]
+    if origin in (Union, UnionType):
+        kept = [one for one in arguments if one not in NEITHER and get_origin(one) not in NEITHER]
+        return Union[tuple(adapted(one) for one in kept)]  # noqa: UP007
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return _bounded(list[adapted(arguments[0])], bounds)
+    if origin is tuple:
+        return Annotated[list[adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]
+    if annotation is float and not _between(bounds):
+        return Annotated[float, *bounds, Field(allow_inf_nan=False)]
+    return _bounded(annotation, bounds)
+
+
+def _bounded(annotation: Any, bounds: tuple[Any, ...]) -> Any:
+    return Annotated[annotation, *bounds] if bounds else annotation
+
+
+def _between(bounds: tuple[Any, ...]) -> bool:
+    """Whether there is a bound at both ends, which nothing that is not finite meets."""
+    return any(isinstance(one, Ge | Gt) for one in bounds) and any(isinstance(one, Le | Lt) for one in bounds)
+
+
+def _default(value: Any) -> Any:
+    """A default of the core as a scenario says it."""
+    if isinstance(value, tuple):
+        return [_default(one) for one in cast("tuple[Any, ...]", value)]
+    made: Any = OF_VALUE.get(cast(Any, type(value)))
+    if made is None or not hasattr(made, "of"):
+        return value if made is None else made(value)
+    fields: dict[str, Any] = {name: _default(getattr(value, name)) for name in parameters(made.of)}
+    tag = made.model_fields.get("kind")
+    return made(**fields if tag is None else {"kind": tag.default} | fields)
+
+
+# ── what it says of its fields ──────────────────────────────────────────────────────────────────────────
+
+KIND = "Which of the possible kinds this is."
+
+
+def meaning(model: type[BaseModel], field: str) -> str:
+    """What a field is: the text below it in the model, or in the core; empty where there is none."""
+    core = getattr(model, "of", None)
+    said = _below(model).get(field) or (_below(core) if isinstance(core, type) else {}).get(field)
+    if core is None or field not in parameters(core):
+        return said or (KIND if field == tag_field(model) else "")
+    annotation = parameters(core)[field][0]
+    said = said or next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
+    auto = _auto(annotation)
+    return said if auto is None else f'{said} "auto" is {auto.formula}.'
+
+
+@cache
+def _below(owner: type) -> dict[str, str]:
+    """The texts below the fields of a class, its bases' included."""
+    found: dict[str, str] = {}
+    for one in reversed(owner.__mro__):
+        if one.__module__.partition(".")[0] in ("netsim", "attacks", "scenarios"):
+            found |= _texts(one.__module__).get(one.__name__, {})
+    return found
+
+
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of every class of a module, from its source."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        one.name: {
+            before.target.id: " ".join(inspect.cleandoc(text.value.value).split("\n"))
+            for before, text in zip(one.body, one.body[1:], strict=False)
+            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
+            if isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for one in tree.body
+        if isinstance(one, ast.ClassDef)
+    }
