@@ -1,6 +1,6 @@
 """Array types of the package, and the checks that constructors make of their arguments.
 
-Arrays are float64 of shape (replicas, dimension) unless a docstring says otherwise. Every refusal is a `ScenarioError`.
+Arrays are float64 of shape (replicas, dimension) unless a docstring says otherwise. Refusals are `ScenarioError`s.
 """
 
 import math

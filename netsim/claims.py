@@ -1,4 +1,4 @@
-"""Privacy claims of papers: the number, its theorem, the adjacency and norm it speaks of, and clipping to a norm bound."""
+"""Privacy claims of papers: the number, its theorem, adjacency and norm, and clipping to a norm bound."""
 
 import math
 from dataclasses import dataclass

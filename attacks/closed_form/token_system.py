@@ -125,7 +125,7 @@ def _at_doors(view: AdversaryView, first: int, values: dict[Id, Values]) -> dict
 
 
 class _Order:
-    """Batons in the order in which they were sent, and what follows from it (`ObservedToken.came` and `ObservedToken.made`)."""
+    """Batons in the order in which they were sent, and what follows from it (`came` and `made`)."""
 
     def __init__(self, agents: int, first: int, batons: list[_Sent]) -> None:
         self.agents, self.first, self.batons = agents, first, batons

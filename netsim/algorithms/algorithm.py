@@ -1,4 +1,4 @@
-"""Algorithm: a coroutine against the port, with its conditions, its privacy claim, and noise calibrated to a claim."""
+"""Algorithm: a coroutine against the port, with its conditions, its privacy claim, and noise calibrated to it."""
 
 import math
 from abc import ABC, abstractmethod

@@ -2,7 +2,7 @@
 
 A reliable channel has acknowledgements, retransmission with back-off, and order. The sender of an authenticated link
 tags every packet together with its number on the wire; who holds no key can neither change one nor make one. What was
-altered is rejected for its tag, what came before for its number. On a reliable link the sender then sends again, as if
+altered is rejected for its tag, what came before for its number. On a reliable link the sender then sends again as if
 the packet had been lost; on a datagram link it is gone.
 
 Source: RFC 4303 (IPsec ESP), section 3.4.3, the sliding window; DTLS 1.3 (RFC 9147) has the same.

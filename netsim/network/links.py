@@ -1,6 +1,6 @@
 """Links as data: their laws, the exchange policy for missing messages, and the public side of the transport.
 
-`netsim.network.wires` and `netsim.network.channels` do what a link's data says. Live agents and replays of them keep the
+`netsim.network.wires` and `channels` do what a link's data says. Live agents and replays of them keep the
 messages of their exchanges on a `Shelf`, which decides what is missing and what stands in for it.
 """
 
@@ -32,7 +32,7 @@ class LinkLaw:
 
     On an `authenticated` link every packet, acknowledgements too, carries a tag of 16 bytes more (`TAG_BYTES`), and
     the receiver rejects what was altered on its way and what it had before, the network's own copies included
-    (`netsim.network.channels`). An `encrypted` link is authenticated as well (AEAD), and a tap sees time, size and endpoints
+    (`netsim.network.channels`). An `encrypted` link is authenticated as well (AEAD): a tap sees time, size, endpoints
     of a packet, and nothing else.
     """
 

@@ -243,7 +243,7 @@ class Network:
         self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
         self.meddling = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
-        """Ears that would rather hear a broadcast once than on each of its links (`netsim.network.wires.FanListeners`)."""
+        """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
         self.air = Air()
         """What all wires, or on radio all transmitters, have put on the air so far."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]

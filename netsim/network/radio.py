@@ -1,6 +1,6 @@
 """Radio beside links: one transmission, serialized once, reaches all neighbors and every tap in range.
 
-A transmitter sends one frame at a time. On reliable radio a broadcast goes on the air once, and again, alone, for each
+A transmitter sends one frame at a time. On reliable radio a broadcast goes on the air once and again, alone, for each
 neighbor that does not acknowledge it.
 """
 

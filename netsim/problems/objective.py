@@ -1,6 +1,6 @@
 """Private objective f_i of one agent: its oracles, its records, and objectives whose gradient is moved.
 
-The move is a constant vector (`Tilted`), as in papers that bound a gradient's change, or a vector that varies with x and
+The move is a constant vector (`Tilted`), as in papers that bound a gradient's change, or one that varies with x and
 never exceeds a bound (`Bent`).
 """
 

@@ -3,7 +3,7 @@
 """Stored transcripts, read lazily: a stream on disk or a Parquet file.
 
 A stream is one Arrow IPC stream. Each record batch holds what the taps recorded between two moments, in order of
-arrival: first what went over links, then what passed doors. Its columns are those of `netsim.transcript.record.COLUMNS`
+arrival: first what went over links, then what passed doors. Its columns: `netsim.transcript.record.COLUMNS`
 (`place`, `event` and `kind` as dictionaries of strings) and two more:
 
 - ``values``, map<string, list<float64>>: field name → numbers, replica-major. A map, because nobody knows at the

@@ -1,4 +1,4 @@
-"""Adjacent objectives: fingerprints of their data, papers' bounds on gradient changes, and pairs given by a scenario."""
+"""Adjacent objectives: their data's fingerprints, papers' bounds on gradient changes, pairs of a scenario."""
 
 import dis
 import hashlib

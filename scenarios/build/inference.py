@@ -1,4 +1,4 @@
-"""Membership and property games before time 0: worlds that differ in one agent's records, and checks of what attacks need."""
+"""Membership and property games before time 0: worlds that differ in one agent's records, and checks of attacks."""
 
 import math
 from collections.abc import Sequence

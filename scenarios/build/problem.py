@@ -1,4 +1,4 @@
-"""Data sets, each agent's records and the problem on them; which records nobody has, and the prior drawn from those."""
+"""Data sets, each agent's records and the problem on them; the records nobody has, and the prior from those."""
 
 from dataclasses import dataclass, replace
 

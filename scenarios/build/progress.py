@@ -1,4 +1,4 @@
-"""Progress of long work: the listener of bars, a simulation with a bar, and Ctrl-C deferred during multi-file writes."""
+"""Progress of long work: bars, a simulation with a bar, and Ctrl-C deferred during multi-file writes."""
 
 import signal
 import threading

@@ -110,7 +110,8 @@ def _audits(rows: list[Row]) -> Iterator[str]:
         "Each mechanism is sound and its claim tight: what is claimed is the ε of the audited pair, known by a",
         "formula or a sum that the auditor does not use, so that an error in any part of an audit can accuse it.",
         f"Claims are {_list(sound.CLAIMS)} in turn, at δ = 0, or at δ = {DELTA} (`WrongClip`, and where the name",
-        f"says Gaussian or δ); {sound.SOUND_TRIALS} transcripts of each world, {_percent(AUDITS)} confidence, new seeds",
+        f"says Gaussian or δ); {sound.SOUND_TRIALS} transcripts of each world, "
+        f"{_percent(AUDITS)} confidence, new seeds",
         "for every audit. The first ten are the gallery's twins with the pair that costs most.",
     )
     yield _text(

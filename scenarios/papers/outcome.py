@@ -1,4 +1,4 @@
-"""Outcome of a paper's item: its checks, what prevents them, and one verdict; unknown names are found before time 0."""
+"""Outcome of a paper's item: its checks, what prevents them, one verdict; names are checked before time 0."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,7 @@ from typing import Literal
 from scenarios.results.attacks import Original, RecordAttack
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, result
 from scenarios.results.traffic import Traffic
-from scenarios.schema.attacks import Inversion, Rounds
-from scenarios.schema.deciding import HypothesisSpec
+from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 
 
 @result

@@ -3,9 +3,8 @@
 from typing import Literal
 
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Refused, Rows, result
-from scenarios.schema.attacks import Inversion, Labels, Rounds
+from scenarios.schema.attacks import HypothesisSpec, Inversion, Labels, Rounds
 from scenarios.schema.checks import Outcome
-from scenarios.schema.deciding import HypothesisSpec
 
 
 # ── gradients ───────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (pyarrow ships no types)
-"""Reconstructed records as results: Parquet files, scores of each attack, the bound that a claim gives, and which attacks a defence stops."""
+"""Reconstructed records as results: Parquet files, scores, the bound of a claim, and attacks that a defence stops."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -339,7 +339,7 @@ class ReproducesSpec(Model):
     shows: Words
     """What it shows, in a sentence."""
     missing: list[Words] = []
-    """Parameters that the paper does not print and the scenario had to choose; with any, the outcome is at most
+    """What the paper does not print, or prints otherwise than the scenario has it; with any, the outcome is at most
     "agrees in shape"."""
     vacuous_above: Positive | None = None
     """Where the claimed ε of an algorithm of the checks is above this at the end of its run, the outcome is

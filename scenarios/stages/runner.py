@@ -92,7 +92,7 @@ def prepare(folder: Path, name: str | None) -> None:
     """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in,
     and where it holds the results of a scenario that is not of this `name` (None: of any name).
 
-    A former results folder, one with a manifest, is written over: what its run left is removed (`scenarios.stages.outputs`).
+    A former results folder, one with a manifest, is written over: what its run left is removed.
     """
     former_name = None if name is None else holder(folder)
     if former_name is not None and former_name != name:

@@ -95,7 +95,7 @@ def run_study(
 ) -> Results:
     """Run a scenario; with variants, each into `folder`/VARIANT, and results.json and report.html over all of them.
 
-    Takes and raises what `scenarios.stages.runner.run_scenario` does, except that the error of a variant is recorded under
+    Takes and raises what `run_scenario` does, except that the error of a variant is recorded under
     `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """

@@ -23,9 +23,9 @@ FILES = {
         GOOD + "meddlers: []\n",
         (
             "small.yaml:17: meddlers = []: unknown field: renamed to 'active_adversaries'; allowed: name, "
-            "group, title, description, seed, replicas, problem, topology, medium, links, link_overrides, access, messages, "
-            "exchange, activation, compute, stragglers, downtimes, adversary, active_adversaries, algorithms, "
-            "measures, attacks, transcript, outputs, audit, variants, grid, figures, reproduces"
+            "group, title, description, seed, replicas, problem, topology, medium, links, link_overrides, access, "
+            "messages, exchange, activation, compute, stragglers, downtimes, adversary, active_adversaries, "
+            "algorithms, measures, attacks, transcript, outputs, audit, variants, grid, figures, reproduces"
         ),
     ),
     "old word": (

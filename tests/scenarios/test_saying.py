@@ -135,9 +135,7 @@ def test_numbers_survive_to_the_last_bit(value):
 
 
 def test_minus_zero_is_not_zero():
-    scenario = Scenario(
-        name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)], links=LinkSpec(loss=-0.0)
-    )
+    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)], links=LinkSpec(loss=-0.0))
     assert math.copysign(1, load(dump(scenario)).links.loss) == -1
 
 

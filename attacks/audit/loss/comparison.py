@@ -162,7 +162,8 @@ class WorldComparison:
     """One sample under both hypotheses. Messages are the agent's own, counted from 0.
 
     `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted
-    (`attacks.audit.loss.release_cost`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its mechanism's type
+    (`attacks.audit.loss.release_cost`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its
+    mechanism's type
     and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
     uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
     difference that no noise covers and that may be rounding, or a random codec's doing. From message

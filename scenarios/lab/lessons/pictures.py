@@ -296,7 +296,8 @@ def _(Until, attacked, images, page, scene):
     share = len(attacked.estimates) / attacked.asked
     question_3 = Until(
         share < 0.5 and attacked.rebuilt == scene.PICTURE_AGENTS,
-        f"{share:.0%} of the gradients follow, and the images of {attacked.rebuilt} of {scene.PICTURE_AGENTS} agents are "
+        f"{share:.0%} of the gradients follow, and the images of {attacked.rebuilt} of "
+        f"{scene.PICTURE_AGENTS} agents are "
         "rebuilt. " + ("Let the taps miss more." if share >= 0.5 else "Some agent was not heard often enough."),
         f"{share:.0%} of the gradients follow. With {images.value} image(s) for each agent, {images.value} gradients "
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",

@@ -72,7 +72,8 @@ def _(claimed, reading, scene):
 @app.cell(hide_code=True)
 def _(mo, scene, show, told):
     mo.md(rf"""
-    {scene.SECOND_MESSAGE_AGENTS} agents on a ring, every link tapped, until one agent has been active {scene.PER_AGENT} times. For
+    {scene.SECOND_MESSAGE_AGENTS} agents on a ring, every link tapped, until one agent has been active
+    {scene.PER_AGENT} times. For
     the claim of ε = {show(told.epsilon)} at δ = {show(scene.DELTA)} the theorem asks for σ = {show(told.stddev)} at
     the first activation.
 
@@ -256,7 +257,7 @@ def _(page):
 def _(Number, answer_1, page, published, scene):
     question_1 = Number(
         published.asked - published.inferred,
-        f"The last one of each of the {scene.SECOND_MESSAGE_AGENTS} agents: no further visit tells where it went from there.",
+        f"The last one of each of the {scene.SECOND_MESSAGE_AGENTS} agents: no further visit tells where it went.",
         tolerance=0.0,
         traps=(
             (0, "A gradient is told by where the agent stands at its next visit. Not every visit has a next one."),

@@ -164,7 +164,7 @@ def test_a_larger_claim_is_never_newly_refuted(claimed, low, width, more):
 def test_at_delta_zero_the_exact_loss_has_no_ceiling():
     """Any transcript could have refuted: what did not is consistent, whatever the game could have proven."""
     evidence = {"exact_lower": 9.0, "exact_upper": math.inf}
-    judged = judged(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
-    assert judged.verdict is Verdict.CONSISTENT
-    assert "nothing is proven" in judged.reason
+    found = judged(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
+    assert found.verdict is Verdict.CONSISTENT
+    assert "nothing is proven" in found.reason
     assert judged(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED

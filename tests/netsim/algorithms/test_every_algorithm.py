@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from attacks.inference import probed
-from attacks.inference import infer, inversion_of, through_probe
+from attacks.inference import infer, inversion_of, probed, through_probe
 from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim.codecs import Dither

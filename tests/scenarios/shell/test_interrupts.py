@@ -54,7 +54,10 @@ def test_it_is_130_without_a_traceback(way):
 
 
 def test_an_error_that_only_came_after_one_is_an_error():
-    code = "import scenarios.cli.app as cli\ndef app():\n    raise ImportError('no such thing')\ncli.app = app\ncli.main()\n"
+    code = (
+        "import scenarios.cli.app as cli\ndef app():\n    raise ImportError('no such thing')\n"
+        "cli.app = app\ncli.main()\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 70
     assert "no such thing" in done.stderr
