@@ -102,7 +102,7 @@ class Execution:
             self.network.listen(tap)
         self.activations = [0] * topology.agents
         if diary is not None:
-            diary.attend(self.network, self.activations)
+            diary.attend(self.network.wires, self.activations)
         self.shape = (simulation.replicas, problem.dimension)
         self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
         n = topology.agents

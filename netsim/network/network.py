@@ -1,207 +1,21 @@
 """The network between the agents: wires, transports, and one inbox per agent that wakes it."""
 
-import asyncio
 import random
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from types import MethodType
 
 from netsim.adversary import Tap
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
-from netsim.errors import ProtocolError
 from netsim.network.active_adversaries import ActiveAdversary, Interception
 from netsim.network.channels import Guard, ReliableChannel
+from netsim.network.inbox import Inbox, PolicyInbox, Tally
 from netsim.network.laws import ConstantDelay, Outages, Switch, either
-from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw, Shelf
-from netsim.network.wires import Air, Channel, Listener, LossyWire, Pipe, PlainWire, Tally, Wire, fan_out
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
+from netsim.network.wires import Air, Channel, Listener, LossyWire, Pipe, PlainWire, Wire, fan_out
 from netsim.randomness import Streams
 from netsim.topology import Topology
 from netsim.transcript.message import Fan, Message, Packet
-
-
-class Inbox:
-    """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
-
-    __slots__ = (
-        "_collected",
-        "_degree",
-        "_direct",
-        "_exchanges",
-        "_future",
-        "_loop",
-        "_wanted",
-        "neighbors",
-        "owner",
-    )
-
-    def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
-        self.owner, self.neighbors = owner, neighbors
-        self._degree = len(neighbors)
-        self._exchanges: dict[int, dict[int, Message]] = {}
-        self._collected = 0
-        self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
-        self._future: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wanted: int | None = None
-
-    def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
-        """Where messages come in; each is counted in `tally`, which has no other entrance.
-
-        Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
-        those of an exchange that is over, are counted and left. (Copies of direct messages do not come this far:
-        `netsim.network.network`.)
-        """
-        tally.inbox = self
-        return MethodType(self._enter_once if repeats else self._enter, tally)
-
-    @staticmethod
-    def _enter(tally: Tally, message: Message) -> None:
-        tally.received += 1
-        tally.received_bytes += message.size
-        inbox = tally.inbox
-        if message.kind != "exchange":
-            if inbox._direct is None:
-                inbox._direct = deque()
-            inbox._direct.append(message)
-            if inbox._future is not None and inbox._wanted is None:
-                inbox._wake()
-            return
-        number = message.number
-        slot = inbox._exchanges.get(number)
-        if slot is None:
-            slot = inbox._exchanges[number] = {}
-        slot[message.sender] = message
-        if len(slot) == inbox._degree and number == inbox._wanted:
-            inbox._wake()
-
-    @staticmethod
-    def _enter_once(tally: Tally, message: Message) -> None:
-        inbox, number = tally.inbox, message.number
-        if message.kind == "exchange" and (
-            number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
-        ):
-            tally.received += 1
-            tally.received_bytes += message.size
-        else:
-            Inbox._enter(tally, message)
-
-    def _wake(self) -> None:
-        future, self._future = self._future, None
-        if future is not None and not future.done():
-            future.set_result(None)
-
-    def has(self, number: int) -> bool:
-        """Whether every neighbor's message of exchange `number` is here."""
-        slot = self._exchanges.get(number)
-        return slot is not None and len(slot) == self._degree
-
-    def collect(self, told: Message) -> dict[int, Message]:
-        """The messages of the exchange in which the agent `told` that; once they are all here."""
-        number = told.number
-        self._collected = number + 1
-        return self._exchanges.pop(number)
-
-    async def take(self) -> Message:
-        """Wait for the next direct message."""
-        if not self._direct:
-            await self.woken(None)
-        assert self._direct is not None
-        return self._direct.popleft()
-
-    def woken(self, wanted: int | None) -> asyncio.Future[None]:
-        """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if self._waits():
-            raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        self._wanted = wanted
-        self._future = self._loop.create_future()
-        return self._future
-
-    def forget(self) -> None:
-        """Nobody waits here any more: the agent was stopped. What has arrived stays."""
-        self._future = None
-
-    def _waits(self) -> bool:
-        return self._future is not None and not self._future.done()
-
-    def waits_for(self) -> str | None:
-        """A sentence for a deadlock's message, or None if the agent does not wait here."""
-        if not self._waits():
-            return None
-        if self._wanted is None:
-            return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
-        return f"agent {self.owner} waits for exchange {self._wanted} from {_agents(self._missing(self._wanted))}"
-
-    def _missing(self, number: int) -> tuple[int, ...]:
-        here = self._exchanges.get(number, {})
-        return tuple(j for j in self.neighbors if j not in here)
-
-
-class PolicyInbox(Inbox):
-    """An inbox whose exchanges end at a deadline, complete or not (`ExchangePolicy`)."""
-
-    __slots__ = ("_deadline", "_shelf", "_timer")
-
-    def __init__(self, owner: int, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
-        super().__init__(owner, neighbors)
-        assert patience.deadline is not None, "an inbox that waits for all is an Inbox"
-        self._deadline, self._shelf = patience.deadline, Shelf(neighbors, patience)
-        self._timer: asyncio.TimerHandle | None = None
-
-    @staticmethod
-    def _enter(tally: Tally, message: Message) -> None:
-        if message.kind != "exchange":
-            Inbox._enter(tally, message)
-            return
-        tally.received += 1
-        tally.received_bytes += message.size
-        inbox = tally.inbox
-        assert isinstance(inbox, PolicyInbox)
-        inbox._shelf.put(message)
-        if inbox._future is not None and inbox._wanted is not None and not inbox._shelf.awaited:
-            inbox._wake()
-
-    _enter_once = _enter
-
-    def has(self, number: int) -> bool:
-        return self._shelf.complete(number)
-
-    def collect(self, told: Message) -> dict[int, Message]:
-        """One message for each neighbor: its own of this exchange, or what stands in for it."""
-        return self._shelf.collect(told)
-
-    def woken(self, wanted: int | None) -> asyncio.Future[None]:
-        """Done when no neighbor is waited for any more, or at the deadline."""
-        future = super().woken(wanted)
-        if wanted is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(loop.time() + self._deadline, self._wake)
-        return future
-
-    def forget(self) -> None:
-        super().forget()
-        self._take_back()
-
-    def _wake(self) -> None:
-        super()._wake()
-        self._take_back()
-
-    def _take_back(self) -> None:
-        """The deadline is off."""
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-
-    def _missing(self, number: int) -> tuple[int, ...]:
-        return self._shelf.missing(number)
-
-
-def _agents(ids: tuple[int, ...]) -> str:
-    return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))
-
 
 Edge = tuple[int, int]
 Observer = Callable[[Message], None]

@@ -5,17 +5,13 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappush
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from netsim.clock import DELIVERY, VirtualEnvironment
+from netsim.network.inbox import Tally
 from netsim.network.laws import ConstantDelay, Switch
 from netsim.network.links import LinkLaw
 from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
-
-if TYPE_CHECKING:
-    from netsim.network.network import Inbox
-    from netsim.transcript.packet_log import PacketLog
-
 
 Listener = Callable[[Capture], object]
 FanListeners = Mapping[Listener, Callable[[Fan], object]]
@@ -28,16 +24,18 @@ class Channel(Protocol):
     def send(self, message: Message, /) -> None: ...
 
 
-class Tally:
-    """Packets and bytes that arrived somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
+class PacketObserver(Protocol):
+    """Whoever follows packets over the wires of a run: the owner's packet log."""
 
-    __slots__ = ("inbox", "received", "received_bytes")
+    def passed(
+        self, edge: tuple[int, int], packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
+    ) -> object: ...
 
-    inbox: "Inbox"
+    def dropped(self, edge: tuple[int, int], packet: Packet | Tagged, now: float) -> None: ...
 
-    def __init__(self) -> None:
-        self.received: int = 0
-        self.received_bytes: int = 0
+    def held(self, wire: "Wire", packet: Packet | Tagged, start: float, *, copy: bool) -> None: ...
+
+    def handed(self, wire: "Wire", packet: Packet | Tagged, at: float, now: float) -> None: ...
 
 
 class Air:
@@ -220,7 +218,7 @@ class LossyWire(Wire):
         self._delay, self._duplication = law.delay, law.duplication
         self._encrypted, self._tagged = law.encrypted, law.tagged
         self.middle: Callable[[Packet | Tagged], None] | None = None
-        self.diary: PacketLog | None = None
+        self.packet_log: PacketObserver | None = None
         losses = law.losses
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
@@ -245,8 +243,8 @@ class LossyWire(Wire):
             if self._buffer is not None and self._pipe.backlog(now) > max(0.0, self._buffer - size):
                 self.dropped += 1
                 self.dropped_bytes += size
-                if self.diary is not None:
-                    self.diary.dropped((self.source, self.target), packet, now)
+                if self.packet_log is not None:
+                    self.packet_log.dropped((self.source, self.target), packet, now)
                 return
             start, done = self._pipe.push(now, size)
         down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
@@ -262,8 +260,8 @@ class LossyWire(Wire):
         if self._lost is not None and self._lost(start):
             self.lost += 1
             self.lost_bytes += size
-            if self.diary is not None:
-                self.diary.passed((self.source, self.target), packet, start, None)
+            if self.packet_log is not None:
+                self.packet_log.passed((self.source, self.target), packet, start, None)
             return
         self._travel(packet, start, done, down_at)
         if self._duplication and self._rng.random() < self._duplication:
@@ -280,20 +278,22 @@ class LossyWire(Wire):
         if arrival >= down_at:
             self.lost += 1
             self.lost_bytes += packet.size
-            if self.diary is not None:
-                self.diary.passed((self.source, self.target), packet, start, None, copy=copy)
+            if self.packet_log is not None:
+                self.packet_log.passed((self.source, self.target), packet, start, None, copy=copy)
             return
-        if self.diary is not None:
-            self._tell(self.diary, packet, start, arrival, copy)
+        if self.packet_log is not None:
+            self._report(self.packet_log, packet, start, arrival, copy)
         end = self.middle or (self.arrive if self._downlink is None else self._come_down)
         self._environment.call_at(arrival, end, packet)
 
-    def _tell(self, diary: "PacketLog", packet: Packet | Tagged, start: float, arrival: float, copy: bool) -> None:
+    def _report(
+        self, packet_log: "PacketObserver", packet: Packet | Tagged, start: float, arrival: float, copy: bool
+    ) -> None:
         """When a packet arrives is known when it is sent, unless something at the far end may hold it back."""
         if self.middle is None and self._downlink is None:
-            diary.passed((self.source, self.target), packet, start, arrival, copy=copy)
+            packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
         else:
-            diary.held(self, packet, start, copy=copy)
+            packet_log.held(self, packet, start, copy=copy)
 
     def idle_at(self) -> float:
         idle = self._environment.now
@@ -317,17 +317,17 @@ class LossyWire(Wire):
 
     def onward(self, packet: Packet | Tagged) -> None:
         """The rest of a packet's way, from `middle` to the receiver; now."""
-        if self.diary is not None and self._downlink is None:
+        if self.packet_log is not None and self._downlink is None:
             now = self._environment.now
-            self.diary.handed(self, packet, now, now)
+            self.packet_log.handed(self, packet, now, now)
         end = self.arrive if self._downlink is None else self._come_down
         end(packet)
 
     def _come_down(self, packet: Packet | Tagged) -> None:
         assert self._downlink is not None
         _, done = self._downlink.push(self._environment.now, packet.size)
-        if self.diary is not None:
-            self.diary.handed(self, packet, done, self._environment.now)
+        if self.packet_log is not None:
+            self.packet_log.handed(self, packet, done, self._environment.now)
         self._environment.call_at(done, self.arrive, packet)
 
 

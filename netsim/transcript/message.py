@@ -1,11 +1,8 @@
 """Messages: an agent's message, its bytes, and the segment in which a reliable link wraps it."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from netsim.arrays import Array
-
-if TYPE_CHECKING:
-    from netsim.network.active_adversaries import InterceptionCounts
 
 HEADER_BYTES = 20
 """Sender, receiver, kind, number and length: 4 bytes each."""
@@ -72,6 +69,12 @@ class Ciphertext:
 Packet = Message | Segment
 
 
+class RejectionCount(Protocol):
+    """The count of who altered or replayed packets, as far as receivers add to it."""
+
+    rejected: int
+
+
 class Tagged:
     """A packet on an authenticated link, its number on that wire, and a tag over both (`TAG_BYTES`).
 
@@ -83,7 +86,7 @@ class Tagged:
     __slots__ = ("by", "genuine", "number", "packet", "size")
 
     def __init__(
-        self, packet: Packet, number: int, *, genuine: bool = True, by: "InterceptionCounts | None" = None
+        self, packet: Packet, number: int, *, genuine: bool = True, by: "RejectionCount | None" = None
     ) -> None:
         self.packet = packet
         self.number = number

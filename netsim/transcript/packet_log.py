@@ -1,15 +1,12 @@
 """Packet log: what became of every packet, for the owner of the run; no adversary sees it."""
 
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from netsim.network.wires import LossyWire, PlainWire, Wire
 from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, Tagged
 
-if TYPE_CHECKING:
-    from netsim.network.network import Edge, Network
-    from netsim.network.wires import Wire
-
+Edge = tuple[int, int]
 FIRST, LAST = 60_000, 4_000
 """Passages that a diary keeps: so many from the beginning, and so many before the end."""
 AROUND = 600
@@ -33,7 +30,7 @@ class PacketFate:
         "start",
     )  # fmt: skip
 
-    def __init__(self, start: float, end: float | None, wire: "tuple[int, int]", packet: Packet | Tagged) -> None:
+    def __init__(self, start: float, end: float | None, wire: tuple[int, int], packet: Packet | Tagged) -> None:
         inner = packet.packet if isinstance(packet, Tagged) else packet
         message = inner.message if isinstance(inner, Segment) else inner
         self.start, self.end = start, end
@@ -87,7 +84,7 @@ class PacketLog:
         self._tail: deque[PacketFate] = deque(maxlen=last)
         self._held: dict[tuple[int, int], PacketFate] = {}
         self._activations: Sequence[int] = ()
-        self._network: Network | None = None
+        self._wires: Mapping[Edge, Wire] = {}
 
     @property
     def head(self) -> Sequence[PacketFate]:
@@ -104,32 +101,29 @@ class PacketLog:
         """Those around the message that was sought, some of which may be in the head or the tail, too."""
         return self._middle
 
-    def attend(self, network: "Network", activations: Sequence[int]) -> None:
-        """Before the run: be told by all wires. `activations` counts what each agent has closed, and goes on."""
-        from netsim.network.wires import LossyWire, PlainWire
-
-        self._network, self._activations = network, activations
-        for edge, wire in network.wires.items():
+    def attend(self, wires: Mapping[Edge, Wire], activations: Sequence[int]) -> None:
+        """Follow all wires, from before the run. `activations` counts what each agent has closed, and goes on."""
+        self._wires, self._activations = wires, activations
+        for edge, wire in wires.items():
             self.links[edge] = LinkCount()
             if isinstance(wire, PlainWire):
                 wire.tap(_LoggingReceiver(self, wire.seconds))
             elif isinstance(wire, LossyWire):
-                wire.diary = self
+                wire.packet_log = self
 
     def close(self, now: float) -> None:
         """After the run: what is still on its way stays there, and the wires' own counts are taken over."""
         self.ended = now
         self._held.clear()
-        assert self._network is not None
         for edge, count in self.links.items():
-            wire = self._network.wires[edge]
+            wire = self._wires[edge]
             count.packets, count.bytes = wire.sent, wire.sent_bytes
             count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
-        self._network, self._activations = None, ()
+        self._wires, self._activations = {}, ()
 
     # ── what wires tell ─────────────────────────────────────────────────────────────────────────────
     def passed(
-        self, edge: "Edge", packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
+        self, edge: Edge, packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
     ) -> PacketFate:
         """A packet goes on the air at `start`, and will be there at `end`, or never."""
         passage = PacketFate(start, end, edge, packet)
@@ -150,16 +144,16 @@ class PacketLog:
             count.seconds += end - start
         return passage
 
-    def dropped(self, edge: "Edge", packet: Packet | Tagged, now: float) -> None:
+    def dropped(self, edge: Edge, packet: Packet | Tagged, now: float) -> None:
         """A packet found the buffer full."""
         self.passed(edge, packet, now, None).dropped = True
 
-    def held(self, wire: "Wire", packet: Packet | Tagged, start: float, *, copy: bool) -> None:
+    def held(self, wire: Wire, packet: Packet | Tagged, start: float, *, copy: bool) -> None:
         """A packet reached the far end of a link, but something there may still hold it back (`handed`)."""
         edge = wire.source, wire.target
         self._held[id(wire), id(packet)] = self.passed(edge, packet, start, None, copy=copy)
 
-    def handed(self, wire: "Wire", packet: Packet | Tagged, at: float, now: float) -> None:
+    def handed(self, wire: Wire, packet: Packet | Tagged, at: float, now: float) -> None:
         """What held a packet hands it on: it is with the receiver at `at`. Or it never passed the link: somebody in
         the middle made it."""
         passage = self._held.pop((id(wire), id(packet)), None)

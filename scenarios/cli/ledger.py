@@ -41,8 +41,7 @@ def ledger(
     kept).
     """
     from netsim.errors import ScenarioError
-    from scenarios.ledger import ENTRIES, chosen, stored_entry, write_page
-    from scenarios.ledger import entries as rows
+    from scenarios.ledger import ENTRIES, chosen, rows, stored_entry, write_page
 
     said = apart(as_json)
     try:

@@ -7,6 +7,7 @@ import numpy as np
 
 from attacks import inference as gradients
 from attacks.audit.accounting.intervals import Interval
+from attacks.closed_form.registry import published_evidence
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.likelihood_ratio import Choice, Decision
@@ -90,7 +91,7 @@ def evidence_of(view: AdversaryView, spec: DecidingModel) -> Evidence:
 
 def inferred(view: AdversaryView, inversion: Inversion, only: int | None = None) -> list[Evidence]:
     """What is inferred of every agent's gradients, or at least of one's."""
-    return gradients.evidence(view, only) if inversion == "strongest" else gradients.published_evidence(view)
+    return gradients.evidence(view, only) if inversion == "strongest" else published_evidence(view)
 
 
 def begun(spec: DecidingModel, source: str, records: int) -> Results:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from attacks import inference as gradients
+from attacks.closed_form.registry import published_evidence
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Reconstruction
 from attacks.reconstruction.matching_descent import most_telling
@@ -125,7 +126,7 @@ def _inferred(view: AdversaryView, inversion: Inversion, jointly: bool) -> list[
     """What is inferred of each agent of which something is, in order; or why nothing is."""
     try:
         strongest = inversion == "strongest"
-        found = gradients.evidence(view, jointly=jointly) if strongest else gradients.published_evidence(view)
+        found = gradients.evidence(view, jointly=jointly) if strongest else published_evidence(view)
     except AttackError as error:
         return error
     return found or AttackError("no gradient could be inferred: nothing to rebuild a record from")
