@@ -192,9 +192,29 @@ class LossyWire(Wire):
     """
 
     __slots__ = (
-        "_buffer", "_constant", "_delay", "_downlink", "_duplication", "_encrypted", "_fifo", "_last_arrival",
-        "_lost", "_pipe", "_rng", "_switch", "_tagged", "_uplink", "diary", "dropped", "dropped_bytes", "duplicated",
-        "duplicated_bytes", "lost", "lost_bytes", "middle", "rejected",
+        "_buffer",
+        "_constant",
+        "_delay",
+        "_downlink",
+        "_duplication",
+        "_encrypted",
+        "_fifo",
+        "_last_arrival",
+        "_lost",
+        "_pipe",
+        "_rng",
+        "_switch",
+        "_tagged",
+        "_uplink",
+        "dropped",
+        "dropped_bytes",
+        "duplicated",
+        "duplicated_bytes",
+        "lost",
+        "lost_bytes",
+        "middle",
+        "packet_log",
+        "rejected",
     )  # fmt: skip
 
     def __init__(

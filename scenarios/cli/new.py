@@ -256,7 +256,7 @@ def _installed(module: str) -> bool:
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    text = (resources.files("scenarios") / "shell" / "templates" / template).read_text(encoding="utf-8")
+    text = (resources.files("scenarios") / "cli" / "templates" / template).read_text(encoding="utf-8")
     for word, value in words.items():
         text = text.replace(f"__{word}__", value)
     return text

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.recal import through_duals, through_iterates
 from attacks.estimates import unbroken_visits
-from attacks.inference import infer, inversion_of, through_differences, through_duals, through_iterates
+from attacks.inference import infer, inversion_of
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary

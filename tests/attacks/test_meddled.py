@@ -7,7 +7,8 @@ import pytest
 
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from attacks.inference import through_differences, through_duals
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.recal import through_duals
 from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology

@@ -10,7 +10,8 @@ from attacks.audit.accounting.formulas import zcdp_rho
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_delta
-from attacks.inference import Evidence, infer, through_differences
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.inference import Evidence, infer
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.likelihood_ratio import ProductRatio, SampledRatio, tail
 from attacks.reconstruction.membership import Membership

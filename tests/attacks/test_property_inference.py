@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.inference import Evidence, through_differences
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.inference import Evidence
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.populations import BatchLaw, Population
 from attacks.reconstruction.property_inference import PropertyInference

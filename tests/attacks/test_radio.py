@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.inference import through_differences, through_duals, through_iterates
+from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.recal import through_duals, through_iterates
 from attacks.score import score_gradients
 from netsim.adversary import Adversary, Around, Within
 from netsim.algorithms import PrivateGradientDescent, Recal

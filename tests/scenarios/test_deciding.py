@@ -16,7 +16,7 @@ from scenarios.build.inference import Staging
 from scenarios.files.load import parse
 from scenarios.render.page.attacks import borders
 from scenarios.render.page.drawing import INK, Series
-from scenarios.schema import HypothesisSpec, MembershipSpec, PropertySpec
+from scenarios.schema.attacks import HypothesisSpec, MembershipSpec, PropertySpec
 from scenarios.stages.runner import checked, run_scenario
 
 ROOT = Path(__file__).parents[2]

@@ -17,9 +17,8 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.ledger import ENTRIES, chosen, run_entry, stored_entry, write_page
+from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
-from scenarios.ledger import entries as rows
 from scenarios.ledger.entries import BROKEN, FOLDER, exact, first_sentence
 from scenarios.render.sentences import word
 from scenarios.results import entries as describe

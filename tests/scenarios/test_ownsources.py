@@ -93,14 +93,14 @@ def test_a_module_of_a_package_has_the_code_that_it_imports_from_above_itself(fo
     (inner / "mine.py").write_text(
         CODE.format(at_the_top="from ..numbers import SCALE", within="pass", scale="SCALE")
     )
-    found = owncode.ownsources.sources(inner / "mine.py", (inner / "mine.py").read_bytes(), "helpers.deep")
+    found = owncode.sources(inner / "mine.py", (inner / "mine.py").read_bytes(), "helpers.deep")
     assert {file.name for file in found} == {"mine.py", "numbers.py", "__init__.py"}
     assert owncode.load("helpers.deep.mine:Mine").sha256
 
 
 def test_files_that_are_not_the_users_own_are_not_of_the_code(folder):
     (folder / "mine.py").write_text("import json, numpy, netsim\n" + written("a number"))
-    found = owncode.ownsources.sources(folder / "mine.py", (folder / "mine.py").read_bytes())
+    found = owncode.sources(folder / "mine.py", (folder / "mine.py").read_bytes())
     assert {file.name for file in found} == {"mine.py", "helper_scale.py"}
 
 

@@ -31,7 +31,7 @@ def alone(tmp_path_factory):
     """The table of one process."""
     place = tmp_path_factory.mktemp("alone")
     run_sweep(FIVE, BASE, place, jobs=1)
-    return (place / running.TABLE).read_bytes()
+    return (place / folders.TABLE).read_bytes()
 
 
 # ── shares ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -53,15 +53,15 @@ def test_a_wrong_share_is_said(text):
 def test_the_table_does_not_depend_on_the_shares_or_their_order(tmp_path, alone, order):
     there = [run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(number, 3))["there"] for number in order]
     assert there[-1] == 5
-    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the_rest(tmp_path, alone):
     found = run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(2, 2))
     assert (found["points"], found["complete"], found["all"], found["there"]) == (2, 2, 5, 2)
-    assert parquet.read_table(tmp_path / "out" / running.TABLE)["point"].to_pylist() == [1, 3]
+    assert parquet.read_table(tmp_path / "out" / folders.TABLE)["point"].to_pylist() == [1, 3]
     run_sweep(FIVE, BASE, tmp_path / "out", jobs=1)
-    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
@@ -75,7 +75,7 @@ def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
     ]
     said = [one.communicate(timeout=120) for one in jobs]
     assert [one.returncode for one in jobs] == [0, 0], said
-    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
     assert sum("It has 5 of the sweep's 5 points" in out for out, _ in said) >= 1
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["points", "sweep.json", "sweep.parquet"]
 
@@ -92,12 +92,12 @@ def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkey
 
     monkeypatch.setattr(folders.table, "write", meanwhile)
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["there"] == 5
-    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 def test_a_folder_that_another_process_just_began_is_not_taken_for_a_stranger_s(tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / f"{running.MANIFEST}.0123").touch()
+    (tmp_path / "out" / f"{folders.MANIFEST}.0123").touch()
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["complete"] == 1
 
 
@@ -149,7 +149,7 @@ def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
 def test_infinities_and_nan_come_back_as_numbers(tmp_path):
     (point, *_) = points(FIVE, BASE)
     kept = Points(tmp_path, [point], ["topology.agents"])
-    (tmp_path / running.DONE).mkdir()
+    (tmp_path / folders.DONE).mkdir()
     row = dict(point.fields) | {"point": 0, "seed": 0, "status": "complete", "error": None, "algorithm": "noisy"}
     row |= {"epsilon_exact_upper": float("inf"), "final_error": float("nan"), "verdict": "inf"}
     row |= {"attacks": [{"algorithm": "noisy", "attack": "a", "psnr": float("inf")}]}
@@ -160,7 +160,7 @@ def test_infinities_and_nan_come_back_as_numbers(tmp_path):
     assert back["verdict"] == "inf", "a text stays one"
     assert back["attacks"][0]["psnr"] == float("inf")
     assert kept.write_table() == 1
-    assert parquet.read_table(tmp_path / running.TABLE)["epsilon_exact_upper"].to_pylist() == [float("inf")]
+    assert parquet.read_table(tmp_path / folders.TABLE)["epsilon_exact_upper"].to_pylist() == [float("inf")]
 
 
 # ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
@@ -227,7 +227,7 @@ def test_on_workers_with_several_threads_that_come_late(tmp_path, monkeypatch, a
         found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=told)
     assert (found["status"], found["complete"]) == ("complete", 5)
     assert "no worker is there yet: 5 point(s) wait" in told.words[0]
-    assert (tmp_path / "out" / running.TABLE).read_bytes() == alone
+    assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 class Answering:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.files.load import parse
+from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.points import Sweep, load_sweep, points
 from scenarios.sweep.run import run_sweep
@@ -106,7 +107,7 @@ def test_a_point_that_does_not_fit_is_named_before_anything_runs(tmp_path):
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────
 def read(folder):
-    return parquet.read_table(folder / running.TABLE)
+    return parquet.read_table(folder / folders.TABLE)
 
 
 def test_the_table_is_the_same_for_any_number_of_workers_and_says_what_its_columns_are(tmp_path):
