@@ -21,4 +21,4 @@ def test_an_extra_is_there_and_said_for_a_clone_too(extra):
 def test_no_message_says_it_in_another_way():
     files = [file for part in ("netsim", "attacks", "scenarios") for file in (ROOT / part).rglob("*.py")]
     said = [file.name for file in files if "netsim-lab[" in file.read_text(encoding="utf-8")]
-    assert said == ["extras.py"]
+    assert said == ["errors.py"]

@@ -43,9 +43,10 @@ algorithms:
   - {kind: random_penalty_admm, rounds: 10, penalty: 10, dual_step: 0.5, scale: 0.001}
 """
 OWN = [
-    ("recal.through_duals", 1e-10), ("dp_recal.through_iterates", 2.0), ("probed.through_probe", 0.2),
-    ("probed.through_probe", 0.2), ("tracking.through_tracking", 0.05),
-    ("random_penalty.through_penalties", 0.1),
+    ("closed_form.recal.through_duals", 1e-10), ("closed_form.recal.through_iterates", 2.0),
+    ("inference.through_probe", 0.2),
+    ("inference.through_probe", 0.2), ("closed_form.gradient_tracking.through_tracking", 0.05),
+    ("closed_form.random_penalty_admm.through_penalties", 0.1),
 ]  # fmt: skip
 
 
@@ -60,6 +61,6 @@ def entries(tmp_path_factory):
 def test_the_own_inversion_ran_and_found_nearly_everything(entries, index):
     attack, most = OWN[index]
     found = entries[index]["gradients"]
-    assert found["attack"] == f"attacks.inference.{attack}"
+    assert found["attack"] == f"attacks.{attack}"
     assert found["estimated"] >= 0.9 * found["asked"]
     assert found["median"] < most
