@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.problems import L1, Dataset, LeastSquares, NonconvexLogistic, build, load, scale_for, sensors
-from netsim.problems import losses as nonconvex_logistic
+from netsim.problems import (
+    L1,
+    Dataset,
+    LeastSquares,
+    NonconvexLogistic,
+    build,
+    load,
+    nonconvex_logistic,
+    scale_for,
+    sensors,
+)
 
 
 def test_sensors_are_gaussian_and_measure_one_point() -> None:

@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from netsim.errors import ProtocolError, ScenarioError
-from netsim.problems import L1, LogisticLoss, NonconvexLogistic, Problem, Zero, load, scale_for, weak_convexity
-from netsim.problems import losses as nonconvex_logistic
+from netsim.problems import (
+    L1,
+    LogisticLoss,
+    NonconvexLogistic,
+    Problem,
+    Zero,
+    load,
+    nonconvex_logistic,
+    scale_for,
+    weak_convexity,
+)
 from netsim.problems.minimizers import stationary_point
 
 

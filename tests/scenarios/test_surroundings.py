@@ -54,7 +54,7 @@ def test_defaults_are_not_told():
         ("stragglers: [{agents: [4], compute: {kind: constant, seconds: 2.0}}]", "agents 4; compute: constant, 2 s"),
         (
             "downtimes: [{agents: [1], outages: {kind: scheduled, intervals: [[1.0, 2.5]]}}]",
-            "agents 1; outages: scheduled, intervals 1–2.5 s",
+            "outages: scheduled, intervals 1–2.5 s; agents 1",
         ),
         (
             "adversary: {links: [[0, 1]], insiders: [2, 4], capture_loss: 0.02, clock_error: 1e-3}",
@@ -76,7 +76,7 @@ def test_every_entry_of_a_list_has_a_row_and_long_lists_are_cut():
     assert [term for term, _ in rows] == ["stragglers", "stragglers"]
     places = ", ".join(f"[{i}.0, {i}.5]" for i in range(20))
     (text,) = said(f"downtimes: [{{agents: [1], outages: {{kind: scheduled, intervals: [{places}]}}}}]")
-    assert text.endswith("10–10.5, 11–11.5 s and 8 more")
+    assert text.endswith("10–10.5, 11–11.5 s and 8 more; agents 1")
 
 
 def test_every_shipped_scenario_can_be_told():

@@ -9,27 +9,23 @@ from typing import Any, get_args
 
 from netsim.arrays import unknown
 from netsim.errors import ScenarioError
-from netsim.problems.data import files
-from netsim.problems.data import named as adult
-from netsim.problems.data import named as builtin
-from netsim.problems.data import named as images
-from netsim.problems.data import named as tables
+from netsim.problems.data import files, named
 from netsim.problems.data.cache import Cache, Remote, fetched
 from netsim.problems.data.dataset import Dataset, Part
 
 __all__ = ["Cache", "Dataset", "Part", "load"]
 
 LOADERS: dict[str, Callable[..., Dataset]] = {
-    "digits": builtin.digits,
-    "breast_cancer": builtin.breast_cancer,
-    "synthetic": builtin.synthetic,
-    "sensors": builtin.sensors,
-    "mnist": images.mnist,
-    "fashion_mnist": images.fashion_mnist,
-    "cifar10_cat_dog": images.cifar10_cat_dog,
-    "ijcnn1": tables.ijcnn1,
-    "covtype": tables.covtype,
-    "adult": adult.adult,
+    "digits": named.digits,
+    "breast_cancer": named.breast_cancer,
+    "synthetic": named.synthetic,
+    "sensors": named.sensors,
+    "mnist": named.mnist,
+    "fashion_mnist": named.fashion_mnist,
+    "cifar10_cat_dog": named.cifar10_cat_dog,
+    "ijcnn1": named.ijcnn1,
+    "covtype": named.covtype,
+    "adult": named.adult,
     "libsvm": files.libsvm,
     "csv": files.csv_file,
 }

@@ -1,5 +1,6 @@
 """Runs under a codec: what is sent is encoded once, weighs what it says, and nothing else changes."""
 
+import functools
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -116,8 +117,8 @@ class Tells(Algorithm):
         for _ in range(5):
             x = rng.normal(size=(node.replicas, node.dimension))
             heard = await node.exchange(b=x, a=-x)
-            mine = np.stack([heard.told("b"), *heard.values("b")], axis=1)
-            assert np.array_equal(heard.mix("b"), node.weights @ mine)
+            terms = zip(node.weights, [heard.told("b"), *heard.values("b")], strict=True)
+            assert np.array_equal(heard.mix("b"), functools.reduce(np.add, [weight * term for weight, term in terms]))
             assert not heard.told("a").flags.writeable
             back = await node.exchange(**{f"x{j}": v for j, v in (heard["b"] | {node.id: x}).items()})
             for echo in back[f"x{node.id}"].values():
