@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import json
+import re
 import socket
 import threading
 import webbrowser
@@ -48,7 +49,7 @@ def lessons(folder: Path) -> tuple[Lesson, ...]:
 def lesson(path: Path) -> Lesson | None:
     """The lesson in a file; None where the file is no marimo notebook."""
     text = path.read_text(encoding="utf-8")
-    if "marimo.App(" not in text:
+    if not re.search(r"^\w+ = marimo\.App\(", text, re.MULTILINE):
         return None
     try:
         said = ast.get_docstring(ast.parse(text)) or ""

@@ -332,8 +332,8 @@ import sys
 from pathlib import Path
 import numpy as np
 from netsim.transcript.message import Message
-from netsim.spool import Spool
-spool = Spool(Path(sys.argv[1]), 2, batch=50)
+from netsim.transcript.stream import TranscriptStream
+spool = TranscriptStream(Path(sys.argv[1]), 2, batch=50)
 k = 0
 while True:
     told = Message(k % 5, "exchange", k, {"x" if k < 500 else "y": np.full((2, 3), float(k))})

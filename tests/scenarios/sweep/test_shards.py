@@ -83,14 +83,14 @@ def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
 def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkeypatch, alone):
     """The other share ends between the look at its points and the table's last byte."""
     run_sweep(FIVE, BASE, tmp_path / "other", jobs=1)
-    write = folders.table.write
+    write = folders.write
 
     def meanwhile(*arguments):
         write(*arguments)
         for path in (tmp_path / "other" / "points").iterdir():
             path.replace(tmp_path / "out" / "points" / path.name)
 
-    monkeypatch.setattr(folders.table, "write", meanwhile)
+    monkeypatch.setattr(folders, "write", meanwhile)
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["there"] == 5
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
