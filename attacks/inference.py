@@ -35,11 +35,11 @@ def through_probe(view: AdversaryView) -> list[GradientEstimate]:
     gradient, it is counted in. You get an `AttackError` where nothing was heard that a probe can use, a codec changes
     what is sent, or the messages are no affine function of the gradients.
     """
-    heard = observed_agents(view)
+    heard = _observed_agents(view)
     return [estimate for agent, rows in heard.items() for estimate in estimates_of(probed(view, agent, rows))]
 
 
-def observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
+def _observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
     """What was heard around every agent that was, and that needs to be inferred, by agent.
 
     You get an `AttackError` where it is nothing that a probe can use.
@@ -174,7 +174,7 @@ def _evidence(view: AdversaryView, only: int | None) -> list[Evidence]:
 def _by_probe(view: AdversaryView, own: ClosedForm | None, only: int | None = None) -> list[Evidence]:
     """By a probe; of the agents that it refuses, by the algorithm's `own` inversion."""
     try:
-        heard = observed_agents(view)
+        heard = _observed_agents(view)
     except AttackError as refusal:
         return _by_own(view, own, refusal)
     found: dict[int, Evidence] = {}

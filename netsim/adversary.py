@@ -36,7 +36,7 @@ class Query(NamedTuple):
     gradient: Array
 
 
-class Oracles(Protocol):
+class _Oracles(Protocol):
     """A private objective, as far as an agent asks it."""
 
     def gradient(self, x: Array) -> Array: ...
@@ -48,7 +48,7 @@ class Oracles(Protocol):
 class InsiderState:
     """One insider's private state: its objective, all it asked of it, and what its `privatize` calls returned."""
 
-    objective: Oracles
+    objective: _Oracles
     queries: Sequence[Query]
     releases: Sequence[Array]
 

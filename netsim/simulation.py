@@ -76,7 +76,7 @@ FRUITLESS = 100_000
 """How often agents may begin anew while nobody closes a round."""
 
 
-class Execution:
+class _Execution:
     """One run while it happens."""
 
     def __init__(
@@ -570,7 +570,7 @@ class Simulation:
         ends, as of one that is interrupted, before the error is raised.
         """
         with clock.rare_garbage_collection():
-            return Execution(self, watch, every, diary, rescue).run()
+            return _Execution(self, watch, every, diary, rescue).run()
 
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:

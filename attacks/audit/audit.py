@@ -109,7 +109,7 @@ class AuditResult:
     @property
     def epsilon_audited(self) -> float:
         """The best game's lower bound, of those that count."""
-        best = best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
+        best = _best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
         return max(best, self.anytime.epsilon_audited) if self.stop else best
 
     @property
@@ -120,7 +120,7 @@ class AuditResult:
     @property
     def uncovered(self) -> UnprotectedMessage | None:
         """The first uncovered message that tells in more than δ of the transcripts, in either direction."""
-        return first_unprotected(self.exact)
+        return _first_unprotected(self.exact)
 
     @property
     def first_violation(self) -> int | None:
@@ -153,12 +153,12 @@ class AuditResult:
         return tuple(found[point] for point in sorted(found))
 
 
-def first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
+def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
     found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
     return min(found, key=lambda u: u.message, default=None)
 
 
-def best_of(white: GameResult, *others: GameResult | None) -> GameResult:
+def _best_of(white: GameResult, *others: GameResult | None) -> GameResult:
     """The game that proves most; of equals the first."""
     return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
 
@@ -172,7 +172,7 @@ Task = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Look:
+class _Look:
     """Simulates one sample and says what is seen in it; may run in another process."""
 
     simulate: Simulate
@@ -198,7 +198,7 @@ class Look:
         return Seen(explained, notes, refused)
 
 
-class Gathering:
+class _Gathering:
     """Fills an archive, and plays the anytime game meanwhile; `chunks` of each world are there in the end."""
 
     def __init__(self, kept: Archive, delta: float, rng: np.random.Generator) -> None:
@@ -208,7 +208,7 @@ class Gathering:
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(
-        self, look: Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
+        self, look: _Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
     ) -> None:
         """Every chunk of both worlds is in the archive after this, whoever put it there; or until the wager is
         decided, if it ends then."""
@@ -228,7 +228,7 @@ class Gathering:
                 if wager.over:
                     return
 
-    def _found(self, look: Look, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
+    def _found(self, look: _Look, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
         """What is missing, in order; by the first chunk of its world all others are measured."""
         first = [task for task in missing if task[1] == 0]
         yield from zip(first, spread(look, first, jobs), strict=True)
@@ -251,7 +251,7 @@ class Gathering:
         self._left = queues[0][coins.size - ones :], queues[1][ones:]
         wager.update(coins, scores)
 
-    def aim(self, look: Look) -> None:
+    def aim(self, look: _Look) -> None:
         """At δ = 0, where one possible transcript refutes: some whose noise points where it costs most."""
         for world in (0, 1) if self.delta == 0 else ():
             if not self.kept.sound(world, WORST_CASE):
@@ -315,8 +315,8 @@ def audit(
     shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
     wager = SequentialTest(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
-        look = Look(simulate, pair, infer, train)
-        gathering = Gathering(kept, claim.delta, rng)
+        look = _Look(simulate, pair, infer, train)
+        gathering = _Gathering(kept, claim.delta, rng)
         gathering.gather(look, wager, chunks, jobs, progress)
         gathering.aim(look)
         bench = _Evaluation(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
@@ -353,7 +353,7 @@ class _Evaluation:
             zero, one = (self.kept.noted(INFERRED, world, self._fixed) for world in (0, 1))
             black = self._played(zero, one, sure)
         lesson = self._lesson(sure) if train else _ClassifierResult()
-        game = best_of(white, black, lesson.game)
+        game = _best_of(white, black, lesson.game)
         _check_agreement(exact, game)
         judgement = self._judgement(exact, game, anytime)
         return AuditResult(
@@ -406,7 +406,7 @@ class _Evaluation:
     def _judgement(
         self, exact: tuple[ExactLoss, ExactLoss], game: GameResult, anytime: SequentialTestResult
     ) -> Judgement:
-        uncovered = first_unprotected(exact)
+        uncovered = _first_unprotected(exact)
         return judge(
             epsilon_claimed=self.claim.epsilon,
             delta=self.claim.delta,

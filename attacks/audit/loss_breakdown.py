@@ -42,7 +42,7 @@ MOST_PARTS = 120
 
 
 @dataclass(frozen=True)
-class SpentPrivacy:
+class _SpentPrivacy:
     """What some releases cost, over all transcripts: their price at least, on average and at most, and their step
     (part of the loss, of either sign, in nats) on average, at least and at most, with the mean of |step| and its
     standard error. Under Laplace noise the price is in nats too, and no step is above it (`bounded`); that of
@@ -72,11 +72,11 @@ class SpentPrivacy:
 
 
 @dataclass(frozen=True)
-class Part:
+class _Part:
     """One part of the loss: where it is (a release, an activation, a link, or nothing: all), of how many releases."""
 
     releases: int
-    spent: SpentPrivacy
+    spent: _SpentPrivacy
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class Breakdown:
     agent: int
     transcripts: int
     where: tuple[Released | None, ...]
-    releases: tuple[Part, ...]
-    activations: dict[int, Part]
-    links: dict[Link, Part]
-    hidden: Part | None
-    total: Part
+    releases: tuple[_Part, ...]
+    activations: dict[int, _Part]
+    links: dict[Link, _Part]
+    hidden: _Part | None
+    total: _Part
 
     @classmethod
     def of(cls, agent: int, parts: Iterable[WorldComparison]) -> "Breakdown":
@@ -114,7 +114,7 @@ class Breakdown:
                 step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
                 sums.add(kind, key, len(members), step, price, all(bounded[t] for t in members))
         each = sums.parts(transcripts)
-        nothing = Part(0, SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
+        nothing = _Part(0, _SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
         return cls(
             agent,
             transcripts,
@@ -130,7 +130,7 @@ class Breakdown:
 def described(found: Breakdown, confidence: float, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
     """As JSON has it; what is over `MOST_PARTS` is left out, the dearest kept. `averages[t]` goes with release t."""
 
-    def told(part: Part) -> dict[str, Any]:
+    def told(part: _Part) -> dict[str, Any]:
         gamma = part.spent.gamma(confidence)
         return _plain(part) | {"gamma": None if gamma is None else [gamma.lower, gamma.estimate, gamma.upper]}
 
@@ -154,7 +154,7 @@ def described(found: Breakdown, confidence: float, averages: Sequence[Ratio | No
     }
 
 
-def _plain(part: Part) -> dict[str, Any]:
+def _plain(part: _Part) -> dict[str, Any]:
     one = part.spent
     return {
         "count": part.releases,
@@ -207,11 +207,11 @@ class _Sum:
         self.step_least = min(self.step_least, float(np.min(step)))
         self.step_most = max(self.step_most, float(np.max(step)))
 
-    def part(self, transcripts: int) -> Part:
+    def part(self, transcripts: int) -> _Part:
         """Transcripts that do not have it spent nothing there."""
         absent = transcripts > self.seen
         known = self.known + transcripts - self.seen
-        spent = SpentPrivacy(
+        spent = _SpentPrivacy(
             min(self.least, 0.0) if absent else self.least,
             self.price / known if known else np.inf,
             max(self.most, 0.0) if absent else self.most,
@@ -223,7 +223,7 @@ class _Sum:
             math.sqrt(max(self.squares / transcripts - (self.size / transcripts) ** 2, 0.0) / transcripts),
             self.bounded,
         )
-        return Part(self.releases, spent)
+        return _Part(self.releases, spent)
 
 
 @dataclass
@@ -235,7 +235,7 @@ class _Sums:
     def add(self, kind: str, key: Any, releases: int, step: Array, price: Array, bounded: bool) -> None:
         self.found[kind].setdefault(key, _Sum()).add(releases, step, price, bounded)
 
-    def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
+    def parts(self, transcripts: int) -> dict[str, dict[Any, _Part]]:
         return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}
 
 
@@ -261,7 +261,7 @@ MOST_LEVELS = 24
 
 
 @dataclass(frozen=True)
-class AuditedLevel:
+class _AuditedLevel:
     """The game on all that the agent had released by the end of `activation`.
 
     `epsilon` is a lower bound of ε(δ) of that, for this activation by itself at the confidence of the game: not for
@@ -276,7 +276,7 @@ class AuditedLevel:
 
 def audited_levels(
     exact: tuple[ExactLoss, ExactLoss], delta: float, confidence: float, rng: np.random.Generator
-) -> tuple[AuditedLevel, ...]:
+) -> tuple[_AuditedLevel, ...]:
     """The white box's game at up to `MOST_LEVELS` activations; none where transcripts do not agree on what came when.
 
     Before the last one it looks at the first transcripts only (`attacks.audit.loss.pool.COURSE`). A transcript's
@@ -304,12 +304,12 @@ def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, 
 
 def _played(
     activation: int, scores: tuple[Array, Array], delta: float, confidence: float, rng: np.random.Generator
-) -> AuditedLevel:
+) -> _AuditedLevel:
     try:
         game = play(-scores[0], scores[1], delta=delta, confidence=confidence, rng=rng)
     except PrivacyError:  # too few transcripts to toss coins: nothing is proven
-        return AuditedLevel(activation, 0.0, math.nan, 0)
-    return AuditedLevel(activation, game.epsilon_audited, game.ceiling, game.trials)
+        return _AuditedLevel(activation, 0.0, math.nan, 0)
+    return _AuditedLevel(activation, game.epsilon_audited, game.ceiling, game.trials)
 
 
 AVERAGED = 4_000_000
@@ -330,7 +330,7 @@ class LossBreakdown:
     uncovered: tuple[UnprotectedField, ...]
     average: Ratio | None
     averages: tuple[Ratio | None, ...]
-    audited: tuple[AuditedLevel, ...]
+    audited: tuple[_AuditedLevel, ...]
 
 
 def loss_breakdown(

@@ -160,7 +160,7 @@ class Candidate:
     key: Hashable
 
 
-class Space(Protocol):
+class _Space(Protocol):
     """All objectives that are adjacent to the true one, as far as they are searched."""
 
     def families(self) -> Mapping[str, Iterator[Candidate]]:
@@ -173,14 +173,14 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class _Ranked:
     """A candidate, the ε estimated for it, and its mean cost (or loss), which decides between equals."""
 
     candidate: Candidate
     epsilon: float
     cost: float
 
-    def beats(self, other: "Ranked") -> bool:
+    def beats(self, other: "_Ranked") -> bool:
         """By more than rounding."""
         if _larger(self.epsilon, other.epsilon) or _larger(other.epsilon, self.epsilon):
             return self.epsilon > other.epsilon
@@ -188,7 +188,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Family:
+class _Family:
     """How many candidates of a family were tried, and what the best of them was estimated to cost."""
 
     name: str
@@ -201,8 +201,8 @@ class Family:
 class Searched:
     """What was searched, and what was found; every ε is estimated at `delta` from `transcripts` of world 0."""
 
-    winner: Ranked
-    families: tuple[Family, ...]
+    winner: _Ranked
+    families: tuple[_Family, ...]
     tried: int
     budget: int
     transcripts: int
@@ -224,7 +224,7 @@ def search(
     sample: Sample,
     agent: int,
     true: Hypothesis,
-    space: Space,
+    space: _Space,
     *,
     delta: float,
     budget: int,
@@ -309,7 +309,7 @@ class _SearchSamples:
 
     def __init__(self, known: Reproduced, delta: float, budget: int, progress: Callable[[int], None] | None) -> None:
         self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
-        self._ranked: list[Ranked] = []
+        self._ranked: list[_Ranked] = []
         self._keys: set[Hashable] = set()
         self._left: set[Hashable] = set()
 
@@ -322,25 +322,25 @@ class _SearchSamples:
         """Whether another candidate may be tried, and may be worse."""
         return self.tried < self._budget and not any(math.isinf(one.epsilon) for one in self._ranked[-1:])
 
-    def judge(self, candidate: Candidate) -> Ranked | None:
+    def judge(self, candidate: Candidate) -> _Ranked | None:
         """None for one that was judged before."""
         if candidate.key in self._keys:
             return None
         self._keys.add(candidate.key)
-        ranked = Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis, scored=False), self._delta))
+        ranked = _Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis, scored=False), self._delta))
         self._ranked.append(ranked)
         if self._progress is not None:
             self._progress(1)
         return ranked
 
-    def next_start(self) -> Ranked | None:
+    def next_start(self) -> _Ranked | None:
         """The best of those that nobody moved on from."""
         best = _best([one for one in self._ranked if one.candidate.key not in self._left])
         if best is not None:
             self.leave(best)
         return best
 
-    def leave(self, ranked: Ranked) -> None:
+    def leave(self, ranked: _Ranked) -> None:
         """Somebody moves on from it."""
         self._left.add(ranked.candidate.key)
 
@@ -349,20 +349,20 @@ class _SearchSamples:
         if winner is None:
             raise PrivacyError("the search has no adjacent objective to try")
         families = tuple(
-            Family(name, len(ranked), best.candidate.description, best.epsilon)
+            _Family(name, len(ranked), best.candidate.description, best.epsilon)
             for name, ranked in self._by_family().items()
             if (best := _best(ranked)) is not None
         )
         return Searched(winner, families, self.tried, self._budget, transcripts, FIRST_CHUNK, self._delta)
 
-    def _by_family(self) -> dict[str, list[Ranked]]:
-        families: dict[str, list[Ranked]] = {}
+    def _by_family(self) -> dict[str, list[_Ranked]]:
+        families: dict[str, list[_Ranked]] = {}
         for one in self._ranked:
             families.setdefault(one.candidate.family, []).append(one)
         return families
 
 
-def _best(ranked: Sequence[Ranked]) -> Ranked | None:
+def _best(ranked: Sequence[_Ranked]) -> _Ranked | None:
     """The first that no later one beats."""
     best = None
     for one in ranked:
@@ -371,7 +371,7 @@ def _best(ranked: Sequence[Ranked]) -> Ranked | None:
     return best
 
 
-def _climb(bench: _SearchSamples, space: Space, start: Ranked) -> None:
+def _climb(bench: _SearchSamples, space: _Space, start: _Ranked) -> None:
     """Move as long as a move is an improvement; after one go on with the next move from there."""
     moves, turn, failed = space.near(start.candidate), 0, 0
     while bench.open and failed < len(moves):

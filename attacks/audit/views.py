@@ -68,7 +68,7 @@ class View:
         return self.knows < other.knows
 
 
-def checked(views: Sequence[View]) -> tuple[View, ...]:
+def _checked(views: Sequence[View]) -> tuple[View, ...]:
     """You get an `AttackError` for no view, and for two of one name."""
     names = [view.name for view in views]
     if not names:
@@ -134,7 +134,7 @@ class ViewResult:
 
 
 @dataclass(frozen=True)
-class Inconsistency:
+class _Inconsistency:
     """A view did worse, beyond chance, than one that it contains: its score missed what is there to be seen."""
 
     smaller: str
@@ -156,7 +156,7 @@ class ViewsResult:
     pair: Pair
     views: tuple[ViewResult, ...]
     order: Order
-    inconsistent: tuple[Inconsistency, ...]
+    inconsistent: tuple[_Inconsistency, ...]
     trials: int
     played: int
     log_e_ceiling: float
@@ -217,7 +217,7 @@ def audit_views(
     without a claimed number, for ε beyond all floats, and for fewer than three chunks: some transcripts teach, some
     choose, some are played.
     """
-    checked(views)
+    _checked(views)
     epsilon = claim.epsilon
     if epsilon is None or not epsilon < 700:
         raise PrivacyError(f"epsilon_claimed = {epsilon!r}: there is no number that views could refute")
@@ -302,7 +302,7 @@ def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Gener
 
 def _inconsistent(
     order: Order, chosen: dict[str, _Chosen], coins: Coins, epsilon: float, delta: float
-) -> tuple[Inconsistency, ...]:
+) -> tuple[_Inconsistency, ...]:
     """Where a view's rule gained more than that of a larger one, coin by coin, beyond chance."""
     unit = math.exp(epsilon) + delta
     edges: list[tuple[str, str]] = sorted(order.edges)
@@ -315,7 +315,7 @@ def _inconsistent(
     bar = math.log(max(len(edges), 1) / ODD)
     padding = np.zeros(coins.trials - coins.count)
     return tuple(
-        Inconsistency(smaller, larger)
+        _Inconsistency(smaller, larger)
         for smaller, larger in edges
         if log_wealth(np.concatenate([(found[smaller] - found[larger]) * unit / (1 + unit), padding])) >= bar
     )

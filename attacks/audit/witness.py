@@ -247,7 +247,7 @@ class Place(NamedTuple):
     replica: int
 
 
-class Candidate(NamedTuple):
+class _Candidate(NamedTuple):
     """A transcript that may be a witness: its first uncovered `message` (∞: none), and the `loss` of its releases."""
 
     message: float
@@ -260,7 +260,7 @@ class Candidate(NamedTuple):
         return self.message, -self.loss, self.place
 
 
-class Worlds(Protocol):
+class _Worlds(Protocol):
     """The two hypotheses of one agent (`attacks.audit.audit.Pair`)."""
 
     @property
@@ -270,21 +270,21 @@ class Worlds(Protocol):
     def hypotheses(self) -> tuple[Hypothesis, Hypothesis]: ...
 
 
-def candidate(explained: WorldComparison, world: int, chunk: int) -> Candidate:
+def candidate(explained: WorldComparison, world: int, chunk: int) -> _Candidate:
     """The best of the transcripts of one chunk, by what a tap at the agent's door sees and is granted nothing."""
     first = unprotected_from(explained)
     losses = np.sum(explained.steps[: counting(explained)], axis=0)
     best = int(np.lexsort((-losses, first))[0])
-    return Candidate(float(first[best]), float(losses[best]), Place(world, chunk, best))
+    return _Candidate(float(first[best]), float(losses[best]), Place(world, chunk, best))
 
 
-def best(seen: Iterable[Iterable[WorldComparison]]) -> Candidate | None:
+def best(seen: Iterable[Iterable[WorldComparison]]) -> _Candidate | None:
     """The best transcript of an audit: of each world the chunks in order. None where there is none."""
     found = (candidate(part, world, k) for world, parts in enumerate(seen) for k, part in enumerate(parts))
     return min(found, key=lambda one: one.rank, default=None)
 
 
-def find(simulate: Callable[[int, int], Sample], pair: Worlds, where: Place) -> tuple["Witness", Account]:
+def find(simulate: Callable[[int, int], Sample], pair: _Worlds, where: Place) -> tuple["Witness", Account]:
     """Simulate the chunk again, cut out the transcript, and replay it alone.
 
     `simulate(world, chunk)` is an audit's; it gives the same transcripts every time.

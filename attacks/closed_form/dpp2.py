@@ -56,7 +56,7 @@ from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 
 
-class DPP2Round(NamedTuple):
+class _DPP2Round(NamedTuple):
     """What one agent told in rounds 0, 1, …: `y`, `z`, and its (Py), (Pz); (rounds, replicas, dimension)."""
 
     agent: int
@@ -72,7 +72,7 @@ def through_relay(view: AdversaryView) -> list[GradientEstimate]:
     You get an `AttackError` where the algorithm is not DPP², its exchanges may end without some messages, or a codec
     changes what is sent.
     """
-    algorithm = checked(view)
+    algorithm = _checked(view)
     eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
     return [e for told in relayed(view) for e in _estimates(told, algorithm, eta)]
 
@@ -82,7 +82,7 @@ def relay_evidence(view: AdversaryView) -> list[Evidence]:
     return Evidence.each(through_relay(view), law=None)
 
 
-def checked(view: AdversaryView) -> Dpp2:
+def _checked(view: AdversaryView) -> Dpp2:
     """The algorithm, if this inversion is its own."""
     algorithm = view.public.algorithm
     if not isinstance(algorithm, Dpp2):
@@ -93,7 +93,7 @@ def checked(view: AdversaryView) -> Dpp2:
     return algorithm
 
 
-def relayed(view: AdversaryView) -> Iterator[DPP2Round]:
+def relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
     """Every agent of which round 0 was heard, up to the first round that was not."""
     exchanges, public = Exchanges(view), view.public
     for agent in sorted(set(range(public.agents)) - view.inside.keys() - public.forgetful):
@@ -105,7 +105,7 @@ def relayed(view: AdversaryView) -> Iterator[DPP2Round]:
             told = [[exchanges.told[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
             others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
             apart = [_apart(public, agent, np.array(told[j]), np.array(others[j])) for j in (0, 1)]
-            yield DPP2Round(agent, np.array(told[0]), np.array(told[1]), *apart)
+            yield _DPP2Round(agent, np.array(told[0]), np.array(told[1]), *apart)
 
 
 def _apart(public: PublicKnowledge, agent: int, told: Array, others: Array) -> Array:
@@ -125,7 +125,7 @@ def relay(told: Array, eta: Array) -> Array:
     return np.array(d)
 
 
-def variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
+def _variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
     """Of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not told: ∞."""
     e = np.array([2 * algorithm.scale_e(k) ** 2 for k in range(rounds)])
     w = np.array([2 * algorithm.scale_w(k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)] + [math.inf])
@@ -139,18 +139,18 @@ def weigh(e: Array, w: Array) -> Array:
     return np.where((e == 0) & (w == 0), 0.5, share)
 
 
-def second_reading(told: DPP2Round, algorithm: Dpp2, d: Array) -> Array:
+def _second_reading(told: _DPP2Round, algorithm: Dpp2, d: Array) -> Array:
     """z^k − w^{k+1}/α by how x moved, (rounds − 1, replicas, dimension)."""
     return (algorithm.beta * told.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step
 
 
-def _estimates(told: DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
+def _estimates(told: _DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
     rounds = len(told.y)
     d, hidden = relay(told.y, eta), algorithm.rho * relay(told.apart_y, eta)[1:]
-    e, w = variances(algorithm, rounds)
+    e, w = _variances(algorithm, rounds)
     share = weigh(e, w)
     z = told.z * share[:, None, None]
-    z[:-1] += (1 - share[:-1, None, None]) * second_reading(told, algorithm, d)
+    z[:-1] += (1 - share[:-1, None, None]) * _second_reading(told, algorithm, d)
     point = np.zeros_like(told.y[0])
     for k in range(rounds):
         variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
@@ -165,7 +165,7 @@ BLIND = 1e-9
 """A column of the Jacobian below this share of the largest tells nothing."""
 
 
-class RelayFit(NamedTuple):
+class _RelayFit(NamedTuple):
     """What the transcript says of η and of the gradients.
 
     `eta` (replicas, rounds), 0 where not `identifiable` (replicas, rounds); `stddev` (replicas, rounds) of its errors
@@ -187,7 +187,7 @@ class _Received:
     """Everything that was told of one replica; arrays (rounds, agents × dimension)."""
 
     def __init__(self, view: AdversaryView) -> None:
-        self.algorithm: Dpp2 = checked(view)
+        self.algorithm: Dpp2 = _checked(view)
         self.told = list(relayed(view))
         if len(self.told) < view.public.agents:
             raise AttackError("η is fitted to what all agents say: it needs all links, and no insider among them")
@@ -198,7 +198,7 @@ class _Received:
         self.y = np.array([t.y[cut] for t in self.told])  # (agents, rounds, replicas, dimension)
         a, b = self.algorithm.step, self.algorithm.beta
         self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.told])
-        e, w = variances(self.algorithm, self.rounds)
+        e, w = _variances(self.algorithm, self.rounds)
         self.noisy = bool(np.any(e > 0) or np.any(w[:-1] > 0))
         self.scale = self._scale(e, w)
 
@@ -225,7 +225,7 @@ def round_by_round(view: AdversaryView) -> Array:
     return fits
 
 
-def fit_relay(view: AdversaryView) -> RelayFit:
+def fit_relay(view: AdversaryView) -> _RelayFit:
     """All η_k jointly, and every gradient.
 
     You get an `AttackError` where the algorithm is not DPP², or not all of at least three rounds was heard.
@@ -236,7 +236,7 @@ def fit_relay(view: AdversaryView) -> RelayFit:
     known = np.array([fit.identifiable for fit in fits])
     spread = np.array([np.where(fit.identifiable, np.sqrt(np.diag(fit.covariance)), np.inf) for fit in fits])
     estimates, deviations = _gradients(heard, eta, [fit.covariance for fit in fits])
-    return RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
+    return _RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
 
 
 class _Fit(NamedTuple):
@@ -330,7 +330,7 @@ def _moves(eta: Array, y: Array) -> Array:
 
 def _gradients(heard: _Received, eta: Array, covariances: list[Array]) -> tuple[list[GradientEstimate], Array]:
     algorithm, rounds = heard.algorithm, heard.rounds
-    e, w = variances(algorithm, rounds)
+    e, w = _variances(algorithm, rounds)
     share = weigh(e, w)
     own: Array = e * share  # of the two readings together: ew/(e + w)
     spread = _spread(heard, eta, covariances, share)
@@ -342,7 +342,7 @@ def _gradients(heard: _Received, eta: Array, covariances: list[Array]) -> tuple[
         d = relay(cut.y, by_round)
         hidden = algorithm.rho * relay(told.apart_y[:rounds], by_round)[1:]
         z = cut.z * share[:, None, None]
-        z[:-1] += (1 - share[:-1, None, None]) * second_reading(cut, algorithm, d)
+        z[:-1] += (1 - share[:-1, None, None]) * _second_reading(cut, algorithm, d)
         point = np.zeros_like(cut.y[0])
         for k in range(rounds):
             deviation = root_mean_square(deviations[i, k])

@@ -74,7 +74,7 @@ from netsim.errors import AttackError
 from netsim.transcript.message import Values
 
 
-class Round(NamedTuple):
+class _Round(NamedTuple):
     """Of one agent: where x^a and y^a lie, and what mixing makes of them: `mixed_x` = x^a + γA_x, likewise y."""
 
     x: Interval
@@ -172,11 +172,11 @@ def _others(view: AdversaryView) -> list[int]:
     return sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
 
 
-def _observed_rounds(view: AdversaryView, agent: int, exchanges: Exchanges) -> dict[int, Round]:
+def _observed_rounds(view: AdversaryView, agent: int, exchanges: Exchanges) -> dict[int, _Round]:
     """Rounds of DiaDSP that were heard whole: what is told is x^a and y^a."""
     taken = exchanges.taken(agent)
     return {
-        k: Round(
+        k: _Round(
             Interval.at(own["x"]),
             Interval.at(own["y"]),
             *(_apart(view.public, agent, own[n], [v[n] for v in taken[k]]) for n in ("x", "y")),
@@ -191,7 +191,7 @@ def _apart(public: PublicKnowledge, agent: int, own: Array, others: list[Array])
     return np.tensordot(public.weights[agent], np.array([own, *others]), axes=1) - own
 
 
-def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[Round]]]:
+def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[_Round]]]:
     """Each agent with its rounds from 0 to the first that was missed, if there are any."""
     exchanges = Exchanges(view)
     for agent in _others(view):
@@ -204,7 +204,7 @@ def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[R
             yield agent, rounds
 
 
-def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec) -> Iterator[Round]:
+def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec) -> Iterator[_Round]:
     taken = exchanges.taken(agent)
     copies = {n: np.zeros((view.replicas, view.public.dimension)) for n in ("x", "y")}
     apart = dict(copies)
@@ -217,11 +217,11 @@ def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec)
             places[n] = Interval(copies[n] + low, copies[n] + high)
             copies[n] = copies[n] + own[n]
             apart[n] = apart[n] + _apart(view.public, agent, own[n], [v[n] for v in taken[k]])
-        yield Round(places["x"], places["y"], apart["x"], apart["y"])
+        yield _Round(places["x"], places["y"], apart["x"], apart["y"])
         k += 1
 
 
-def _runs(rounds: dict[int, Round]) -> Iterator[tuple[int, list[Round]]]:
+def _runs(rounds: dict[int, _Round]) -> Iterator[tuple[int, list[_Round]]]:
     """Rounds that follow each other, with the number of the first."""
     for k in sorted(rounds):
         if k - 1 not in rounds:
@@ -231,7 +231,7 @@ def _runs(rounds: dict[int, Round]) -> Iterator[tuple[int, list[Round]]]:
             yield k, [rounds[t] for t in range(k, end)]
 
 
-def _trackers(algorithm: DecayingNoise, rounds: list[Round], first: int = 0) -> tuple[Array, Array]:
+def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
     """ŷ^k, (rounds, replicas, dimension), and the variances of their errors."""
     told = np.array([r.y.low for r in rounds])
     e = np.array([2 * float(algorithm.noise_y(first + k).scale) ** 2 for k in range(len(rounds))])
@@ -244,13 +244,13 @@ def _trackers(algorithm: DecayingNoise, rounds: list[Round], first: int = 0) -> 
     return trackers, e * share
 
 
-def _points(algorithm: DecayingNoise, rounds: list[Round], trackers: Array) -> Iterator[Array]:
+def _points(algorithm: DecayingNoise, rounds: list[_Round], trackers: Array) -> Iterator[Array]:
     yield np.zeros_like(trackers[0])
     for r, y in zip(rounds[:-1], trackers, strict=False):
         yield r.x.low + _gamma(algorithm) * r.apart_x - algorithm.step * y
 
 
-def _differences(algorithm: DiaDSP, agent: int, first: int, rounds: list[Round]) -> Iterator[Difference]:
+def _differences(algorithm: DiaDSP, agent: int, first: int, rounds: list[_Round]) -> Iterator[Difference]:
     trackers, variances = _trackers(algorithm, rounds, first)
     points = list(_points(algorithm, rounds, trackers))
     if first > 0:
@@ -261,7 +261,7 @@ def _differences(algorithm: DiaDSP, agent: int, first: int, rounds: list[Round])
         yield Difference(agent, queries, (points[k - 1], points[k]), change, math.sqrt(float(variances[k])))
 
 
-def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[Round]) -> Iterator[GradientBounds]:
+def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iterator[GradientBounds]:
     gamma, variance = _gamma(algorithm), 0.0
     mixed = np.zeros_like(rounds[0].apart_y)  # γ Σ_{t<k} A_y
     size = np.zeros_like(mixed)
@@ -284,7 +284,7 @@ def _start(x: Interval) -> tuple[Array, Array]:
     return np.zeros_like(x.low), np.zeros_like(x.low)
 
 
-def _moved(now: Round, after: Round, gamma: float, step: float) -> Interval:
+def _moved(now: _Round, after: _Round, gamma: float, step: float) -> Interval:
     """Where y is, by the motion of x alone."""
     mixed = gamma * now.apart_x
     low, high = (now.x.low + mixed - after.x.high) / step, (now.x.high + mixed - after.x.low) / step
@@ -317,7 +317,7 @@ DROWNED = 1e-11
 """In place of `RANK` where there is noise: the stated deviations say how little the last directions tell."""
 
 
-class Curvature(NamedTuple):
+class _Curvature(NamedTuple):
     """`hessian` (replicas, dimension, dimension), its part that is not identifiable set to 0.
 
     `directions` (replicas, dimension, dimension): in the first `rank` (replicas,) columns the directions v of which
@@ -353,7 +353,7 @@ def _entries(v: Array, variances: Array) -> Array:
     return np.maximum(squares + mixed - twice, 0.0)
 
 
-def hessian_of(evidence: Evidence) -> Curvature:
+def hessian_of(evidence: Evidence) -> _Curvature:
     """From the gradients of one agent, their covariance taken into account.
 
     You get an `AttackError` for fewer than two, or where coordinates have covariances of their own.
@@ -374,7 +374,7 @@ def hessian_of(evidence: Evidence) -> Curvature:
     return _solved(evidence.agent, rows(evidence.points), rows(evidence.gradients), evidence.exact)
 
 
-def hessian_from(differences: Sequence[Difference]) -> Curvature:
+def hessian_from(differences: Sequence[Difference]) -> _Curvature:
     """From differences of gradients of one agent, their errors independent."""
     if not differences:
         raise AttackError("no differences of gradients: nothing to fit")
@@ -396,11 +396,11 @@ def _whitener(covariance: Array) -> Array:
     return vectors.T / np.sqrt(np.maximum(values, EXACT**2 * largest))[:, None]
 
 
-def _solved(agent: int, steps: Array, changes: Array, exact: bool) -> Curvature:
+def _solved(agent: int, steps: Array, changes: Array, exact: bool) -> _Curvature:
     """`steps` and `changes` (replicas, rows, dimension)."""
     found = [_one(s, g, exact) for s, g in zip(steps, changes, strict=True)]
     hessian, directions, spread = (np.array([f[j] for f in found]) for j in (0, 1, 3))
-    return Curvature(agent, hessian, directions, np.array([f[2] for f in found]), spread)
+    return _Curvature(agent, hessian, directions, np.array([f[2] for f in found]), spread)
 
 
 def _one(steps: Array, changes: Array, exact: bool) -> tuple[Array, Array, int, Array]:

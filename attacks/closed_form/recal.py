@@ -120,7 +120,7 @@ def sparse_evidence(view: AdversaryView) -> list[Evidence]:
     return [_evidence(own, algorithm, beta, threshold) for own in _chains(view, algorithm)]
 
 
-def sparse_estimates(view: AdversaryView) -> list[GradientEstimate]:
+def _sparse_estimates(view: AdversaryView) -> list[GradientEstimate]:
     """The same as estimates; `stddev` is the root mean square over coordinates and replicas."""
     return [
         GradientEstimate(found.agent, k, found.points[t], found.gradients[t], root_mean_square(found.stddev[t]))
@@ -152,7 +152,7 @@ def _chains(view: AdversaryView, algorithm: DPRecal) -> list[list[Visit]]:
 
 
 def _bounds(visits: list[Visit], alpha: float, beta: float, threshold: float) -> Iterator[GradientBounds]:
-    copies = {k: copy_of(visit, beta, threshold) for k, visit in enumerate(visits)}
+    copies = {k: _copy_of(visit, beta, threshold) for k, visit in enumerate(visits)}
     copies[0] = Interval.at(np.zeros_like(copies[0].low))
     sent = np.zeros_like(copies[0].low)  # Σ_{t≤k} x_t
     for k, visit in enumerate(visits[:-1]):
@@ -179,7 +179,7 @@ def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: f
         told = visit.outgoing["x"] - change / beta
         noise = np.full_like(told, (float(np.max(algorithm.noise(k + 1).stddev)) / beta) ** 2)
         if k + 1 < rounds:
-            low, high = copy_of(visits[k + 1], beta, threshold)
+            low, high = _copy_of(visits[k + 1], beta, threshold)
             exact = (visits[k + 1].outgoing["x"] != 0) | (threshold == 0)
             told, noise = np.where(exact, (low + high) / 2, told), np.where(exact, 0.0, noise)
         copies.append(told)
@@ -197,7 +197,7 @@ def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: f
     return Evidence(visits[0].agent, queries, np.array(copies[:-1]), gradients, covariance, "gaussian")
 
 
-def copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
+def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
     """Where y is, by x⁺ alone."""
     x, noisy, x_new = visit.incoming["x"], visit.incoming["u_noisy"], visit.outgoing["x"]
     told = x_new + np.sign(x_new) * threshold
@@ -221,7 +221,7 @@ def through_iterates(view: AdversaryView) -> list[GradientEstimate]:
         and algorithm.reading in EXACT_STATE
         and isinstance(view.public.regularizer, L1)
     ):
-        return sparse_estimates(view)
+        return _sparse_estimates(view)
     return iterates(view).estimates()
 
 

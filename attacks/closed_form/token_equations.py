@@ -40,7 +40,7 @@ STEEP = 1e6
 """No unknown is tied to another by a larger factor, or by less than its inverse."""
 
 
-class Tie(NamedTuple):
+class _Tie(NamedTuple):
     """value = factor · (value of `root`) + `rest`."""
 
     root: Name
@@ -48,7 +48,7 @@ class Tie(NamedTuple):
     rest: Array
 
 
-class Ties:
+class _Ties:
     """All unknowns by class; what is found of a class's root is found of all its members.
 
     `values` is added to. Small classes are put into large ones, so that an unknown moves a few times only.
@@ -57,13 +57,13 @@ class Ties:
     def __init__(self, values: dict[Name, Array]) -> None:
         self.values = values
         self._zero = np.zeros_like(next(iter(values.values())))
-        self._ties: dict[Name, Tie] = {}
+        self._ties: dict[Name, _Tie] = {}
         self._members: dict[Name, list[Name]] = {}
 
-    def tie(self, name: Name) -> Tie:
+    def tie(self, name: Name) -> _Tie:
         """Of an unknown; its own root, if nothing ties it."""
         if name not in self._ties:
-            self._ties[name] = Tie(name, 1.0, self._zero)
+            self._ties[name] = _Tie(name, 1.0, self._zero)
             self._members[name] = [name]
         return self._ties[name]
 
@@ -124,7 +124,7 @@ class Ties:
         rest = -self.constant(line) / roots[moved]
         for name in self._members.pop(moved):
             _, own, before = self._ties[name]
-            self._ties[name] = Tie(kept, own * factor, own * rest + before)
+            self._ties[name] = _Tie(kept, own * factor, own * rest + before)
             self._members[kept].append(name)
         return moved
 
@@ -156,7 +156,7 @@ class Found(NamedTuple):
 
     values: dict[Name, Array]
     groups: list[tuple[dict[Name, tuple[int, float]], Array]]
-    ties: Ties
+    ties: _Ties
 
     def covariance(self, names: Sequence[Name]) -> Array:
         """(names, names), 0 where exact."""
@@ -168,7 +168,7 @@ class Found(NamedTuple):
             total[np.ix_(here, here)] = covariance[np.ix_(there, there)] * np.multiply.outer(factors, factors)
         return total
 
-    def tie(self, name: Name) -> Tie:
+    def tie(self, name: Name) -> _Tie:
         """What an unknown that is not determined is tied to."""
         return self.ties.tie(name)
 
@@ -179,7 +179,7 @@ def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequen
     `combined` are lines that name combinations: asked for only where what they combine is not found at once.
     """
     values = _propagated(lines, dict(known))
-    ties = Ties(values)
+    ties = _Ties(values)
     left = [line for line in lines if any(name not in values for name in line.terms)]
     left += [line for line in combined if sum(name not in values for name in line.terms) > 2]
     ties.settle(line.terms for line in left if line.stddev == 0)
@@ -218,7 +218,7 @@ Rooted = tuple[Line, dict[Name, float]]
 """A line with the unknowns that are left of it."""
 
 
-def _groups(lines: Sequence[Line], ties: Ties) -> list[list[Rooted]]:
+def _groups(lines: Sequence[Line], ties: _Ties) -> list[list[Rooted]]:
     """Lines with unknowns, those together that share one, directly or through others."""
     parent: dict[Name, Name] = {}
 
@@ -240,7 +240,7 @@ def _groups(lines: Sequence[Line], ties: Ties) -> list[list[Rooted]]:
     return list(groups.values())
 
 
-def _solved(group: Sequence[Rooted], ties: Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
+def _solved(group: Sequence[Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
     """Adds what the group determines to the values; places, factors and covariance of its unknowns."""
     unknowns = sorted({root for _, roots in group for root in roots})
     places = {root: k for k, root in enumerate(unknowns)}

@@ -65,7 +65,7 @@ START: Id = (-1, 0)
 
 
 @dataclass(frozen=True)
-class ObservedToken:
+class _ObservedToken:
     """`values` of each baton that was heard, `START` too; `came[visit]`: the baton that brought it, where that is
     certain; `made[baton]`: how many visits each agent had made when it was sent, its sender's included, where all are
     certain; `visits[agent]`: how many are known of."""
@@ -76,7 +76,7 @@ class ObservedToken:
     visits: tuple[int, ...]
 
 
-def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> ObservedToken:
+def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> _ObservedToken:
     """What a view tells of a walk from `first` on; `names` are the baton's fields, zeros at the start."""
     public = view.public
     values: dict[Id, Values] = {START: {name: np.zeros((view.replicas, public.dimension)) for name in names}}
@@ -93,7 +93,7 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> Ob
     for sender, number in values.keys() - {START}:
         counts[sender] = max(counts[sender], number + 1)
     made = {} if public.forgetful else order.made
-    return ObservedToken(values, came, made, tuple(counts))
+    return _ObservedToken(values, came, made, tuple(counts))
 
 
 class _Sent(NamedTuple):
@@ -327,7 +327,7 @@ class TokenSystem:
         for k, deviation in zip(queries, stddev.tolist(), strict=True):
             yield GradientEstimate(agent, k, values["y", agent, k], values["gradient", agent, k], deviation)
 
-    def _of_agent(self, heard: ObservedToken, i: int) -> Iterator[Line]:
+    def _of_agent(self, heard: _ObservedToken, i: int) -> Iterator[Line]:
         alpha, beta, wire = self._alpha, self._beta, self._wire
         for k in range(heard.visits[i]):
             y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
@@ -345,7 +345,7 @@ class TokenSystem:
             yield Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha})
 
 
-def _sums(heard: ObservedToken, u: str) -> Iterator[Line]:
+def _sums(heard: _ObservedToken, u: str) -> Iterator[Line]:
     for baton, made in heard.made.items():
         terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
         yield Line({(u, *baton): 1.0} | terms)

@@ -49,7 +49,7 @@ class Misfit(NamedTuple):
         return self.squares / self.degrees if self.degrees > 0.5 else float("nan")
 
 
-class Solution(NamedTuple):
+class _Solution(NamedTuple):
     """`estimate` (unknowns, columns); `covariance` (unknowns, unknowns) of each column's errors; `identifiable`
     (unknowns,); `rank` of C; `residual` (columns,): what is left of rows without noise, 0 up to rounding where the
     model is right; `spread` (unknowns, directions): S of the covariance S Sᵀ.
@@ -63,7 +63,7 @@ class Solution(NamedTuple):
     spread: Array
 
 
-def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -> Solution:
+def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -> _Solution:
     """C = `design` (rows, unknowns), B = `noise` (rows, noises; standard deviations), `observed` (rows, columns).
 
     `rounding` is the deviation that rounding adds to a row with noise; rows without any are taken at their word. What
@@ -78,7 +78,7 @@ def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -
     spread, found = _weighted(noisy @ seen.T, np.sqrt(variances[~exact] + rounding**2), rest)
     spread = free @ seen.T @ spread
     hidden = free @ _complement(seen, free.shape[1])
-    return Solution(
+    return _Solution(
         fixed + free @ seen.T @ found,
         spread @ spread.T,
         np.linalg.norm(hidden, axis=1) <= HIDDEN,

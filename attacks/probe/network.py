@@ -33,7 +33,7 @@ Which = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of that kind, from 0."""
 
 
-class Seen(NamedTuple):
+class _Seen(NamedTuple):
     """All that a view shows in the clear: each message that was observed anywhere, once, and the order at doors.
 
     `values` of each message, as it was sent; `receivers` of those of kind "direct" (`EVERYBODY`: a broadcast). `rows`
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
     reached: frozenset[int]
 
     @classmethod
-    def of(cls, view: AdversaryView) -> "Seen":
+    def of(cls, view: AdversaryView) -> "_Seen":
         """You get an `AttackError` where one message was seen with two contents: somebody has altered it."""
         values: dict[Which, Values] = {}
         receivers: dict[Which, int] = {}
@@ -81,7 +81,7 @@ class WholeNetwork:
     def __init__(self, view: AdversaryView) -> None:
         _check(view)
         self._public, self._insiders = view.public, frozenset(view.inside)
-        self._seen = Seen.of(view)
+        self._seen = _Seen.of(view)
         self.shape: Shape = (view.replicas, view.public.dimension)
 
     def run(self, inputs: Inputs) -> Pass:
@@ -206,7 +206,7 @@ class _Network:
     """What the agents of one pass share. `blind` are agents without a tap that wait for a direct message, and which
     one they may take."""
 
-    def __init__(self, public: PublicKnowledge, seen: Seen, insiders: frozenset[int], inputs: Inputs) -> None:
+    def __init__(self, public: PublicKnowledge, seen: _Seen, insiders: frozenset[int], inputs: Inputs) -> None:
         self.public, self.seen, self.insiders, self.inputs = public, seen, insiders, inputs
         self.found = Pass()
         self.inbox: list[dict[int, dict[int, Message]]] = [{} for _ in range(public.agents)]

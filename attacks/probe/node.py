@@ -52,7 +52,7 @@ class Gap(NamedTuple):
     name: str
 
 
-class Equation(NamedTuple):
+class _Equation(NamedTuple):
     """What the code makes of a value that was observed: value + factor · noise = observed, (replicas, dimension).
 
     `release` is the one whose noise (its mean taken out) lies between them, None if none does. `size`: the largest
@@ -76,7 +76,7 @@ class Pass:
     observed. `chancy`: whether anything happened by chance.
     """
 
-    equations: list[Equation] = field(default_factory=list[Equation])
+    equations: list[_Equation] = field(default_factory=list[_Equation])
     points: dict[int, list[Array]] = field(default_factory=dict[int, list[Array]])
     mechanisms: dict[int, list[Mechanism]] = field(default_factory=dict[int, list[Mechanism]])
     unseen: list[Release] = field(default_factory=list[Release])
@@ -110,7 +110,7 @@ class Inputs(NamedTuple):
     points: bool = True
 
 
-class ShapeError(AttackError):
+class _ShapeError(AttackError):
     """The code made an array whose shape is not (replicas, dimension), where these are not the run's own."""
 
 
@@ -208,10 +208,10 @@ class ProbeNode(ABC):
 
     def _equate(self, field: Field, value: Array, observed: Array, release: Release | None, factor: float) -> None:
         if value.shape != self._inputs.shape:
-            raise ShapeError(f"agent {self.id} sends {field[3]!r} as an array of shape {value.shape}")
+            raise _ShapeError(f"agent {self.id} sends {field[3]!r} as an array of shape {value.shape}")
         self._sized(value)
         self._sized(observed)
-        self._found.equations.append(Equation(field, value.copy(), observed, release, factor, self._largest))
+        self._found.equations.append(_Equation(field, value.copy(), observed, release, factor, self._largest))
 
     def _sized(self, value: Array) -> Array:
         if self._inputs.points:

@@ -51,7 +51,7 @@ Place = tuple[Indices, Indices, Indices]
 
 
 @dataclass(frozen=True)
-class Block:
+class _Block:
     """One component: its rows, coefficients and noises, and its solution. `factor` S (coefficients, directions): the
     covariance is S Sᵀ; `sizes`: the singular values of its map from gradients, less what gaps can explain;
     `neglected` (coefficients,): the deviation by noise that counts as none."""
@@ -81,7 +81,7 @@ class Solved:
     noise: Matrix
     spread: Matrix
     prior: Matrix
-    blocks: tuple[Block, ...]
+    blocks: tuple[_Block, ...]
     coefficients: Array
     estimator: Matrix
     mixed: Matrix
@@ -301,7 +301,9 @@ def _components(design: Matrix, noise: Matrix) -> tuple[list[Place], list[Place]
     return [p for p in places if p[1].size], [p for p in places if not p[1].size]
 
 
-def _solved(design: Array, noise: Array, y: Array, place: Place, rounding: float, unit: Array, of_gap: Mask) -> Block:
+def _solved(
+    design: Array, noise: Array, y: Array, place: Place, rounding: float, unit: Array, of_gap: Mask
+) -> _Block:
     """One component, its coefficients in these units."""
     C, B = design / unit, noise
     basis, hidden, sizes = _row_space(C)
@@ -312,7 +314,7 @@ def _solved(design: Array, noise: Array, y: Array, place: Place, rounding: float
     gain = estimate[:, wanted:]
     left = misfit(B, y - C @ estimate[:, :wanted], C @ basis @ found.spread, np.eye(len(y)) - C @ gain, rounding)
     exact = float(np.max(found.residual[:wanted], initial=0.0))
-    return Block(
+    return _Block(
         place,
         estimate[:, :wanted] / unit[:, None],
         gain / unit[:, None],
@@ -350,7 +352,7 @@ def _assembled(
     noise: Matrix,
     spread: Matrix,
     prior: Matrix,
-    blocks: Sequence[Block],
+    blocks: Sequence[_Block],
     columns: int,
     units: Array,
     together: Misfit,

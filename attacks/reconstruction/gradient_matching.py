@@ -182,7 +182,7 @@ LOST = 1e-13
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class _Narrowed:
     """The model of width k = k₀ + m, its parameters and wanted gradients (pairs, T, ·).
 
     `plane` (pairs, width, k₀) is a basis of the rows of W and G; `beside` (pairs, restarts, width, m) of what a start
@@ -206,17 +206,17 @@ class Narrowed:
         return inside + np.matmul(features[..., k:], np.swapaxes(self.beside, -1, -2))
 
 
-def first_layer(model: Model) -> Dense | None:
+def _first_layer(model: Model) -> Dense | None:
     """The dense layer through which alone the features enter; None where there is none."""
     if isinstance(model, Linear | Logistic):
         return Dense(0, model.width, 1, bias=False)
     return model.first if isinstance(model, Softmax | MLP) else None
 
 
-def narrowed(model: Model, parameters: Array, wanted: Array, start: Array) -> Narrowed | None:
+def narrowed(model: Model, parameters: Array, wanted: Array, start: Array) -> _Narrowed | None:
     """The problem in the span of W, G (pairs, T, dimension) and of each start (pairs, restarts, m, width); None where
     that saves nothing."""
-    layer = first_layer(model)
+    layer = _first_layer(model)
     if layer is None:
         return None
     records = start.shape[2]
@@ -229,12 +229,12 @@ def narrowed(model: Model, parameters: Array, wanted: Array, start: Array) -> Na
     outside = start - np.matmul(np.matmul(start, plane[:, None]), across)
     beside = _basis(outside - np.matmul(np.matmul(outside, plane[:, None]), across))
     parts = (_projected(values, layer, plane, records) for values in (parameters, wanted))
-    return Narrowed(plane, beside, _of_width(model, span.shape[1] + records), *parts)
+    return _Narrowed(plane, beside, _of_width(model, span.shape[1] + records), *parts)
 
 
-def spared(model: Model, parameters: Array) -> tuple[Model, Array]:
+def _spared(model: Model, parameters: Array) -> tuple[Model, Array]:
     """With one feature more, at the end, whose weights are 0: it stands for any direction outside the span."""
-    layer = first_layer(model)
+    layer = _first_layer(model)
     assert layer is not None
     wide = _with_first(parameters, layer, _padded(layer.matrix(parameters), 1))
     return _of_width(model, model.width + 1), wide
@@ -311,7 +311,7 @@ def free_directions(
     count = _open(_null(_jacobian(model, parameters, features, targets, moves, model.width)), targets, moves)
     if not beyond:
         return count
-    wider, wide = spared(model, parameters)
+    wider, wide = _spared(model, parameters)
     held = np.pad(features, ((0, 0), (0, 1)))
     return count + beyond * len(_null(_jacobian(wider, wide, held, targets, moves[:0], 1)))
 

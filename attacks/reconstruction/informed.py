@@ -49,7 +49,7 @@ class FinitePrior:
         evidence, known = case
         assert known.prior is not None
         prior = Population.of(known.prior, known.model)
-        costs = surprises(case, prior) - np.log(prior.weights)
+        costs = _surprises(case, prior) - np.log(prior.weights)
         best = np.argmin(costs, axis=1)
         posterior = np.exp(np.min(costs, axis=1, keepdims=True) - costs)
         posterior /= np.sum(posterior, axis=1, keepdims=True)
@@ -68,7 +68,7 @@ class FinitePrior:
         )
 
 
-def surprises(case: Case, candidates: Population) -> Array:
+def _surprises(case: Case, candidates: Population) -> Array:
     """−ln of the likelihood of each candidate as the one record, but for a constant; (replicas, n).
 
     You get an `AttackError` for Laplace errors that are not independent between rounds.

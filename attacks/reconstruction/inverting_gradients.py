@@ -67,7 +67,7 @@ class InvertingGradients:
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, 1.0)
-            targets = stack.targets if stack.targets is not None else recovered(stack)
+            targets = stack.targets if stack.targets is not None else _recovered(stack)
             found = self._descended(stack, start, y, targets)
             sentences = [_joined(s, _scale(stack)) for s in opens(stack, found, targets is None)]
             return stack.answers(self.name, found, sentences)
@@ -98,7 +98,7 @@ class InvertingGradients:
         return joined(found)
 
 
-def recovered(stack: Stack) -> Array | None:
+def _recovered(stack: Stack) -> Array | None:
     """Targets of labels that the last layer's gradient tells, (pairs, m, outputs); None where some pair's does not.
 
     One record's label is the likeliest one, sure or not.

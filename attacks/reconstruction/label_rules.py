@@ -19,7 +19,7 @@ from netsim.models.lenet import LeNet
 
 
 @runtime_checkable
-class Layered(Protocol):
+class _Layered(Protocol):
     """A model that says where its last dense layer is; a softmax follows."""
 
     @property
@@ -30,7 +30,7 @@ def last_layer(model: Model) -> Dense | None:
     """None where there is none before a cross-entropy."""
     if isinstance(model, Logistic):
         return Dense(0, model.width, 1, bias=False)
-    return model.last if isinstance(model, Layered) else None
+    return model.last if isinstance(model, _Layered) else None
 
 
 def non_negative(known: Known) -> bool:

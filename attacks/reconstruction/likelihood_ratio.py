@@ -31,7 +31,7 @@ NEGLIGIBLE = 1e-12
 _BLOCK = 64
 
 
-class RatioLaw(Protocol):
+class _RatioLaw(Protocol):
     """Of the scores under both hypotheses; all arrays (replicas, candidates)."""
 
     def threshold(self, level: float) -> Array:
@@ -155,7 +155,7 @@ class Decision:
     attack: str
     agent: int
     scores: Array
-    law: RatioLaw
+    law: _RatioLaw
     queries: tuple[int, ...]
 
     def accepted(self, level: float) -> Mask:

@@ -50,7 +50,7 @@ class Gaussian(NamedTuple):
     precision: Array
 
 
-class Place(NamedTuple):
+class _Place(NamedTuple):
     """J and its derivatives at some x: `value` (rows, hypotheses), `gradient` (…, entries), `product`, the
     Gauss-Newton matrix times a vector, and `diagonal`, its part that is one, both (…, entries)."""
 
@@ -118,7 +118,7 @@ class Common:
         found.prior = Gaussian(*(part[0, hypotheses, None] for part in self.prior))
         return found
 
-    def at(self, x: Array) -> Place:
+    def at(self, x: Array) -> _Place:
         seen, it = self.it.seen, self.it
         a = x[..., :seen]
         logits = self._forward(self.points, x)
@@ -143,7 +143,7 @@ class Common:
             found[..., :seen] += np.sum(slope * moved, axis=(-2, -1))[..., None] * a
             return (found + (spread + self.prior.precision) * d) * it.free
 
-        return Place(value, gradient * it.free, product, spread + self.prior.precision, spread)
+        return _Place(value, gradient * it.free, product, spread + self.prior.precision, spread)
 
     def factors(self, x: Array, replica: int, hypothesis: int) -> tuple[Array, Array, float]:
         """B (rows, entries), a (entries,) and p of the Gauss-Newton matrix pI + V⁻¹ + BᵀB − (p/‖a‖²) aaᵀ at x."""
@@ -203,7 +203,7 @@ class Weighted:
     @classmethod
     def of(cls, product: Product, targets: Array, prior: Gaussian) -> "Weighted":
         """With the covariance that the evidence has of each coordinate, between rounds."""
-        shaped = by_output(product)
+        shaped = _by_output(product)
 
         def root(m: Array) -> Array:
             return np.einsum("cpst,rltcp->rlscp", shaped, m)
@@ -223,7 +223,7 @@ class Weighted:
         slope = self.it.slope(self._logits(x), self.targets)
         return self.it.gradients[:, None] - slope[..., None] * x[..., None, None, : self.it.seen]
 
-    def at(self, x: Array) -> Place:
+    def at(self, x: Array) -> _Place:
         seen, it = self.it.seen, self.it
         a = x[..., :seen]
         logits = self._logits(x)
@@ -249,13 +249,13 @@ class Weighted:
             return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * it.free
 
         gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * it.free
-        return Place(value, gradient, product, spread + self.prior.precision, spread)
+        return _Place(value, gradient, product, spread + self.prior.precision, spread)
 
     def _logits(self, x: Array) -> Array:
         return np.einsum("rln,rtcn->rltc", x, self.it.points)
 
 
-def by_output(product: Product) -> Array:
+def _by_output(product: Product) -> Array:
     """`own` of the gradient's coordinates in the order of the product, (outputs, seen, rounds, rounds)."""
     assert product.own is not None
     factor, model = product.own, product.model
@@ -270,15 +270,15 @@ def objective(product: Product, targets: Array, prior: Gaussian) -> Common | Wei
     return (Common if product.own is None else Weighted.of)(product, targets, prior)
 
 
-class Objective(Protocol):
+class _Objective(Protocol):
     """J; `slack`: by how much rounding may raise it, (rows, 1)."""
 
     slack: Array
 
-    def at(self, x: Array) -> Place: ...
+    def at(self, x: Array) -> _Place: ...
 
 
-def minimize(j: Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
+def minimize(j: _Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
     """From `start` (rows, hypotheses, entries), by damped Gauss-Newton steps that never raise J.
 
     Each row and hypothesis goes its own way: its bits do not depend on how many others there are.
@@ -305,7 +305,7 @@ def minimize(j: Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
     return MAPEstimate(x, place.value, place.strength, settled, reach)
 
 
-def _shortened(j: Objective, x: Array, place: Place, direction: Array, done: Mask) -> tuple[Array, Place, Mask]:
+def _shortened(j: _Objective, x: Array, place: _Place, direction: Array, done: Mask) -> tuple[Array, _Place, Mask]:
     """The first of x + direction·4⁻ᵏ that does not raise J, for each row; and which rows have none."""
     length = np.ones(x.shape[:2])
     trial = x + direction
@@ -321,13 +321,13 @@ def _shortened(j: Objective, x: Array, place: Place, direction: Array, done: Mas
     return trial, ahead, worse
 
 
-def _small(step: Array, x: Array, place: Place, slack: float = 1.0) -> Mask:
+def _small(step: Array, x: Array, place: _Place, slack: float = 1.0) -> Mask:
     """Whether a step matters neither to the posterior nor to the digits of x."""
     spread = np.sqrt(np.sum(step * step * place.diagonal, axis=-1) / x.shape[-1])
     return (spread <= slack * SETTLED) | (np.linalg.norm(step, axis=-1) <= slack * EXACT * np.linalg.norm(x, axis=-1))
 
 
-def _conjugate_gradients(place: Place, done: Mask, tolerance: float = 0.1) -> Array:
+def _conjugate_gradients(place: _Place, done: Mask, tolerance: float = 0.1) -> Array:
     """−(Gauss-Newton)⁻¹ gradient, to a tolerance; rows that are done stay 0."""
     scale = 1 / np.where(place.diagonal > 0, place.diagonal, np.max(place.diagonal, axis=-1, keepdims=True) + 1e-300)
     residual = -place.gradient
@@ -408,7 +408,7 @@ class Batch:
         self.free = np.tile(product.free, records)
         self.root, self.back = _whitening(product)
 
-    def at(self, x: Array) -> Place:
+    def at(self, x: Array) -> _Place:
         it, m, seen = self.it, self.records, self.it.seen
         x = x.reshape(*x.shape[:2], m, it.entries)
         a = x[..., :seen]
@@ -440,7 +440,7 @@ class Batch:
             spread[:, :, i, :seen] = np.sum(lifted**2, axis=(-3, -2))
         spread = spread.reshape(off.shape)
         gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * self.free
-        return Place(value, gradient, product, spread + self.prior.precision, spread)
+        return _Place(value, gradient, product, spread + self.prior.precision, spread)
 
     def _logits(self, x: Array) -> Array:
         return np.einsum("rlmn,rtcn->rltmc", x, self.it.points, optimize=True)
@@ -454,7 +454,7 @@ def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Ar
             lambda e: np.einsum("rst,rltcp->rlscp", factor, e, optimize=True),
             lambda e: np.einsum("rst,rlscp->rltcp", factor, e, optimize=True),
         )
-    shaped = by_output(product)
+    shaped = _by_output(product)
     return (
         lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e),
         lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e),

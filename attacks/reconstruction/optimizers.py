@@ -35,14 +35,14 @@ from netsim.arrays import Array, Mask
 Rows = NDArray[np.intp]
 
 
-class Objective(Protocol):
+class _Objective(Protocol):
     """A function for each row: no row's value depends on another row."""
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
         """x (rows, size) → values (rows,) and gradients (rows, size)."""
         ...
 
-    def take(self, rows: Rows) -> "Objective":
+    def take(self, rows: Rows) -> "_Objective":
         """The same for these rows alone, in this order."""
         ...
 
@@ -57,7 +57,7 @@ class Minimum(NamedTuple):
     iterations: NDArray[np.intp]
 
 
-def inner(u: Array, v: Array) -> Array:
+def _inner(u: Array, v: Array) -> Array:
     """⟨u, v⟩ row by row; a row's bits depend on that row alone."""
     return np.matmul(u[:, None, :], v[:, :, None])[:, 0, 0]
 
@@ -100,7 +100,7 @@ class Adam:
 
     def minimize(
         self,
-        objective: Objective,
+        objective: _Objective,
         start: Array,
         rng: np.random.Generator | None = None,
         coupling: Coupling | None = None,
@@ -166,7 +166,7 @@ class LBFGS:
     floor: float = -np.inf
     racing: int = 1
 
-    def minimize(self, objective: Objective, start: Array) -> Minimum:
+    def minimize(self, objective: _Objective, start: Array) -> Minimum:
         """From start (rows, size); every row by itself."""
         state = _State.begun(objective, start, self.history)
         found = Minimum(start.copy(), state.f.copy(), np.zeros(len(start), bool), np.zeros(len(start), np.intp))
@@ -215,7 +215,7 @@ class _Pairs:
 
     def add(self, s: Array, y: Array) -> None:
         h, place = self.history, self.count % self.history
-        curvature, length = inner(s, y), inner(y, y)
+        curvature, length = _inner(s, y), _inner(y, y)
         sound = (curvature > LEAST_CURVATURE * length) & (length > 0)
         if not sound.all():
             s, y = np.where(sound[:, None], s, 0.0), np.where(sound[:, None], y, 0.0)
@@ -255,7 +255,7 @@ class _Pairs:
 
 
 def _length(values: Array) -> Array:
-    return np.sqrt(inner(values, values))
+    return np.sqrt(_inner(values, values))
 
 
 def _solved(matrix: Array, right: Array) -> Array:
@@ -264,7 +264,7 @@ def _solved(matrix: Array, right: Array) -> Array:
 
 @dataclass
 class _State:
-    objective: Objective
+    objective: _Objective
     rows: Rows
     x: Array
     f: Array
@@ -274,7 +274,7 @@ class _State:
     pairs: _Pairs
 
     @classmethod
-    def begun(cls, objective: Objective, start: Array, history: int) -> "_State":
+    def begun(cls, objective: _Objective, start: Array, history: int) -> "_State":
         f, g = objective(start)
         stuck = ~(np.isfinite(f) & np.all(np.isfinite(g), axis=-1))
         return cls(
@@ -303,7 +303,7 @@ class _State:
 
     def step(self) -> None:
         direction = -self.pairs.applied(self.g)
-        slope = inner(self.g, direction)
+        slope = _inner(self.g, direction)
         t = np.ones(len(self.f))
         if not self.pairs.count:
             t = np.minimum(t, 1 / np.maximum(_length(self.g), 1e-300))
@@ -319,7 +319,7 @@ class _State:
             x = self.x + t[:, None] * direction
             f, g = self.objective(x)
             rising = ~(f <= self.f + DECREASE * t * slope)
-            flat = ~rising & (inner(g, direction) < CURVATURE * slope)
+            flat = ~rising & (_inner(g, direction) < CURVATURE * slope)
             searching = (rising | flat) & ~(self.stuck | self.over)
             trial += 1
             if trial == TRIALS or not searching.any():
@@ -350,7 +350,7 @@ STALLED = 1e12
 """Damping beyond which no start moves any more."""
 
 
-class Fit(NamedTuple):
+class _Fit(NamedTuple):
     """`unknowns` (starts, size), `value` (starts,) half the sum of squares, and how many `steps` were made."""
 
     unknowns: Array
@@ -364,7 +364,7 @@ Jacobian = Callable[[Array], Array]
 """→ (starts, equations, size)."""
 
 
-def least_squares(residuals: Residuals, jacobian: Jacobian, start: Array, steps: int, enough: float) -> Fit:
+def least_squares(residuals: Residuals, jacobian: Jacobian, start: Array, steps: int, enough: float) -> _Fit:
     """min ½‖r(u)‖² from each start, until the best value is `enough`, after so many steps, or where all have stalled.
 
     Damping is in units of the normal matrix's diagonal (Marquardt), so that the scale of an unknown does not matter.
@@ -374,7 +374,7 @@ def least_squares(residuals: Residuals, jacobian: Jacobian, start: Array, steps:
     damping: Array = np.full(len(start), 1e-2)
     for made in range(steps):
         if np.min(value) <= enough or np.min(damping) > STALLED:
-            return Fit(x, value, made)
+            return _Fit(x, value, made)
         j = jacobian(x)
         normal: Array = np.matmul(j.swapaxes(1, 2), j)
         slope: Array = np.einsum("seu,se->su", j, r)
@@ -388,4 +388,4 @@ def least_squares(residuals: Residuals, jacobian: Jacobian, start: Array, steps:
         damping = np.where(better, np.maximum(EASIER * damping, 1e-14), HARDER * damping)
         x, r = np.where(better[:, None], trial, x), np.where(better[:, None], ahead, r)
         value = np.where(better, lower, value)
-    return Fit(x, value, steps)
+    return _Fit(x, value, steps)

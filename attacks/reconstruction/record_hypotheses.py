@@ -84,14 +84,14 @@ class Hypotheses(NamedTuple):
         mean, precision = np.zeros((1, product.entries)), np.zeros((1, product.entries))
         if known.prior is not None:
             center, variance = pooled(known.prior)
-            middle, spread = target_moments(known.prior)
+            middle, spread = _target_moments(known.prior)
             mean[0], precision[0] = np.append(center, middle), 1 / np.append(variance, spread)
         if known.labels is not None:
             mean[0, -1] = float(known.labels[0])
         return cls(np.zeros((1, 1)), Gaussian(mean, precision), np.zeros(1))
 
 
-def target_moments(prior: Prior) -> tuple[float, float]:
+def _target_moments(prior: Prior) -> tuple[float, float]:
     """Mean and variance of a target: as the prior says, or of its labels taken for numbers."""
     if prior.target is not None:
         return prior.target
@@ -149,7 +149,7 @@ def surprise(known: Known, features: Array, told: Array) -> Array:
     assert known.prior is not None
     if not known.model.classes:
         center, variance = pooled(known.prior)
-        middle, spread = target_moments(known.prior)
+        middle, spread = _target_moments(known.prior)
         return 0.5 * (np.sum((features - center) ** 2 / variance, axis=-1) + (told - middle) ** 2 / spread)
     found = np.zeros(features.shape[:-1])
     for label in known.model.classes:
@@ -217,7 +217,7 @@ class RankOne(NamedTuple):
 
 def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
     """A record for every hypothesis."""
-    u = direction(product)
+    u = _direction(product)
     if isinstance(product.model, Linear):
         return _least_squares(product, product.model.scale, u)
     if product.entries > product.model.width:
@@ -225,7 +225,7 @@ def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
     return _searched(product, u, hypotheses.targets)
 
 
-def direction(product: Product) -> Array:
+def _direction(product: Product) -> Array:
     """u (rows, seen), of length 1 and either sign."""
     white = np.einsum("rst,rtcp->rscp", product.between, product.gradients)
     return np.array([np.linalg.svd(one.reshape(-1, product.seen), full_matrices=False)[2][0] for one in white])

@@ -92,7 +92,7 @@ VARIANCE_OF_SQUARES = {"gaussian": 2.0, "laplace": 5.0}
 
 
 @dataclass(frozen=True)
-class Misfit:
+class _Misfit:
     """`squared` (replicas,): χ² over `degrees` residuals, of which each has mean square 1 at the true records.
 
     `deviation`: the standard deviation of χ² there (where errors are independent or Gaussian). `relative`
@@ -117,7 +117,7 @@ class Misfit:
         return (self.squared - max(0, self.degrees - fitted)) / self.deviation
 
 
-def misfit(case: Case, features: Array, targets: Array) -> Misfit:
+def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
     """Of candidates: features (replicas, m, width), targets (replicas, m, outputs).
 
     Candidates' gradients are clipped as the agent's are. Estimates without noise count as exact up to rounding
@@ -135,7 +135,7 @@ def misfit(case: Case, features: Array, targets: Array) -> Misfit:
     white = Whitener.of(evidence)(residual)
     degrees = evidence.rounds * evidence.points.shape[-1]
     norm = np.sqrt(np.einsum("trd->r", given**2))
-    return Misfit(
+    return _Misfit(
         np.einsum("trd->r", white**2),
         degrees,
         math.sqrt(VARIANCE_OF_SQUARES[evidence.law or "gaussian"] * degrees),

@@ -125,7 +125,7 @@ def seen(
     objectives as good."""
     case = used(case, found)
     fits = explains(case, found, thresholds)
-    jacobian = sensitivity(case, found)
+    jacobian = _sensitivity(case, found)
     rank = None if jacobian is None else _rank(jacobian, thresholds.rank)
     unknowns = 0 if jacobian is None else jacobian.shape[1]
     skill = expected_skill(case, found, jacobian)
@@ -180,7 +180,7 @@ def quantile(case: Case, false_alarm: float) -> float:
     return (laplace_tail if evidence.law == "laplace" else gaussian_tail)(false_alarm, rounds * dimension)
 
 
-def sensitivity(case: Case, found: Reconstruction) -> Array | None:
+def _sensitivity(case: Case, found: Reconstruction) -> Array | None:
     """∂(whitened gradients of all rounds)/∂(records) at the first replica's candidate, (rounds·dimension, unknowns).
 
     Unknown are the features, and in a regression the targets; labels are taken for known. None where it is too large,
@@ -216,7 +216,7 @@ def _rank(jacobian: Array, tolerance: float) -> int:
     return int(np.sum(sizes > tolerance * sizes[0])) if sizes.size and sizes[0] > 0 else 0
 
 
-def prior_variance(known: Known) -> Array | None:
+def _prior_variance(known: Known) -> Array | None:
     """Of each coordinate before anything is heard, (width,): the prior's, or of the declared range."""
     if known.prior is not None and known.prior.mean:
         prior, overall = known.prior, known.prior.overall
@@ -235,7 +235,7 @@ def expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) ->
     information at the first replica's candidate.
     """
     replicas = case.evidence.replicas
-    before = prior_variance(case.known)
+    before = _prior_variance(case.known)
     if case.evidence.exact and found.spread is None:
         return np.ones(replicas)
     if before is None:
@@ -264,7 +264,7 @@ def _disagree(
 ) -> NDArray[np.bool_]:
     """Whether another candidate fits as well and is as far as two draws of the prior are from each other."""
     apart = np.zeros(case.evidence.replicas, dtype=np.bool_)
-    before = prior_variance(case.known)
+    before = _prior_variance(case.known)
     for other in restarts:
         fits = explains(case, other, thresholds)
         cost = np.mean((found.features[:, :, None] - other.features[:, None]) ** 2, axis=-1)

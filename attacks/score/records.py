@@ -33,14 +33,14 @@ HONEST = (MEAN, CLASSES, PUBLIC, MIDDLE)
 """Those that need no label of the agent."""
 
 
-class Guess(NamedTuple):
+class _Guess(NamedTuple):
     """`features` (replicas, m, width) and `labels` (replicas, m), None where there is no opinion."""
 
     features: Array
     labels: Array | None
 
 
-def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, Guess]:
+def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, _Guess]:
     """By name. `labels` (m,) are the true ones, which only the guesser that is told them uses.
 
     - *prior mean*: m times the mean record.
@@ -53,20 +53,20 @@ def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generat
     m, width = known.records, known.model.width
     if known.prior is None:
         low, high = known.value_range or (0.0, 0.0)
-        return {MIDDLE: Guess(np.full((1, m, width), (low + high) / 2), None)}
+        return {MIDDLE: _Guess(np.full((1, m, width), (low + high) / 2), None)}
     prior = known.prior
     likely = np.array(max(prior.share, key=lambda label: prior.share[label]) if prior.share else np.nan)
     by_share = apportioned(prior, m)
     found = {
-        MEAN: Guess(np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
-        CLASSES: Guess(np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
+        MEAN: _Guess(np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
+        CLASSES: _Guess(np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
     }
     if prior.records:
-        drawn = [draw(prior, m, rng) for _ in range(replicas)]
-        found[PUBLIC] = Guess(np.array([rows for rows, _ in drawn]), np.array([told for _, told in drawn]))
+        drawn = [_draw(prior, m, rng) for _ in range(replicas)]
+        found[PUBLIC] = _Guess(np.array([rows for rows, _ in drawn]), np.array([told for _, told in drawn]))
     if all(float(label) in prior.mean for label in labels):
         means = np.array([[prior.mean[float(label)] for label in labels]])
-        found[TOLD] = Guess(means, np.asarray(labels, dtype=np.float64)[None])
+        found[TOLD] = _Guess(means, np.asarray(labels, dtype=np.float64)[None])
     return found
 
 
@@ -80,7 +80,7 @@ def apportioned(prior: Prior, m: int) -> list[float]:
     return [label for label, count in counts.items() for _ in range(count)]
 
 
-def draw(prior: Prior, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _draw(prior: Prior, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """m public records, (m, width), with their labels (m,)."""
     labels = np.array(prior.labels)
     chosen = rng.choice(labels, m, p=np.array([prior.share[label] for label in prior.labels]))
@@ -177,12 +177,12 @@ class RecordScore:
     @property
     def skill(self) -> float:
         """1 − MSE/MSE_prior: 1 is the record itself, 0 no better than the guess, negative worse."""
-        return float(skill_of(np.full(1, self.mse), self.mse_prior)[0])
+        return float(_skill_of(np.full(1, self.mse), self.mse_prior)[0])
 
     @property
     def skills(self) -> Array:
         """The same for each replica alone."""
-        return skill_of(np.mean(self.attack_score.mse, axis=-1), self.mse_prior)
+        return _skill_of(np.mean(self.attack_score.mse, axis=-1), self.mse_prior)
 
     @property
     def psnr(self) -> float:
@@ -207,7 +207,7 @@ class RecordScore:
         return {name: float(np.mean(np.sqrt(mse) <= distance)) for name, mse in worst.items()}
 
 
-def skill_of(mse: Array, mse_prior: float) -> Array:
+def _skill_of(mse: Array, mse_prior: float) -> Array:
     """1 − MSE/MSE_prior; where the guess is the record itself, 1 for who has it too, and −∞ for everybody else."""
     lost: Array = np.where(mse == 0, 1.0, -np.inf)
     return 1 - mse / mse_prior if mse_prior > 0 else lost
@@ -239,7 +239,7 @@ def score_records(
     }
     told = known.labels is not None
     honest = [name for name in others if name in HONEST or told]
-    gram, moment = moments(reconstruction.features, reconstruction.targets, features, labels, known)
+    gram, moment = _moments(reconstruction.features, reconstruction.targets, features, labels, known)
     norms = [np.linalg.norm(truth.queries[reconstruction.agent][k].gradient, axis=-1) for k in reconstruction.queries]
     return RecordScore(
         reconstruction.attack,
@@ -305,7 +305,7 @@ def _scored(
     return Matched(found, order, mse, nothing if width is None else psnr(mse, width), similar, right)
 
 
-def moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:
+def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:
     """The relative errors of AᵀA and, in a regression, of Aᵀt; both (replicas,), without a matching.
 
     Through a QR factor of both sets of records, so that no d × d matrix is made and nothing cancels.
@@ -354,7 +354,7 @@ def mean_skill(scores: Sequence[RecordScore], confidence: float = 0.95) -> Inter
     With one replica the interval has no width that is known: it is NaN.
     """
     prior = np.mean([score.mse_prior for score in scores])
-    each = skill_of(np.mean([np.mean(score.attack_score.mse, axis=-1) for score in scores], axis=0), float(prior))
+    each = _skill_of(np.mean([np.mean(score.attack_score.mse, axis=-1) for score in scores], axis=0), float(prior))
     if each.size == 1:
         return Interval(float("nan"), float(each[0]), float("nan"), confidence)
     return normal_mean(each, confidence)

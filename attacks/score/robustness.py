@@ -80,7 +80,7 @@ def exact_kappa(weights: Array, near: Mask) -> float:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class _Baseline:
     """κ from public records: the rate of the best guess that was tried, and an upper bound for every guess there is.
 
     `tried` is the interval of one guess, chosen on half of the records and judged on the others; `upper` holds for
@@ -92,7 +92,7 @@ class Baseline:
     confidence: float
 
 
-def simulated_kappa(records: Array, distance: float, confidence: float = 0.95) -> Baseline:
+def simulated_kappa(records: Array, distance: float, confidence: float = 0.95) -> _Baseline:
     """κ of "within `distance`", root mean square over coordinates, for the law of which `records` (n, width) are.
 
     Guesses that are tried: their mean, and every record of the first half. The upper bound: a guess with rate κ has
@@ -114,7 +114,7 @@ def simulated_kappa(records: Array, distance: float, confidence: float = 0.95) -
     alpha = 1 - confidence
     missed = 1 - (alpha / 2) ** (1 / n)
     most = clopper_pearson(int(np.max(around)), n - 1, 1 - alpha / (2 * n), "upper").upper
-    return Baseline(clopper_pearson(hits, len(second), confidence), max(missed, most), confidence)
+    return _Baseline(clopper_pearson(hits, len(second), confidence), max(missed, most), confidence)
 
 
 def _distances(rows: Array, others: Array) -> Array:
@@ -140,6 +140,6 @@ class Robustness:
         return self.rate.lower > self.bound
 
 
-def beside(rate: Interval, kappa: float | Baseline, bound: float) -> Robustness:
-    """`bound` was computed with this κ; of a `Baseline` that is its upper end, which holds for every guess."""
-    return Robustness(rate, kappa.upper if isinstance(kappa, Baseline) else kappa, bound)
+def beside(rate: Interval, kappa: float | _Baseline, bound: float) -> Robustness:
+    """`bound` was computed with this κ; of a `_Baseline` that is its upper end, which holds for every guess."""
+    return Robustness(rate, kappa.upper if isinstance(kappa, _Baseline) else kappa, bound)

@@ -45,7 +45,7 @@ TWIN = 1e-6
 
 
 @dataclass(frozen=True)
-class Verdict:
+class _Verdict:
     """`names` for each replica, from the truth; `seen`: the attacker's own, from the evidence alone."""
 
     names: tuple[Name, ...]
@@ -79,7 +79,7 @@ def verdict(
     truth: Truth,
     robustness: Robustness | None = None,
     thresholds: Thresholds = STANDARD,
-) -> Verdict:
+) -> _Verdict:
     """Of one agent. `own` is `attacks.reconstruction.verdict.seen` of the same reconstruction."""
     case = used(case, found)
     worse = _worse_than_truth(case, found, score, thresholds)
@@ -93,7 +93,7 @@ def verdict(
         )
         for r in range(len(skills))
     )
-    return Verdict(names, own, score.skill, robustness)
+    return _Verdict(names, own, score.skill, robustness)
 
 
 def _name(own: Name, skill: float, mean: float, expected: float, worse: bool, at: Thresholds) -> Name:

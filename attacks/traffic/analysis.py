@@ -38,7 +38,7 @@ from netsim.errors import AttackError
 LARGEST = 2**48
 
 
-def dimension(heard: ObservedPackets, protocol: Protocol, codec: Codec) -> Dimension:
+def _dimension(heard: ObservedPackets, protocol: Protocol, codec: Codec) -> Dimension:
     """Every dimension for which sealed messages have the sizes that were heard."""
     if not heard.sizes:
         return Dimension(refused="no message was heard sealed: in the clear the values themselves say it")
@@ -79,7 +79,7 @@ NOT_KNOWN = "no packet is sent again or acknowledged here: a lost one looks like
 
 
 @dataclass(frozen=True)
-class Sendings:
+class _Sendings:
     """When messages were first sent (`times`), as far as that is known; of each link the first sending of the last
     message that arrived for certain (`followed`); and what the timeout may be, None where nothing tells it."""
 
@@ -88,7 +88,7 @@ class Sendings:
     timeouts: frozenset[float] | None = None
 
 
-def carried(heard: ObservedPackets, messages: Mapping[Edge, int] | None, sendings: Sendings) -> LinkTraffic:
+def _carried(heard: ObservedPackets, messages: Mapping[Edge, int] | None, sendings: _Sendings) -> LinkTraffic:
     """`messages`: how many messages each tapped link carried, None where that is not known."""
     transport = heard.transport
     if transport.radio:
@@ -126,7 +126,7 @@ def _repeated(heard: ObservedPackets, link: Edge, messages: int) -> Amount:
     return Amount(low - messages, value - messages, high - messages)
 
 
-def _lost(heard: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount], sendings: Sendings) -> Amount:
+def _lost(heard: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount], sendings: _Sendings) -> Amount:
     """Data packets, and acknowledgements of the other direction's."""
     back = opposite(link)
     low, data = _data_lost(heard, link, sendings)
@@ -137,7 +137,7 @@ def _lost(heard: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount], s
     return Amount(low, min(data + acks, high), high)
 
 
-def _data_lost(heard: ObservedPackets, link: Edge, sendings: Sendings) -> tuple[int, int]:
+def _data_lost(heard: ObservedPackets, link: Edge, sendings: _Sendings) -> tuple[int, int]:
     """How many data packets of a link were lost, at least and at most."""
     data, acks = heard.data.get(link, ()), heard.acks.get(opposite(link), ())
     least = (len(acks) + 1) // 2 if heard.transport.copies else len(acks)
@@ -148,7 +148,7 @@ def _data_lost(heard: ObservedPackets, link: Edge, sendings: Sendings) -> tuple[
     return max(0, len(data) - len(acks) - on_way), len(data) - least
 
 
-def _acknowledged(heard: ObservedPackets, link: Edge, sendings: Sendings) -> int:
+def _acknowledged(heard: ObservedPackets, link: Edge, sendings: _Sendings) -> int:
     """Of how many messages of a link an acknowledgement arrived, for certain."""
     if not sendings.timeouts or heard.transport.queues or not heard.transport.alike:
         return 0
@@ -171,19 +171,19 @@ def analysed(view: AdversaryView) -> Sealed:
         heard.packets,
         found.activity,
         _rounds_computing(view, protocol, heard, found.times),
-        carried(heard, messages, _exchange_sendings(heard, found, endless=view.public.patience.endless)),
-        dimension(heard, protocol, view.public.codec),
+        _carried(heard, messages, _exchange_sendings(heard, found, endless=view.public.patience.endless)),
+        _dimension(heard, protocol, view.public.codec),
     )
 
 
-def _exchange_sendings(heard: ObservedPackets, found: Exchanged, *, endless: bool) -> Sendings:
+def _exchange_sendings(heard: ObservedPackets, found: Exchanged, *, endless: bool) -> _Sendings:
     """An agent tells all neighbors at once, and where exchanges wait for all of them no run ends before the last
     message arrived."""
     times = {link: own for link in heard.links if (own := found.times[link[0]]) is not None}
-    return Sendings(times, {link: own[-1] for link, own in times.items()} if endless else {}, found.timeouts)
+    return _Sendings(times, {link: own[-1] for link, own in times.items()} if endless else {}, found.timeouts)
 
 
-def _walk_sendings(moves: Sequence[Move], timeouts: frozenset[float] | None) -> Sendings:
+def _walk_sendings(moves: Sequence[Move], timeouts: frozenset[float] | None) -> _Sendings:
     """Who passes a token on had it; the last one may not have arrived."""
     times: dict[Edge, list[float]] = defaultdict(list)
     followed: dict[Edge, float] = {}
@@ -191,7 +191,7 @@ def _walk_sendings(moves: Sequence[Move], timeouts: frozenset[float] | None) -> 
         times[sender, receiver].append(time)
         if k + 1 < len(moves):
             followed[sender, receiver] = time
-    return Sendings(times, followed, timeouts)
+    return _Sendings(times, followed, timeouts)
 
 
 def _of_walk(view: AdversaryView, protocol: Protocol, heard: ObservedPackets) -> Sealed:
@@ -208,8 +208,8 @@ def _of_walk(view: AdversaryView, protocol: Protocol, heard: ObservedPackets) ->
         heard.packets,
         found.activity,
         work,
-        carried(heard, messages, _walk_sendings(found.moves, found.timeouts)),
-        dimension(heard, protocol, view.public.codec),
+        _carried(heard, messages, _walk_sendings(found.moves, found.timeouts)),
+        _dimension(heard, protocol, view.public.codec),
     )
 
 

@@ -26,7 +26,7 @@ FEWEST = 8
 
 
 @dataclass
-class Gaps:
+class _Gaps:
     """Of one agent: seconds a query between what it waited for and what it sent (`seconds`), of `asked` such gaps."""
 
     seconds: list[float] = field(default_factory=list[float])
@@ -60,7 +60,7 @@ class Gaps:
 def of_walk(heard: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
     """From all moves of a walk. Without acknowledgements a gap holds one message's travel."""
     (told,) = protocol.told
-    gaps = [Gaps() for _ in heard.neighbors]
+    gaps = [_Gaps() for _ in heard.neighbors]
     waits = _waits(heard)
     seen = _acknowledged(heard)
     for k, (time, sender, _) in enumerate(moves):
@@ -86,9 +86,11 @@ def of_rounds(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequen
     return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
 
 
-def gaps_of_rounds(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> list[Gaps]:
+def gaps_of_rounds(
+    heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
+) -> list[_Gaps]:
     """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
-    gaps = [Gaps(asked=1 if protocol.after else 0) for _ in times]
+    gaps = [_Gaps(asked=1 if protocol.after else 0) for _ in times]
     seen, wait = _acknowledged(heard), _waits(heard)
     for i, own in enumerate(times):
         around = [times[j] for j in heard.neighbors[i]]
@@ -148,7 +150,7 @@ def _waits(heard: ObservedPackets) -> float:
 
 
 def _computing(
-    heard: ObservedPackets, gaps: Sequence[Gaps], travel: np.ndarray, same_travel: bool = False
+    heard: ObservedPackets, gaps: Sequence[_Gaps], travel: np.ndarray, same_travel: bool = False
 ) -> Computing:
     """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
     all agents, whatever it is."""
@@ -170,7 +172,7 @@ def _computing(
     return Computing(means, kind, tuple(len(one.seconds) for one in gaps), frozenset(slower), why)
 
 
-def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
+def _mean(gaps: _Gaps, travel: float, clocked: bool) -> Amount | None:
     if not gaps.seconds:
         return None
     quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
@@ -181,7 +183,7 @@ def _mean(gaps: Gaps, travel: float, clocked: bool) -> Amount | None:
     return Amount(max(0.0, mean - travel - below), max(0.0, mean), max(0.0, mean + error))
 
 
-def _slower(one: Gaps, other: Gaps, travel: float, z: float) -> bool:
+def _slower(one: _Gaps, other: _Gaps, travel: float, z: float) -> bool:
     """Whether the first agent's work takes longer by more than chance, and than a message's travel, could explain."""
     if min(len(one.seconds), len(other.seconds)) < FEWEST:
         return False

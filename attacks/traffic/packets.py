@@ -180,7 +180,7 @@ class ObservedPackets:
             return None
         if k and same(times[k - 1], sent):
             return None
-        return back[after] if k + 1 == len(times) or before(back[after], times[k + 1]) else None
+        return back[after] if k + 1 == len(times) or _before(back[after], times[k + 1]) else None
 
     @cached_property
     def end(self) -> float:
@@ -200,7 +200,7 @@ class ObservedPackets:
         return longest
 
 
-def before(one: float, other: float) -> bool:
+def _before(one: float, other: float) -> bool:
     """Whether a time is before another, and not the same up to rounding: what happens at one moment has no order."""
     return one < other and not same(one, other)
 

@@ -29,7 +29,7 @@ Move = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
-class Walked:
+class _Walked:
     """The moves in order, all of them if `complete`."""
 
     moves: tuple[Move, ...]
@@ -42,7 +42,7 @@ class Walked:
         return self.activity.complete
 
 
-def walked(heard: ObservedPackets, first: int, stopping: Stopping) -> Walked:
+def walked(heard: ObservedPackets, first: int, stopping: Stopping) -> _Walked:
     """What was heard of a walk from agent `first` on."""
     why = heard.obstacle("packets of different links")
     if why is None and heard.whole and heard.everywhere:
@@ -53,13 +53,13 @@ def walked(heard: ObservedPackets, first: int, stopping: Stopping) -> Walked:
             for _, sender, _ in moves:
                 counts[sender] += 1
             events = tuple(Event(time, sender) for time, sender, _ in moves)
-            return Walked(moves, Activity(events, tuple(map(Amount.exactly, counts)), complete=True), timeouts)
+            return _Walked(moves, Activity(events, tuple(map(Amount.exactly, counts)), complete=True), timeouts)
         why = "repetitions cannot be told from new tokens: not just one walk explains the times"
     certain = heard.transport.reliable is False and not heard.transport.radio
     events = tuple(Event(time, sender) for time, sender, _ in heard.stream) if certain and heard.timed else ()
     counts = _counts(heard, certain, stopping)
     why = why or (MISSED if certain else "the tap did not hear all: a repetition cannot be told from a new token")
-    return Walked((), Activity(events, tuple(counts), complete=False, refused=why))
+    return _Walked((), Activity(events, tuple(counts), complete=False, refused=why))
 
 
 def _decoded(

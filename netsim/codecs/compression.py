@@ -18,25 +18,25 @@ from netsim.transcript.message import FLOAT_BYTES, as_sent
 Codes = NDArray[np.int64]
 
 
-def packed_bytes(count: int, bits: int) -> int:
+def _packed_bytes(count: int, bits: int) -> int:
     """How many bytes `count` codes of `bits` bits each take, filled up to whole bytes."""
     return -(-count * bits // 8)
 
 
-def pack_codes(codes: Codes, bits: int) -> bytes:
+def _pack_codes(codes: Codes, bits: int) -> bytes:
     """Signed codes in two's complement, one after the other, least significant bit first."""
     digits = (codes[:, None] >> np.arange(bits)) & 1
     return np.packbits(digits.astype(np.uint8).ravel(), bitorder="little").tobytes()
 
 
-def unpack_codes(data: bytes, count: int, bits: int) -> Codes:
-    """The codes that `pack_codes` made these bytes of."""
+def _unpack_codes(data: bytes, count: int, bits: int) -> Codes:
+    """The codes that `_pack_codes` made these bytes of."""
     digits = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits, bitorder="little")
     codes = digits.reshape(count, bits).astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))
     return np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
 
 
-def round_up_or_down(t: NDArray[np.float64], dither: NDArray[np.float64]) -> NDArray[np.float64]:
+def _round_up_or_down(t: NDArray[np.float64], dither: NDArray[np.float64]) -> NDArray[np.float64]:
     """⌊t⌋ or ⌊t⌋ + 1, the mean being t; a whole number stays what it is.
 
     The law is that of ⌊t + u⌋ for u uniform on [0, 1), without the rounding of that sum.
@@ -84,22 +84,22 @@ class FixedPoint(Codec):
         return (1 << (self.bits - 1)) - 1
 
     def size(self, dimension: int) -> int:
-        return packed_bytes(dimension, self.bits)
+        return _packed_bytes(dimension, self.bits)
 
     def encode(self, value: Array, dither: Array | None = None) -> Array:
         steps = self._steps(value)
         if self.random:
             assert dither is not None
-            return round_up_or_down(steps, dither) * self.step + 0.0
+            return _round_up_or_down(steps, dither) * self.step + 0.0
         return np.rint(steps) * self.step + 0.0
 
     def pack(self, vector: Array) -> bytes:
         unknown = np.isnan(vector)
         codes = np.rint(np.where(unknown, 0.0, vector) / self.step).astype(np.int64)
-        return pack_codes(np.where(unknown, -self._most - 1, codes), self.bits)
+        return _pack_codes(np.where(unknown, -self._most - 1, codes), self.bits)
 
     def unpack(self, data: bytes, dimension: int) -> Array:
-        codes = unpack_codes(data, dimension, self.bits)
+        codes = _unpack_codes(data, dimension, self.bits)
         return np.where(codes < -self._most, np.nan, codes * self.step)
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
@@ -174,7 +174,7 @@ class Quantizer(Codec):
         return 1 + (dimension / (4 * s**2) if self.norm == "linf" else min(dimension / s**2, dimension**0.5 / s))
 
     def size(self, dimension: int) -> int:
-        return FLOAT_BYTES + packed_bytes(dimension, self.bits + 1)
+        return FLOAT_BYTES + _packed_bytes(dimension, self.bits + 1)
 
     def encode(self, value: Array, dither: Array | None = None) -> Array:
         assert dither is not None
@@ -182,19 +182,19 @@ class Quantizer(Codec):
         with np.errstate(all="ignore"):
             unit = _rounded_up(self._norm(value) / (shrinkage * self._levels), MANTISSA - self.bits)
             exact = np.where(unit > 0, np.abs(value) / shrinkage / unit, 0.0)
-            level = round_up_or_down(np.minimum(exact, self._levels), dither)
+            level = _round_up_or_down(np.minimum(exact, self._levels), dither)
             return np.where(np.isfinite(unit), as_sent(np.copysign(level * unit, value)), np.nan)
 
     def pack(self, vector: Array) -> bytes:
         if not np.isfinite(vector).all():
-            return FLOAT64.pack(np.array([np.nan])) + bytes(packed_bytes(vector.size, self.bits + 1))
+            return FLOAT64.pack(np.array([np.nan])) + bytes(_packed_bytes(vector.size, self.bits + 1))
         unit = _common_measure(vector)
         levels = np.rint(vector / unit).astype(np.int64) if unit else np.zeros(vector.size, np.int64)
-        return FLOAT64.pack(np.array([unit])) + pack_codes(levels, self.bits + 1)
+        return FLOAT64.pack(np.array([unit])) + _pack_codes(levels, self.bits + 1)
 
     def unpack(self, data: bytes, dimension: int) -> Array:
         unit = FLOAT64.unpack(data, 1)
-        levels = unpack_codes(data[FLOAT_BYTES:], dimension, self.bits + 1)
+        levels = _unpack_codes(data[FLOAT_BYTES:], dimension, self.bits + 1)
         return np.where(np.isfinite(unit), unit * levels, np.nan)
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
@@ -222,7 +222,7 @@ class ScaledSign(Codec):
     """
 
     def size(self, dimension: int) -> int:
-        return FLOAT_BYTES + packed_bytes(dimension, 1)
+        return FLOAT_BYTES + _packed_bytes(dimension, 1)
 
     def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
         with np.errstate(all="ignore"):
@@ -231,11 +231,11 @@ class ScaledSign(Codec):
 
     def pack(self, vector: Array) -> bytes:
         signs = -(vector < 0).astype(np.int64)
-        return FLOAT64.pack(np.abs(vector[:1])) + pack_codes(signs, 1)
+        return FLOAT64.pack(np.abs(vector[:1])) + _pack_codes(signs, 1)
 
     def unpack(self, data: bytes, dimension: int) -> Array:
         mean = FLOAT64.unpack(data, 1)
-        signs = unpack_codes(data[FLOAT_BYTES:], dimension, 1)
+        signs = _unpack_codes(data[FLOAT_BYTES:], dimension, 1)
         return as_sent(np.where(np.isnan(mean), np.nan, np.where(signs < 0, -mean, mean)))
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:

@@ -19,7 +19,7 @@ FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""
 
 
-def check_grid(what: str, scale: Scale, step: float) -> None:
+def _check_grid(what: str, scale: Scale, step: float) -> None:
     """You get a `PrivacyError` for a step that is not positive and finite, or too fine for the scale."""
     if not 0 < step < np.inf:
         raise PrivacyError(f"{what} step = {step!r}: must be positive and finite")
@@ -33,25 +33,25 @@ def rounded(value: Array, scale: Scale, step: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Steps:
+class _Steps:
     """What explains an observation: `noise` in steps, possible only where `on_grid`; both in its shape."""
 
     noise: Array
     on_grid: Array
 
     @classmethod
-    def of(cls, observed: Array, value: Array, step: float) -> "Steps":
+    def of(cls, observed: Array, value: Array, step: float) -> "_Steps":
         there = np.rint(observed / step)
         on_grid = np.logical_not(np.abs(observed - step * there) > np.spacing(np.abs(observed)))  # NaN stays NaN
         return cls(there - np.rint(value / step), on_grid)
 
 
-def released(value: Array, noise: Array, scale: Scale, step: float) -> Array:
+def _released(value: Array, noise: Array, scale: Scale, step: float) -> Array:
     """The value on the grid and so many steps further; where the scale is 0, as it is."""
     return np.where(np.equal(scale, 0), value, step * (np.rint(value / step) + noise))
 
 
-def summed_probability(observed: Array, value: Array, scale: Array, steps: Steps, logs: Array) -> Array:
+def _summed_probability(observed: Array, value: Array, scale: Array, steps: _Steps, logs: Array) -> Array:
     """Σ of log-probabilities over coordinates; where the scale is 0 the noise is 0, or the release is impossible."""
     noisy = np.where(steps.on_grid, logs, -np.inf)
     return np.sum(np.where(scale == 0, np.where(observed == value, 0.0, -np.inf), noisy), axis=-1)
@@ -75,7 +75,7 @@ class DiscreteLaplace:
 
     def __post_init__(self) -> None:
         check_scale("DiscreteLaplace scale", self.scale)
-        check_grid("DiscreteLaplace", self.scale, self.step)
+        _check_grid("DiscreteLaplace", self.scale, self.step)
 
     @property
     def noiseless(self) -> bool:
@@ -88,21 +88,21 @@ class DiscreteLaplace:
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         success = -np.expm1(-np.broadcast_to(self._rate(), value.shape))
         noise = rng.geometric(success) - rng.geometric(success)
-        return released(value, noise.astype(np.float64), self.scale, self.step)
+        return _released(value, noise.astype(np.float64), self.scale, self.step)
 
     def log_density(self, observed: Array, value: Array) -> Array:
         a, b = self._rate(), np.broadcast_to(self.scale, observed.shape)
-        steps = Steps.of(observed, value, self.step)
+        steps = _Steps.of(observed, value, self.step)
         size = np.abs(steps.noise)
         with np.errstate(over="ignore", invalid="ignore"):
             logs = np.log(np.tanh(a / 2)) - np.where(size == 0, 0.0, a * size)
-        return summed_probability(observed, value, b, steps, logs)
+        return _summed_probability(observed, value, b, steps, logs)
 
     def quantiles(self, observed: Array, value: Array) -> Array:
-        return self._distribution(Steps.of(observed, value, self.step).noise)
+        return self._distribution(_Steps.of(observed, value, self.step).noise)
 
     def quantiles_below(self, observed: Array, value: Array) -> Array:
-        return self._distribution(Steps.of(observed, value, self.step).noise - 1)
+        return self._distribution(_Steps.of(observed, value, self.step).noise - 1)
 
     def variance(self) -> Scale:
         with np.errstate(over="ignore"):
@@ -148,7 +148,7 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         check_scale("DiscreteGaussian stddev", self.stddev)
-        check_grid("DiscreteGaussian", self.stddev, self.step)
+        _check_grid("DiscreteGaussian", self.stddev, self.step)
 
     @property
     def noiseless(self) -> bool:
@@ -160,20 +160,20 @@ class DiscreteGaussian:
 
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         noise = _inverted(rng.random(size=value.shape) - 0.5, self._sigma(value))
-        return released(value, noise, self.stddev, self.step)
+        return _released(value, noise, self.stddev, self.step)
 
     def log_density(self, observed: Array, value: Array) -> Array:
-        steps, s = Steps.of(observed, value, self.step), self._sigma(observed)
+        steps, s = _Steps.of(observed, value, self.step), self._sigma(observed)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             scores = np.where(steps.noise == 0, 0.0, steps.noise / s)
             logs = -0.5 * scores**2 - _log_normalizer(s)
-        return summed_probability(observed, value, s, steps, logs)
+        return _summed_probability(observed, value, s, steps, logs)
 
     def quantiles(self, observed: Array, value: Array) -> Array:
-        return _distribution(Steps.of(observed, value, self.step).noise, self._sigma(observed))
+        return _distribution(_Steps.of(observed, value, self.step).noise, self._sigma(observed))
 
     def quantiles_below(self, observed: Array, value: Array) -> Array:
-        return _distribution(Steps.of(observed, value, self.step).noise - 1, self._sigma(observed))
+        return _distribution(_Steps.of(observed, value, self.step).noise - 1, self._sigma(observed))
 
     def variance(self) -> Scale:
         variance = self.step**2 * _variance(np.asarray(self.stddev / self.step, dtype=np.float64))

@@ -47,7 +47,7 @@ class Costs:
     time: Array
 
 
-class Ledger:
+class _Ledger:
     """What is noted at each closing, five whole numbers: what was on the air, and the closing agent's own counts."""
 
     __slots__ = ("_air", "_nodes", "asked", "bytes", "message_bytes", "messages", "packets")
@@ -67,7 +67,7 @@ class Ledger:
         self.message_bytes.append(node.message_bytes)
 
 
-def by_round(ledger: Ledger, times: Array, closings: Counts) -> Costs:
+def by_round(ledger: _Ledger, times: Array, closings: Counts) -> Costs:
     """`closings[i, k]` is which closing of the whole run was agent i's round k + 1; shape (agents, rounds)."""
     last = closings.max(axis=0)
 
@@ -87,7 +87,7 @@ def by_round(ledger: Ledger, times: Array, closings: Counts) -> Costs:
     )
 
 
-def by_activation(ledger: Ledger, times: Array, agents: Counts) -> Costs:
+def by_activation(ledger: _Ledger, times: Array, agents: Counts) -> Costs:
     """`agents[t]` closed activation t + 1 of the walk."""
     order = np.argsort(agents, kind="stable")
     first = np.ones(len(order), dtype=bool)
@@ -247,7 +247,7 @@ class Course:
         every: int | None = None,
         last: int | None = None,
     ) -> None:
-        self.walk, self.ledger = walk, Ledger(air, nodes)
+        self.walk, self.ledger = walk, _Ledger(air, nodes)
         self._optimum, self._agents = problem.optimum().point, problem.agents
         self._shape = (replicas, problem.dimension)
         self._stride, self._fixed, self._last = every or 1, every is not None, last

@@ -183,7 +183,7 @@ class Measures:
     def curve(self, name: str) -> Curve:
         """A measure's median over the replicas, with 5 % and 95 %; NaN where a replica's value is none."""
         values = self.values(name)
-        low, median, high = quantiles(values) if values.size else np.empty((3, 0))
+        low, median, high = _quantiles(values) if values.size else np.empty((3, 0))
         return Curve(self.counts(name), low, median, high)
 
     @cached_property
@@ -350,7 +350,7 @@ def _judged(problem: Problem, held_out: Dataset) -> Classified | Modelled:
     return held_out
 
 
-def quantiles(values: Array) -> Array:
+def _quantiles(values: Array) -> Array:
     """5 %, median and 95 % over the last axis, the replicas; (3, points). NaN where any replica is NaN."""
     with np.errstate(invalid="ignore"):
         return np.quantile(values, (0.05, 0.5, 0.95), axis=1)

@@ -75,7 +75,7 @@ def _shifted(logits: Array) -> Array:
     return logits - np.maximum.reduce(np.real(logits), axis=-1, keepdims=True)
 
 
-def log_softmax(logits: Array) -> Array:
+def _log_softmax(logits: Array) -> Array:
     """Of the last axis."""
     shifted = _shifted(logits)
     return shifted - np.log(np.add.reduce(np.exp(shifted), axis=-1, keepdims=True))
@@ -89,7 +89,7 @@ def softmax(logits: Array) -> Array:
 
 def cross_entropy(logits: Array, targets: Array) -> Array:
     """ℓ, of shape (…)."""
-    return -np.mean(np.sum(targets * log_softmax(logits), axis=-1), axis=-1)
+    return -np.mean(np.sum(targets * _log_softmax(logits), axis=-1), axis=-1)
 
 
 def cross_entropy_slope(logits: Array, targets: Array) -> Array:
@@ -99,7 +99,7 @@ def cross_entropy_slope(logits: Array, targets: Array) -> Array:
 
 def cross_entropy_target_slope(logits: Array) -> Array:
     """∂ℓ/∂t = −log p / m, of shape (…, m, C)."""
-    return -log_softmax(logits) / logits.shape[-2]
+    return -_log_softmax(logits) / logits.shape[-2]
 
 
 def cross_entropy_slope_change(logits: Array, targets: Array, motion: Array) -> tuple[Array, Array, Array]:

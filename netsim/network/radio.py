@@ -29,7 +29,7 @@ from netsim.transcript.message import Capture, Ciphertext, Message, Packet, Segm
 from netsim.transcript.record import EVERYBODY
 
 
-class Reception(LossyWire):
+class _Reception(LossyWire):
     """How one neighbor hears a transmitter: its own losses, delays, copies and outages.
 
     It keeps the counts and the conservation law of a wire; a frame counts as sent to each agent that it is for.
@@ -43,7 +43,7 @@ class Reception(LossyWire):
 
     def __init__(
         self,
-        transmitter: "Transmitter",
+        transmitter: "_Transmitter",
         environment: VirtualEnvironment,
         target: int,
         law: LinkLaw,
@@ -72,7 +72,7 @@ class Reception(LossyWire):
         self._carry(packet, start, done, inf if self._switch is None else self._down_at(self._switch, start))
 
 
-class Frame(NamedTuple):
+class _Frame(NamedTuple):
     """A packet on its way to the air. `left` is called once, with when it is off the air, or was dropped.
 
     Acknowledgements are `urgent`: they go before all that waits, as in IEEE 802.11 (SIFS < DIFS).
@@ -80,13 +80,13 @@ class Frame(NamedTuple):
 
     packet: Packet | Tagged
     urgent: bool
-    receptions: Sequence[Reception]
+    receptions: Sequence[_Reception]
     receiver: int
     since: float
     left: Callable[[float], None] | None
 
 
-class Transmitter:
+class _Transmitter:
     """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those it must `yield_to`.
 
     A frame that finds no room in the buffer is dropped before it is on the air; one whose turn comes while the agent
@@ -96,7 +96,7 @@ class Transmitter:
     """
 
     def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw, off: Switch | None = None) -> None:
-        self.agent, self.receptions = agent, list[Reception]()
+        self.agent, self.receptions = agent, list[_Reception]()
         self.numbers = count()
         """Sequence numbers of the messages that neighbors acknowledge."""
         self.transmissions = self.transmitted_bytes = 0
@@ -106,9 +106,9 @@ class Transmitter:
         self._tags = count() if law.tagged else None
         self._off = off
         self._ears: list[Callable[[Capture], object]] = []
-        self._near: tuple[Transmitter, ...] = ()
-        self._urgent = deque[Frame]()
-        self._waiting = deque[Frame]()
+        self._near: tuple[_Transmitter, ...] = ()
+        self._urgent = deque[_Frame]()
+        self._waiting = deque[_Frame]()
         self._waiting_bytes = 0
         self._on_air = False
         self._done = 0.0
@@ -118,18 +118,18 @@ class Transmitter:
         """Call `ear` with every frame that goes on the air."""
         self._ears.append(ear)
 
-    def yield_to(self, near: Sequence["Transmitter"]) -> None:
+    def yield_to(self, near: Sequence["_Transmitter"]) -> None:
         """Never be on the air at the same time as these, who yield to this one in turn."""
         self._near = tuple(near)
 
     def transmit(
-        self, packet: Packet, to: Reception | None = None, left: Callable[[float], None] | None = None
+        self, packet: Packet, to: _Reception | None = None, left: Callable[[float], None] | None = None
     ) -> None:
         """Put a frame on the air when it is its turn: for one neighbor, or for all."""
         receptions, receiver = (self.receptions, EVERYBODY) if to is None else ((to,), to.target)
         urgent = isinstance(packet, Segment) and packet.message is None
         sealed = packet if self._tags is None else Tagged(packet, next(self._tags))
-        frame = Frame(sealed, urgent, receptions, receiver, self._environment.now, left)
+        frame = _Frame(sealed, urgent, receptions, receiver, self._environment.now, left)
         for reception in receptions:
             reception.expect(sealed.size)
         if self._rate is None:
@@ -156,7 +156,7 @@ class Transmitter:
         waiting = self._waiting_bytes + rest
         return self._buffer is not None and waiting > 0 and waiting + size > self._buffer
 
-    def _drop(self, frame: Frame) -> None:
+    def _drop(self, frame: _Frame) -> None:
         for reception in frame.receptions:
             reception.miss(frame.packet.size)
         if frame.left is not None:
@@ -186,7 +186,7 @@ class Transmitter:
         self._begin(frame, self._done)
         self._environment.call_at(self._done, self._end, None)
 
-    def _taken(self) -> Frame:
+    def _taken(self) -> _Frame:
         frame = (self._urgent or self._waiting).popleft()
         self._waiting_bytes -= frame.packet.size
         return frame
@@ -196,14 +196,14 @@ class Transmitter:
         for other in self._near:
             other._heard_busy -= 1
         ready = [transmitter for transmitter in (self, *self._near) if transmitter._may_begin()]
-        for transmitter in sorted(ready, key=Transmitter._turn):
+        for transmitter in sorted(ready, key=_Transmitter._turn):
             if transmitter._may_begin():  # nobody before it took the air
                 transmitter._next()
 
     def _is_off(self) -> bool:
         return self._off is not None and self._off.is_down(self._environment.now)
 
-    def _begin(self, frame: Frame, done: float) -> None:
+    def _begin(self, frame: _Frame, done: float) -> None:
         start, packet = self._environment.now, frame.packet
         if not self._is_off():
             self.transmissions += 1
@@ -219,7 +219,7 @@ class Transmitter:
             frame.left(done)
 
 
-class Acknowledged(ReliableChannel):
+class _Acknowledged(ReliableChannel):
     """What a transmitter and one of its neighbors do about it.
 
     A timeout counts from when the frame is off the air: a transmitter knows that, and waits its turn first. Every
@@ -229,7 +229,7 @@ class Acknowledged(ReliableChannel):
     def __init__(
         self,
         environment: VirtualEnvironment,
-        forward: Reception,
+        forward: _Reception,
         backward: Wire,
         law: LinkLaw,
         deliver: Callable[[Message], None],
@@ -278,7 +278,7 @@ class Acknowledged(ReliableChannel):
             self._deliver(message)
 
 
-def broadcaster(channels: Sequence[Acknowledged]) -> Callable[[Message], None]:
+def broadcaster(channels: Sequence[_Acknowledged]) -> Callable[[Message], None]:
     """How a message goes to all neighbors of one transmitter, whose channels these are."""
     transmitter = channels[0].transmitter
 
@@ -365,7 +365,7 @@ class RadioNetwork(Network):
         downtimes: Mapping[int, Outages] | None = None,
     ) -> None:
         off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
-        self.transmitters = [Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
+        self.transmitters = [_Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
         if radio.carrier_sense:
             for i, transmitter in enumerate(self.transmitters):
                 transmitter.yield_to([self.transmitters[j] for j in _near(topology, i, radio.carrier_sense)])
@@ -385,8 +385,8 @@ class RadioNetwork(Network):
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent in one frame."""
         channels = [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
-        if isinstance(channels[0], Acknowledged):
-            return broadcaster(cast("list[Acknowledged]", channels))
+        if isinstance(channels[0], _Acknowledged):
+            return broadcaster(cast("list[_Acknowledged]", channels))
         return self.transmitters[agent].transmit
 
     def drain(self) -> None:
@@ -409,14 +409,14 @@ class RadioNetwork(Network):
     def _wire(self, edge: Edge, streams: Streams) -> Wire:
         law, transmitter = self._law(edge), self.transmitters[edge[0]]
         rng = streams.plain("link", *edge) if law.random else UNUSED
-        reception = Reception(transmitter, self._environment, edge[1], law, rng, self._switch(edge, streams))
+        reception = _Reception(transmitter, self._environment, edge[1], law, rng, self._switch(edge, streams))
         transmitter.receptions.append(reception)
         return reception
 
     def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
         forward, backward = self.wires[edge], self.wires[edge[1], edge[0]]
-        assert isinstance(forward, Reception)
-        return Acknowledged(self._environment, forward, backward, self._law(edge), deliver)
+        assert isinstance(forward, _Reception)
+        return _Acknowledged(self._environment, forward, backward, self._law(edge), deliver)
 
 
 def _near(topology: Topology, agent: int, hops: int) -> list[int]:

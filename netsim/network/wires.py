@@ -24,7 +24,7 @@ class Channel(Protocol):
     def send(self, message: Message, /) -> None: ...
 
 
-class PacketObserver(Protocol):
+class _PacketObserver(Protocol):
     """Whoever follows packets over the wires of a run: the owner's packet log."""
 
     def passed(
@@ -100,7 +100,7 @@ class Wire(Tally, ABC):
         self.air = Air() if air is None else air
         self._environment, self.source, self.target = environment, source, target
         self.taps: tuple[Callable[[Capture], object], ...] = ()
-        self.broadcasts: tuple[Broadcast, ...] = ()
+        self.broadcasts: tuple[_Broadcast, ...] = ()
         self._sent = self._sent_bytes = 0
         self.deliver: Callable[[Any], None] = _nowhere
         self.arrive: Callable[[Any], None] = self._arrive
@@ -238,7 +238,7 @@ class LossyWire(Wire):
         self._delay, self._duplication = law.delay, law.duplication
         self._encrypted, self._tagged = law.encrypted, law.tagged
         self.middle: Callable[[Packet | Tagged], None] | None = None
-        self.packet_log: PacketObserver | None = None
+        self.packet_log: _PacketObserver | None = None
         losses = law.losses
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
@@ -307,7 +307,7 @@ class LossyWire(Wire):
         self._environment.call_at(arrival, end, packet)
 
     def _report(
-        self, packet_log: "PacketObserver", packet: Packet | Tagged, start: float, arrival: float, copy: bool
+        self, packet_log: "_PacketObserver", packet: Packet | Tagged, start: float, arrival: float, copy: bool
     ) -> None:
         """When a packet arrives is known when it is sent, unless something at the far end may hold it back."""
         if self.middle is None and self._downlink is None:
@@ -358,7 +358,7 @@ def _nowhere(packet: Packet | Tagged) -> None:
 NO_FANS: FanListeners = {}
 
 
-class Broadcast:
+class _Broadcast:
     """`PlainWire.send` of all wires of one agent.
 
     What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
@@ -420,10 +420,10 @@ def _listeners(
 def fan_out(
     environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners = NO_FANS
 ) -> Callable[[Message], None]:
-    """How a message goes to all of one agent's channels, in their order: a `Broadcast`, where they allow it."""
+    """How a message goes to all of one agent's channels, in their order: a `_Broadcast`, where they allow it."""
     wires = [channel for channel in channels if isinstance(channel, PlainWire)]
     if len(wires) == len(channels):
-        return Broadcast(environment, wires, fans).send
+        return _Broadcast(environment, wires, fans).send
     sends = [channel.send for channel in channels]
 
     def one_by_one(message: Message) -> None:

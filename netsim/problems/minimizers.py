@@ -21,7 +21,7 @@ from netsim.problems.objective import Objective, weak_convexity
 NEWTON_STEPS, NEWTON_HALVINGS = 100, 40
 
 
-def newton(
+def _newton(
     gradient: Callable[[Array], Array],
     hessian: Callable[[Array], Array],
     start: Array,
@@ -74,7 +74,7 @@ BLOCK = 2**21
 """Numbers held at once by a stack of Hessians: 16 MB."""
 
 
-class TwiceSmooth(Protocol):
+class _TwiceSmooth(Protocol):
     """A loss over records with its derivatives at each replica's point."""
 
     @property
@@ -90,7 +90,7 @@ class TwiceSmooth(Protocol):
         ...
 
 
-def proximal_point(loss: TwiceSmooth, v: Array, step: float, size: float) -> Array:
+def proximal_point(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:
     """argmin f(x) + ‖x − v‖² / (2 step) where that is strongly convex: ‖step ∇f(x) + x − v‖∞ <=
     1e-13 (‖v‖∞ + size); `size` is that of step ∇f before its terms cancel.
 
@@ -103,7 +103,7 @@ def proximal_point(loss: TwiceSmooth, v: Array, step: float, size: float) -> Arr
     return np.concatenate(blocks) if blocks else v.copy()
 
 
-def _block(loss: TwiceSmooth, v: Array, step: float, size: float) -> Array:
+def _block(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:
     finite = np.isfinite(v).all(axis=1, keepdims=True)
     centre = np.where(finite, v, 0.0)
     allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + size)
@@ -111,7 +111,7 @@ def _block(loss: TwiceSmooth, v: Array, step: float, size: float) -> Array:
     def residual(x: Array) -> Array:
         return step * loss.gradient(x) + (x - centre)
 
-    x = newton(residual, lambda x: step * loss.hessians(x) + np.eye(loss.dimension), centre, allowed / 10)
+    x = _newton(residual, lambda x: step * loss.hessians(x) + np.eye(loss.dimension), centre, allowed / 10)
     if (np.abs(residual(x)).max(axis=1) > allowed).any():
         raise SimulationError(f"proximal of {loss!r}: Newton missed its tolerance at step = {step!r}")
     return np.where(finite, x, np.nan)
@@ -358,7 +358,7 @@ def _face_minimizer(gradient: Map, hessian: Map, x: Array, signs: Array, slope: 
         h = hessian(spread(y))[np.ix_(support, support)]
         return (h + FLAT * np.trace(h) * np.eye(len(h)))[None]
 
-    return spread(newton(slopes, curvature, x[:, support], np.array([TOLERANCE / 100])))
+    return spread(_newton(slopes, curvature, x[:, support], np.array([TOLERANCE / 100])))
 
 
 COMPOSITE_TOLERANCE = 1e-12

@@ -124,7 +124,7 @@ class Tilted:
     slope: Array = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", slope_for(self.objective, self.slope))
+        object.__setattr__(self, "slope", _slope_for(self.objective, self.slope))
 
     @property
     def dimension(self) -> int:
@@ -163,7 +163,7 @@ class Tilted:
         return Tilted(self.objective.batch(indices), self.slope)
 
 
-def slope_for(objective: Objective, slope: Array) -> Array:
+def _slope_for(objective: Objective, slope: Array) -> Array:
     """The slope, frozen. You get a `ScenarioError` where it has not one number for each coordinate."""
     kept = frozen(slope, "slope", 1)
     if len(kept) != objective.dimension:
@@ -205,7 +205,7 @@ class Bent:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", slope_for(self.objective, self.slope))
+        object.__setattr__(self, "slope", _slope_for(self.objective, self.slope))
         if not np.any(self.slope):
             raise ScenarioError("slope", 0.0, "moves nothing", "a vector that is not 0")
         if not 0 < self.curvature < inf:

@@ -69,7 +69,7 @@ class Ciphertext:
 Packet = Message | Segment
 
 
-class RejectionCount(Protocol):
+class _RejectionCount(Protocol):
     """The count of who altered or replayed packets, as far as receivers add to it."""
 
     rejected: int
@@ -86,7 +86,7 @@ class Tagged:
     __slots__ = ("by", "genuine", "number", "packet", "size")
 
     def __init__(
-        self, packet: Packet, number: int, *, genuine: bool = True, by: "RejectionCount | None" = None
+        self, packet: Packet, number: int, *, genuine: bool = True, by: "_RejectionCount | None" = None
     ) -> None:
         self.packet = packet
         self.number = number

@@ -149,7 +149,7 @@ Where an exchange was closed, the message is empty.
 """
 
 
-class Stored(Protocol):
+class _Stored(Protocol):
     """Rows on disk, in order of time (`netsim.spool.SpooledTranscript`)."""
 
     @property
@@ -176,7 +176,7 @@ class Transcript:
         self._heard: Sequence[Capture] = ()
         self._doors: Sequence[Door] = ()
         self._records: tuple[Record, ...] | None = tuple(records)
-        self._stored: Stored | None = None
+        self._stored: _Stored | None = None
         self.replicas = replicas
 
     @classmethod
@@ -187,7 +187,7 @@ class Transcript:
         return transcript
 
     @classmethod
-    def stored(cls, rows: "Stored") -> "Transcript":
+    def stored(cls, rows: "_Stored") -> "Transcript":
         """Rows that lie on disk in order of time, and are loaded when they are first asked for."""
         transcript = cls((), rows.replicas)
         transcript._stored, transcript._records = rows, None

@@ -60,74 +60,74 @@ GROWTH = 16
 PAGED = 256
 
 
-def value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
+def _value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
     """Least and greatest of one column of a row group, where the file says so."""
     statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
     return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
 
-def values_of(maps: Any, replicas: int) -> Column:
+def _values_of(maps: Any, replicas: int) -> Column:
     """One mapping of field to array per entry of a `values` column."""
     names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
-    flat = read_only(maps.items.values)
+    flat = _read_only(maps.items.values)
     arrays = [flat[a:b].reshape(replicas, -1) for a, b in pairwise(ends)]
-    return objects([dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)])
+    return _objects([dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)])
 
 
-def read_only(numbers: Any) -> Column:
+def _read_only(numbers: Any) -> Column:
     flat: Column = numbers.to_numpy()
     flat.flags.writeable = False
     return flat
 
 
-def objects(items: list[Values]) -> Column:
+def _objects(items: list[Values]) -> Column:
     column = np.empty(len(items), object)
     column[:] = items
     return column
 
 
-def one_replica(rows: Rows, index: int) -> Rows:
+def _one_replica(rows: Rows, index: int) -> Rows:
     """The same rows; a message that several of them carry is cut once."""
     values: list[Values] = rows["values"].tolist()
     known: dict[int, Values] = {}
     for value in values:
         if id(value) not in known:
             known[id(value)] = {name: array[index : index + 1] for name, array in value.items()}
-    return rows | {"values": objects([known[id(value)] for value in values])}
+    return rows | {"values": _objects([known[id(value)] for value in values])}
 
 
-def records_of(rows: Rows) -> tuple[Record, ...]:
+def _records_of(rows: Rows) -> tuple[Record, ...]:
     return tuple(map(Record._make, zip(*(rows[name].tolist() for name in Record._fields), strict=True)))
 
 
-def cut(rows: Rows, first: int, last: int | None) -> Rows:
+def _cut(rows: Rows, first: int, last: int | None) -> Rows:
     return {name: column[first:last] for name, column in rows.items()}
 
 
-def in_order(parts: list[Rows]) -> Rows:
+def _in_order(parts: list[Rows]) -> Rows:
     """One after the other, then stably by time."""
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(rows["time"], kind="stable")
     return {name: column[order] for name, column in rows.items()}
 
 
-def merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
+def _merged(air: Iterator[Rows], doors: Iterator[Rows]) -> Iterator[Rows]:
     """Two sequences in order of time as one; at one time what was on the air comes first."""
     a, d = next(air, None), next(doors, None)
     while a is not None and d is not None:
         if a["time"][-1] <= d["time"][-1]:  # doors at the last time on the air wait: there may be more on the air
             ready = int(np.searchsorted(d["time"], a["time"][-1], side="left"))
-            yield in_order([a, cut(d, 0, ready)])
-            a, d = next(air, None), cut(d, ready, None)
+            yield _in_order([a, _cut(d, 0, ready)])
+            a, d = next(air, None), _cut(d, ready, None)
         else:
             ready = int(np.searchsorted(a["time"], d["time"][-1], side="right"))
-            yield in_order([cut(a, 0, ready), d])
-            a, d = cut(a, ready, None), next(doors, None)
+            yield _in_order([_cut(a, 0, ready), d])
+            a, d = _cut(a, ready, None), next(doors, None)
     yield from (rows for rows in (a, d) if rows is not None)
     yield from chain(air, doors)
 
 
-def pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, int], Rows]]:
+def _pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, int], Rows]]:
     """The rows cut where row groups end, each piece with the key of its group.
 
     A group is at most `GROUP` rows, and about `MEMORY` bytes with the values written out in every row. Where it ends
@@ -141,11 +141,11 @@ def pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, in
         ends = np.flatnonzero(np.diff(keys).any(axis=0)) + 1
         for first, last in pairwise([0, *ends.tolist(), rows]):
             if first < last:
-                yield (int(keys[0, first]), int(keys[1, first])), cut(part, first, last)
+                yield (int(keys[0, first]), int(keys[1, first])), _cut(part, first, last)
         seen, weight = seen + rows, int(heavy[-1]) if rows else weight
 
 
-def table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
+def _table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
     values: list[Values] = rows["values"].tolist()
     columns = [pa.array(rows[name], type=schema.field(name).type) for name in COLUMNS]
     for field in fields:
@@ -229,7 +229,7 @@ class StreamedTranscript:
     def batches(self) -> Iterator[tuple[Record, ...]]:
         """The same rows, some thousands at a time. Their arrays are read-only."""
         for rows in self._rows():
-            yield records_of(rows)
+            yield _records_of(rows)
 
     def columns(self) -> Iterator[Rows]:
         """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
@@ -248,13 +248,13 @@ class StreamedTranscript:
         columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
         schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for _, group in groupby(pieces(self._rows(), self.replicas), key=itemgetter(0)):
-                tables = [table_of(part, self.fields, schema) for _, part in group]
+            for _, group in groupby(_pieces(self._rows(), self.replicas), key=itemgetter(0)):
+                tables = [_table_of(part, self.fields, schema) for _, part in group]
                 writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
 
     def _rows(self) -> Iterator[Rows]:
         rows = self._source.read(self._selection)
-        return rows if self._replica is None else (one_replica(part, self._replica) for part in rows)
+        return rows if self._replica is None else (_one_replica(part, self._replica) for part in rows)
 
 
 class _Batch(NamedTuple):
@@ -323,7 +323,7 @@ class _StreamFile:
         places = WORDS["place"] if selection.places is None else selection.places
         air = self._part("air", selection, values) if "link" in places else iter(())
         doors = self._part("doors", selection, values) if "node" in places else iter(())
-        return merged(air, doors)
+        return _merged(air, doors)
 
     def _part(self, part: Literal["air", "doors"], selection: Selection, values: bool) -> Iterator[Rows]:
         """Rows of links or of doors in order of time. A row waits while a later batch holds an earlier one."""
@@ -333,11 +333,11 @@ class _StreamFile:
         held: list[Rows] = []
         with self.path.open("rb") as file:
             for (batch, _), horizon in zip(chosen, horizons[1:], strict=True):
-                rows = in_order([*held, self._load(file, batch, part, selection, values)])
+                rows = _in_order([*held, self._load(file, batch, part, selection, values)])
                 ready = int(np.searchsorted(rows["time"], horizon, side="right"))
-                held = [cut(rows, ready, None)]
+                held = [_cut(rows, ready, None)]
                 if ready:
-                    yield cut(rows, 0, ready)
+                    yield _cut(rows, 0, ready)
 
     def _load(
         self, file: Any, batch: _Batch, part: Literal["air", "doors"], selection: Selection, values: bool
@@ -358,7 +358,7 @@ class _StreamFile:
         rows = {name: column[chosen] for name, column in every.items()}
         if values:
             owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
-            rows["values"] = values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
+            rows["values"] = _values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
         return rows
 
 
@@ -402,19 +402,19 @@ class _ParquetFile:
                     yield rows | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
 
     def _meets(self, file: Any, group: int, selection: Selection) -> bool:
-        times = value_range(file, group, "time")
+        times = _value_range(file, group, "time")
         return times is None or selection.meets(*times)
 
     def _batch(self, file: Any, groups: list[int]) -> int:
         """How many rows weigh about `MEMORY` at most."""
-        sizes = [value_range(file, group, "size") or (0, 1) for group in groups]
+        sizes = [_value_range(file, group, "size") or (0, 1) for group in groups]
         return max(1, min(GROUP, MEMORY // (self.replicas * max((most for _, most in sizes), default=1))))
 
     def _values(self, batch: Any) -> Column:
         values: list[Values] = [{} for _ in range(batch.num_rows)]
         for field in self.fields:
             column = batch[f"value.{field}"]
-            flat, ends = read_only(column.values), column.offsets.to_pylist()
+            flat, ends = _read_only(column.values), column.offsets.to_pylist()
             for row in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
                 values[row][field] = flat[ends[row] : ends[row + 1]].reshape(self.replicas, -1)
-        return objects(values)
+        return _objects(values)

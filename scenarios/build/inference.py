@@ -40,12 +40,12 @@ class Staging:
     @property
     def public(self) -> Dataset:
         """The half of them that everybody knows."""
-        return self.unheld.take(halves(self.unheld)[0])
+        return self.unheld.take(_halves(self.unheld)[0])
 
     @property
     def unknown(self) -> Dataset:
         """The half that records are drawn from."""
-        return self.unheld.take(halves(self.unheld)[1])
+        return self.unheld.take(_halves(self.unheld)[1])
 
     @property
     def prior(self) -> Prior:
@@ -124,7 +124,7 @@ def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int,
     return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, measure=False, spool=None)
 
 
-def halves(records: Dataset) -> tuple[list[int], list[int]]:
+def _halves(records: Dataset) -> tuple[list[int], list[int]]:
     """Every second record of each class, and the others; in order."""
     classes = records.labels if records.classes else np.zeros(records.records)
     first: list[int] = []
@@ -154,7 +154,7 @@ ENOUGH = 8
 """Records of a class that nobody holds, at least: two for each use of each half."""
 
 
-def check_inference(scenario: Scenario, dataset: Dataset, holding: Ownership) -> None:
+def _check_inference(scenario: Scenario, dataset: Dataset, holding: Ownership) -> None:
     """You get a `ScenarioError` for what an attack that decides needs and cannot get in this scenario."""
     asked = scenario.attacks
     for where, spec in zip(WHERE, (asked.membership, asked.property), strict=True):
@@ -242,7 +242,7 @@ def _check_uninformed(spec: MembershipSpec, dataset: Dataset, holding: Ownership
         why = "the population of unknown records is known by classes, and labels are numbers here"
         raise ScenarioError(f"{where}.informed", False, why, "true, or data of classes")
     assert holding.unheld is not None
-    pool = len(halves(holding.unheld)[1])
+    pool = len(_halves(holding.unheld)[1])
     if pool <= holding.records:
         why = f"{holding.records + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
         raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
@@ -294,7 +294,7 @@ def check_attacks(scenario: Scenario, dataset: Dataset, holding: Ownership | Non
         if asked.holding != 1:
             raise ScenarioError("attacks.holding", asked.holding, "no record is rebuilt", "reconstruct: [{kind: …}]")
         return
-    check_inference(scenario, dataset, holding)
+    _check_inference(scenario, dataset, holding)
     for index, spec in enumerate(asked.reconstruct):
         where = f"attacks.reconstruct[{index}]"
         try:

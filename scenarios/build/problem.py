@@ -79,8 +79,8 @@ def record_bound(scenario: Scenario, dataset: Dataset) -> float:
     """
     kind = scenario.problem.kind
     if kind in LOGISTIC:
-        return feature_bound(scenario, dataset)
-    return float(np.sqrt(2 * (feature_bound(scenario, dataset) ** 2 + 1))) if kind == "softmax" else float("inf")
+        return _feature_bound(scenario, dataset)
+    return float(np.sqrt(2 * (_feature_bound(scenario, dataset) ** 2 + 1))) if kind == "softmax" else float("inf")
 
 
 def record_curvature(scenario: Scenario, dataset: Dataset) -> float:
@@ -89,13 +89,13 @@ def record_curvature(scenario: Scenario, dataset: Dataset) -> float:
     ‖a‖₂²/4 for a logistic loss, as σ(1 − σ) <= 1/4. For softmax of C classes (1 − 1/C)(‖a‖₂² + 1), as the trace of
     diag p − ppᵀ is 1 − ‖p‖₂² <= 1 − 1/C.
     """
-    kind, bound = scenario.problem.kind, feature_bound(scenario, dataset)
+    kind, bound = scenario.problem.kind, _feature_bound(scenario, dataset)
     if kind in LOGISTIC:
         return bound**2 / 4
     return (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1) if kind == "softmax" else float("inf")
 
 
-def feature_bound(scenario: Scenario, dataset: Dataset) -> float:
+def _feature_bound(scenario: Scenario, dataset: Dataset) -> float:
     """A public bound on a record's ‖a‖₂; infinite where there is none."""
     if scenario.problem.data.norm_bound is not None:
         return scenario.problem.data.norm_bound

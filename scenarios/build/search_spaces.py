@@ -24,7 +24,7 @@ COORDINATES = 2**12
 
 
 @dataclass(frozen=True)
-class Pool:
+class _Pool:
     """Records that may come in: features (m, d), labels (m,) and what each is called."""
 
     features: Array
@@ -32,7 +32,7 @@ class Pool:
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, agent: int, problem: Problem) -> "Pool":
+    def of(cls, agent: int, problem: Problem) -> "_Pool":
         """Those of all other agents, with their labels and with the others."""
         parts = [(i, f) for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, AnyLogistic)]
         words = [f"record {k} of agent {i}" for i, f in parts for k in range(f.records)]
@@ -48,7 +48,7 @@ class Pool:
         return self.labels[:, None] * self.features
 
 
-def few(points: Array, dimension: int) -> Array:
+def _few(points: Array, dimension: int) -> Array:
     """Some of the points, spread over them; the origin, where all algorithms start, if there are none."""
     if not len(points):
         return np.zeros((1, dimension))
@@ -56,19 +56,19 @@ def few(points: Array, dimension: int) -> Array:
     return points[sorted({int(k) for k in np.linspace(0, len(points) - 1, min(len(points), most))})]
 
 
-def weights(signed: Array, points: Array) -> Array:
+def _weights(signed: Array, points: Array) -> Array:
     """σ(−zᵀx) of every record z at every point x: (records, points)."""
     return np.asarray(expit(-np.einsum("md,pd->mp", signed, points)), dtype=np.float64)
 
 
-def gradients_at(signed: Array, points: Array) -> Array:
+def _gradients_at(signed: Array, points: Array) -> Array:
     """−σ(−zᵀx) z of every record z at every point x: (records, points·dimension)."""
-    return (-weights(signed, points)[:, :, None] * signed[:, None, :]).reshape(len(signed), -1)
+    return (-_weights(signed, points)[:, :, None] * signed[:, None, :]).reshape(len(signed), -1)
 
 
-def strongest(signed: Array, points: Array, most: int) -> NDArray[np.int64]:
+def _strongest(signed: Array, points: Array, most: int) -> NDArray[np.int64]:
     """The positions, rising, of the records whose gradients are largest at the points, in the mean square."""
-    size = np.sum(signed**2, axis=1) * np.mean(weights(signed, points) ** 2, axis=1)
+    size = np.sum(signed**2, axis=1) * np.mean(_weights(signed, points) ** 2, axis=1)
     return np.sort(np.argsort(-size, kind="stable")[:most])
 
 
@@ -110,14 +110,14 @@ class Data:
         )
 
     def _repeated(self) -> Iterator[Candidate]:
-        pool = Pool.of(self.agent, self.problem)
+        pool = _Pool.of(self.agent, self.problem)
         if not pool.words:
             return
         own = self.own.labels[:, None] * self.own.features
         far = np.zeros(len(pool.words))
-        for point in few(self.points, self.own.dimension):
-            mean = gradients_at(own, point[None]).mean(axis=0)
-            far = far + np.linalg.norm(gradients_at(pool.signed, point[None]) - mean, axis=1)
+        for point in _few(self.points, self.own.dimension):
+            mean = _gradients_at(own, point[None]).mean(axis=0)
+            far = far + np.linalg.norm(_gradients_at(pool.signed, point[None]) - mean, axis=1)
         for new in np.argsort(-far, kind="stable"):
             rows = np.repeat(pool.features[new][None], self.own.records, axis=0)
             labels = np.full(self.own.records, pool.labels[new])
@@ -304,7 +304,7 @@ class Records:
 
     def _flipped(self) -> Iterator[Candidate]:
         moves = np.linalg.norm(
-            gradients_at(self._signed, self._seen) - gradients_at(-self._signed, self._seen), axis=1
+            _gradients_at(self._signed, self._seen) - _gradients_at(-self._signed, self._seen), axis=1
         )
         for out in np.argsort(-moves, kind="stable"):
             yield self._candidate("labels flipped", int(out), -1)
@@ -326,9 +326,9 @@ class Records:
 
     # ── how far records are apart at the points ─────────────────────────────────────────────────────
     @cached_property
-    def pool(self) -> Pool:
+    def pool(self) -> _Pool:
         """Who may come in."""
-        return Pool.of(self.agent, self.problem)
+        return _Pool.of(self.agent, self.problem)
 
     @cached_property
     def _signed(self) -> Array:
@@ -336,21 +336,21 @@ class Records:
 
     @cached_property
     def _seen(self) -> Array:
-        return few(self.points, self.own.dimension)
+        return _few(self.points, self.own.dimension)
 
     @cached_property
     def _own_kept(self) -> NDArray[np.int64]:
-        return strongest(self._signed, self._seen, max(1, isqrt(WORK // self._seen.size)))
+        return _strongest(self._signed, self._seen, max(1, isqrt(WORK // self._seen.size)))
 
     @cached_property
     def _new_kept(self) -> NDArray[np.int64]:
-        return strongest(self.pool.signed, self._seen, max(1, WORK // (self._seen.size * len(self._own_kept))))
+        return _strongest(self.pool.signed, self._seen, max(1, WORK // (self._seen.size * len(self._own_kept))))
 
     @cached_property
     def _far(self) -> dict[Metric, Array]:
         """Between the gradients of own records and those of the pool, over all points together."""
-        own = gradients_at(self._signed[self._own_kept], self._seen)
-        new = gradients_at(self.pool.signed[self._new_kept], self._seen)
+        own = _gradients_at(self._signed[self._own_kept], self._seen)
+        new = _gradients_at(self.pool.signed[self._new_kept], self._seen)
         return {"l1": cdist(own, new, "cityblock"), "l2": cdist(own, new, "euclidean")}
 
 

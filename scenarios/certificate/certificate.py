@@ -137,7 +137,7 @@ def together(rows: list[Row], *marks: str) -> Rate:
     return sum(rates[1:], rates[0]) if rates else Rate(0, 1)
 
 
-def missed(certificate: Certificate) -> list[str]:
+def _missed(certificate: Certificate) -> list[str]:
     """The planted faults that were not caught, or not named, every time with the most transcripts."""
     most = f", {max(power.BUDGETS)} transcripts"
     rows = [row for row in certificate.part(power.PLANTED) if row.name.endswith(most)]
@@ -152,7 +152,7 @@ def failures(certificate: Certificate) -> list[str]:
         for p in promises(certificate)
         if p.broken
     ]
-    return broken + [f"{name}: not caught and named every time" for name in missed(certificate)]
+    return broken + [f"{name}: not caught and named every time" for name in _missed(certificate)]
 
 
 def _each(what: str, rows: list[Row], nominal: float, *marks: str) -> Iterator[Promise]:

@@ -193,7 +193,7 @@ Referee = Callable[..., GameResult]
 """`attacks.audit.games.game.play`, or something with its arguments."""
 
 
-def randomized_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _randomized_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """The truth with probability e^ε/(1 + e^ε): every bound that holds for it is attained by it."""
     right = rng.random((2, TRIALS)) < 1 / (1 + math.exp(-epsilon))
     return np.where(right[0], -epsilon, epsilon), np.where(right[1], epsilon, -epsilon)
@@ -204,7 +204,7 @@ def laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     return _laplace_score(noise[0], epsilon), _laplace_score(noise[1] + 1, epsilon)
 
 
-def three_laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _three_laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """ε in three releases."""
     share = epsilon / RELEASES
     noise = rng.laplace(0, 1 / share, (2, RELEASES, TRIALS))
@@ -212,22 +212,22 @@ def three_laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Arra
     return zero.sum(axis=0), one.sum(axis=0)
 
 
-def geometric(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _geometric(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """The difference of two geometric numbers: discrete Laplace noise, one step apart."""
     drawn = rng.geometric(-math.expm1(-epsilon), (4, TRIALS))
     noise = (drawn[:2] - drawn[2:]).astype(np.float64)
     return _laplace_score(noise[0], epsilon), _laplace_score(noise[1] + 1, epsilon)
 
 
-def gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     mu = laws.gaussian_mu(epsilon, DELTA)
     noise = rng.standard_normal((2, TRIALS))
     return mu * noise[0] - mu * mu / 2, mu * noise[1] + mu * mu / 2
 
 
-def leaky_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _leaky_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Randomized response that with probability δ tells its world outright."""
-    zero, one = randomized_response(epsilon, rng)
+    zero, one = _randomized_response(epsilon, rng)
     told = rng.random((2, TRIALS)) < DELTA
     return np.where(told[0], -math.inf, zero), np.where(told[1], math.inf, one)
 
@@ -237,12 +237,12 @@ def _laplace_score(released: Array, epsilon: float) -> Array:
 
 
 GAMES: dict[str, tuple[Draw, float]] = {
-    "randomized response": (randomized_response, 0.0),
+    "randomized response": (_randomized_response, 0.0),
     "Laplace": (laplace, 0.0),
-    "three Laplace releases": (three_laplace, 0.0),
-    "discrete Laplace": (geometric, 0.0),
-    "Gaussian at δ": (gaussian, DELTA),
-    "randomized response that leaks with δ": (leaky_response, DELTA),
+    "three Laplace releases": (_three_laplace, 0.0),
+    "discrete Laplace": (_geometric, 0.0),
+    "Gaussian at δ": (_gaussian, DELTA),
+    "randomized response that leaks with δ": (_leaky_response, DELTA),
 }
 """By name: how scores are drawn, and the δ of the game."""
 

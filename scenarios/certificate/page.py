@@ -46,7 +46,7 @@ def page(certificate: Certificate) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def command(certificate: Certificate) -> str:
+def _command(certificate: Certificate) -> str:
     """How it is made again."""
     repetitions = "" if certificate.repetitions == REPETITIONS else f" --repetitions {certificate.repetitions}"
     seed = "" if certificate.seed == SEED else f" --seed {certificate.seed}"
@@ -59,7 +59,7 @@ def _head(certificate: Certificate) -> Iterator[str]:
         "netsim's audits are audited here: how often they accuse a mechanism whose claim is true, and how often",
         "they find the faults of the [gallery](gallery.md). Every number is computed. The page is written by",
     )
-    yield f"```\n{command(certificate)}\n```"
+    yield f"```\n{_command(certificate)}\n```"
     wrong = failures(certificate)
     if wrong:
         yield "**It does not hold:**"

@@ -102,7 +102,7 @@ def _of_claim(found: AuditResult) -> float | None:
 
 
 @dataclass(frozen=True)
-class MisdrawnLaplace(Laplace):
+class _MisdrawnLaplace(Laplace):
     """Declares b and draws with `drawn`·b."""
 
     drawn: float = 1.0
@@ -112,7 +112,7 @@ class MisdrawnLaplace(Laplace):
 
 
 @dataclass(frozen=True)
-class MisdrawnGaussian(Gaussian):
+class _MisdrawnGaussian(Gaussian):
     """Declares σ and draws with `drawn`·σ."""
 
     drawn: float = 1.0
@@ -122,7 +122,7 @@ class MisdrawnGaussian(Gaussian):
 
 
 @dataclass(frozen=True)
-class LessNoise(Fault):
+class _LessNoise(Fault):
     """Noise `declared` times as large as claimed, or drawn `drawn` times as large as the code declares.
 
     Laplace noise as in the gallery, or Gaussian noise of deviation `scale`; both claim ε = `EPSILON`.
@@ -136,7 +136,7 @@ class LessNoise(Fault):
     def mechanism(self) -> Mechanism:
         size = self.scale * self.declared
         if self.drawn != 1:
-            misdrawn = MisdrawnLaplace if self.law == "Laplace" else MisdrawnGaussian
+            misdrawn = _MisdrawnLaplace if self.law == "Laplace" else _MisdrawnGaussian
             return misdrawn(size, self.drawn)
         return Laplace(size) if self.law == "Laplace" else Gaussian(size)
 
@@ -173,7 +173,7 @@ class SubtleCase:
         releases, moved = ROUNDS - 1, 2 * BOUND * STEP
         laplace = releases * moved / EPSILON
         gaussian = math.sqrt(releases) * moved / laws.gaussian_mu(EPSILON, DELTA)
-        algorithm = LessNoise(
+        algorithm = _LessNoise(
             rounds=ROUNDS,
             step=STEP,
             scale=laplace if self.law == "Laplace" else gaussian,

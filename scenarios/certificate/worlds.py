@@ -101,7 +101,7 @@ class OneRelease(Algorithm):
 
 
 @dataclass(frozen=True)
-class ShareAndRelease(Algorithm):
+class _ShareAndRelease(Algorithm):
     """A share of the gradient modulo p, which tells nothing, and the gradient under Laplace noise of a `scale`."""
 
     scale: float = 1.0
@@ -202,52 +202,52 @@ def _moved(algorithm: Fault) -> float:
     return math.sqrt(algorithm.releases) * 2 * BOUND * STEP
 
 
-def released(algorithm: Algorithm, epsilon: float, delta: float = 0.0) -> World:
+def _released(algorithm: Algorithm, epsilon: float, delta: float = 0.0) -> World:
     """A gradient of 0, or of 1 in the first of two coordinates; ε is true, and claimed."""
     claim = Claim(epsilon, delta, "the mechanism's own ε", Adjacency(1.0, "one coordinate moved by 1"), "ℓ1 = ℓ2")
     return turned(algorithm, (np.zeros(2), np.array([1.0, 0.0])), claim, epsilon)
 
 
 def laplace(epsilon: float) -> World:
-    return released(OneRelease(Laplace(1 / epsilon)), epsilon)
+    return _released(OneRelease(Laplace(1 / epsilon)), epsilon)
 
 
-def laplace_at_delta(epsilon: float) -> World:
-    return released(OneRelease(Laplace(1 / laplace_shift(epsilon, DELTA))), epsilon, DELTA)
+def _laplace_at_delta(epsilon: float) -> World:
+    return _released(OneRelease(Laplace(1 / laplace_shift(epsilon, DELTA))), epsilon, DELTA)
 
 
 def gaussian(epsilon: float) -> World:
-    return released(OneRelease(Gaussian(1 / gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
+    return _released(OneRelease(Gaussian(1 / gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
 
 
-def discrete_laplace(epsilon: float) -> World:
-    return released(OneRelease(DiscreteLaplace(1 / epsilon, GRID)), epsilon)
+def _discrete_laplace(epsilon: float) -> World:
+    return _released(OneRelease(DiscreteLaplace(1 / epsilon, GRID)), epsilon)
 
 
-def discrete_gaussian(epsilon: float) -> World:
+def _discrete_gaussian(epsilon: float) -> World:
     """σ is the continuous law's, ε the discrete one's: about so much."""
     stddev = 1 / gaussian_mu(epsilon, DELTA)
     exact = discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
-    return released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
+    return _released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
 
 
-def mixture(epsilon: float) -> World:
+def _mixture(epsilon: float) -> World:
     """Uniform plus Laplace noise: outside the uniform part's interval the loss is all of Δ/b."""
-    return released(OneRelease(UniformLaplace(WIDTH, 1 / epsilon)), epsilon)
+    return _released(OneRelease(UniformLaplace(WIDTH, 1 / epsilon)), epsilon)
 
 
-def modular(epsilon: float) -> World:
-    return released(ShareAndRelease(scale=1 / epsilon), epsilon)
+def _modular(epsilon: float) -> World:
+    return _released(_ShareAndRelease(scale=1 / epsilon), epsilon)
 
 
 SOUND: dict[str, Callable[[float], World]] = {
     **{f"{fault.__name__}, sound": partial(twin, fault) for fault in FAULTS},
     "Laplace": laplace,
-    "Laplace at δ": laplace_at_delta,
+    "Laplace at δ": _laplace_at_delta,
     "Gaussian": gaussian,
-    "discrete Laplace": discrete_laplace,
-    "discrete Gaussian": discrete_gaussian,
-    "uniform plus Laplace": mixture,
-    "share modulo p, and Laplace": modular,
+    "discrete Laplace": _discrete_laplace,
+    "discrete Gaussian": _discrete_gaussian,
+    "uniform plus Laplace": _mixture,
+    "share modulo p, and Laplace": _modular,
 }
 """By name: ε ↦ a sound mechanism for which just that is true, and claimed."""

@@ -11,7 +11,7 @@ from scenarios.lab.figures import Html, table
 from scenarios.results.numbers import show
 
 
-class Reply(NamedTuple):
+class _Reply(NamedTuple):
     """Whether an answer is right, and a sentence on why."""
 
     right: bool
@@ -22,7 +22,7 @@ class Question(ABC):
     """Something to answer; `check` never raises for an answer of its kind."""
 
     @abstractmethod
-    def check(self, answer: object) -> Reply | None:
+    def check(self, answer: object) -> _Reply | None:
         """What to say to this answer; None where there is none yet."""
 
     @abstractmethod
@@ -94,23 +94,23 @@ class Number(Question):
         """How far an answer may be off; rounding to what is shown is always allowed."""
         return max(self.absolute, self.tolerance * abs(self.truth), abs(self.truth - float(f"{self.truth:.4g}")))
 
-    def check(self, answer: object) -> Reply | None:
+    def check(self, answer: object) -> _Reply | None:
         if isinstance(answer, str):
             if not answer.strip():
                 return None
             if (read := number_in(answer)) is None:
-                return Reply(False, f"“{answer.strip()}” is no number{_unclear(answer)}.")
+                return _Reply(False, f"“{answer.strip()}” is no number{_unclear(answer)}.")
             answer = read
         if not isinstance(answer, int | float):
             return None
         if abs(answer - self.truth) <= self.margin:
             exactly = "" if answer == self.truth else f" Here it is {show(self.truth)}."
-            return Reply(True, f"{self.why}{exactly}")
+            return _Reply(True, f"{self.why}{exactly}")
         for trap, what in self.traps:
             if abs(answer - trap) <= max(self.absolute, 0.02 * abs(trap)):
-                return Reply(False, what)
+                return _Reply(False, what)
         side = "too large" if answer > self.truth else "too small"
-        return Reply(False, f"{show(float(answer))} is {side}. {self.hint(float(answer))}".strip())
+        return _Reply(False, f"{show(float(answer))} is {side}. {self.hint(float(answer))}".strip())
 
     def right_answers(self) -> Sequence[float]:
         return self.truth, self.truth + 0.5 * self.margin
@@ -139,11 +139,11 @@ class Choice(Question):
         if holding in (0, len(self.options)):
             raise ValueError(f"{holding} of {len(self.options)} options hold: {', '.join(self.options)}")
 
-    def check(self, answer: object) -> Reply | None:
+    def check(self, answer: object) -> _Reply | None:
         if not isinstance(answer, str):
             return None
         option = self.options[answer]
-        return Reply(option.holds, option.why)
+        return _Reply(option.holds, option.why)
 
     def right_answers(self) -> Sequence[str]:
         return [text for text, option in self.options.items() if option.holds]
@@ -163,9 +163,9 @@ class Until(Question):
     now: str
     why: str
 
-    def check(self, answer: object = None) -> Reply:
+    def check(self, answer: object = None) -> _Reply:
         del answer
-        return Reply(self.reached, self.why if self.reached else self.now)
+        return _Reply(self.reached, self.why if self.reached else self.now)
 
     def right_answers(self) -> Sequence[object]:
         return [None] if self.reached else []

@@ -99,7 +99,7 @@ class StoredEntry:
     seconds: dict[str, float]
 
 
-def fingerprint(entry: Entry) -> str:
+def _fingerprint(entry: Entry) -> str:
     """Of what an entry's results depend on: its text, the versions, and every line of code."""
     versions = json.dumps(describe.versions(), sort_keys=True)
     return hashlib.sha256(f"{entry.text}\0{versions}\0{program()}".encode()).hexdigest()
@@ -108,7 +108,7 @@ def fingerprint(entry: Entry) -> str:
 def stored_entry(entry: Entry, folder: Path) -> StoredEntry | None:
     """The entry's results in `folder`, if they are complete and of this text and code; else None."""
     note, results = _read(folder / entry.name / NOTE), _read(folder / entry.name / RESULTS)
-    if note.get("fingerprint") != fingerprint(entry) or results.get("status") != COMPLETE:
+    if note.get("fingerprint") != _fingerprint(entry) or results.get("status") != COMPLETE:
         return None
     return StoredEntry(results, note["seconds"])
 
@@ -125,7 +125,7 @@ def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, j
     clock.stop()
     if results["status"] != COMPLETE:
         raise KeyboardInterrupt
-    write_json(place / NOTE, {"fingerprint": fingerprint(entry), "seconds": clock.seconds})
+    write_json(place / NOTE, {"fingerprint": _fingerprint(entry), "seconds": clock.seconds})
     found = stored_entry(entry, folder)  # read again: what is printed now and what is printed later are the same
     assert found is not None
     return found

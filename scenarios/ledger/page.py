@@ -108,7 +108,7 @@ def _section(entry: Entry, found: list[Row], beside: Path, witnesses: dict[str, 
     lines = [f"## {scenario.title}", "", *_wrapped(scenario.description.strip()), ""]
     if sources := list(dict.fromkeys(row.source for row in found if row.source)):
         lines += [*_wrapped(f"Claim: {' / '.join(sources)}. Pair: {found[0].pair}."), ""]
-    told = [f"- {row.name}: {note}" for row in found for note in notes(row, witnesses.get(row.name))]
+    told = [f"- {row.name}: {note}" for row in found for note in _notes(row, witnesses.get(row.name))]
     lines += [line for one in told for line in _wrapped(one)] + [""] * bool(told)
     return lines + _wrapped(f"Again: `netsim ledger {entry.name} --again`.{_see(entry, beside)}")
 
@@ -121,7 +121,7 @@ def _wrapped(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def notes(row: Row, witness: str | None = None) -> list[str]:
+def _notes(row: Row, witness: str | None = None) -> list[str]:
     """What there is to say of a row beyond its line in the table."""
     said: list[str] = []
     if row.broken:

@@ -188,10 +188,10 @@ def _sorted(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(spec: FigureSpec, entry: Mapping[str, Any]) -> measures.Found:
-    return measures.measured(as_check(spec), entry)
+    return measures.measured(_as_check(spec), entry)
 
 
-def as_check(spec: FigureSpec) -> Quantity:
+def _as_check(spec: FigureSpec) -> Quantity:
     """The measure of a figure as a check's; what it is compared with plays no part."""
     said: dict[str, Any] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
     if spec.accuracy is not None:
@@ -270,7 +270,7 @@ def _checks(scenario: Scenario) -> Iterator[Check]:
         yield from scenario.reproduces.checks
     for figure in scenario.figures:
         if figure.x not in (*AXES, *LEAK_AXES):
-            yield as_check(figure)
+            yield _as_check(figure)
 
 
 Result = Mapping[str, Any]

@@ -66,7 +66,7 @@ def measured(check: Quantity, entry: Result) -> Found:
         case Rebuilt():
             return Found.of(rebuilt.number_of(entry, check.attack, check.measure))
         case ErrorAfter():
-            return Found.of(error_after(entry, check.after, check.curve))
+            return Found.of(_error_after(entry, check.after, check.curve))
         case CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
         case Slope():
@@ -126,15 +126,15 @@ def cost(entry: Result, accuracy: float, x: str, name: str = "relative_error") -
             )
         return Found(number(low[key]), number(high[key]) if high else math.inf)
     known = curve(entry, name, unit(entry))
-    first, last = points.ends(known.x, known.y, accuracy, length(entry))
+    first, last = points.ends(known.x, known.y, accuracy, _length(entry))
     low, high = bounds(entry, x, first, math.inf if last is None else last)
     return Found(low, high)
 
 
-def error_after(entry: Result, after: int, name: str = "relative_error") -> float:
+def _error_after(entry: Result, after: int, name: str = "relative_error") -> float:
     """The median error after so many rounds or activations."""
-    if not 1 <= after <= length(entry):
-        raise NotMeasuredError(f"the run of {entry.get('name')} has {length(entry):,} {unit(entry)}, not {after:,}")
+    if not 1 <= after <= _length(entry):
+        raise NotMeasuredError(f"the run of {entry.get('name')} has {_length(entry):,} {unit(entry)}, not {after:,}")
     row = answer(entry, "after", curve=name, after=after)
     if row is not None:
         return number(row["median"])
@@ -151,7 +151,7 @@ def slope(entry: Result, start: int, end: int | None, floor: float, name: str = 
     return _of(entry, lambda: points.slope(known.x, known.y, start, end, floor))
 
 
-def length(entry: Result) -> int:
+def _length(entry: Result) -> int:
     """How many rounds or activations there were."""
     counts = numbers(part(entry, "convergence").get("count"))
     if not counts:
@@ -170,7 +170,7 @@ def _of(entry: Result, find: Callable[[], float]) -> float:
 def _last(entry: Result, name: str) -> float:
     """A curve at the end of the run."""
     known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: points.value(known.x, known.y, length(entry)))
+    return _of(entry, lambda: points.value(known.x, known.y, _length(entry)))
 
 
 def _at_end(measure: str, entry: Result) -> Found:

@@ -74,7 +74,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Answer:
+class _Answer:
     """A check in one variant, or over several that differ in one field (their other fields are named)."""
 
     variant: str
@@ -134,12 +134,12 @@ class _Judge:
         return (what, place.variant, place.of) not in self.expected
 
     # ── checks ──────────────────────────────────────────────────────────────────────────────────────
-    def answers(self, check: CheckSpec) -> list[Answer]:
+    def answers(self, check: CheckSpec) -> list[_Answer]:
         """One for each variant, or group of them, that the check is about."""
         places = groups(self.fields, check.over) if isinstance(check, Growth) else self.variants(check)
         return [self.answer(check, place) for place in places]
 
-    def answer(self, check: CheckSpec, variant: str) -> Answer:
+    def answer(self, check: CheckSpec, variant: str) -> _Answer:
         try:
             match check:
                 case Verdict():
@@ -153,9 +153,9 @@ class _Judge:
                 case _:
                     return self.number(check, variant)
         except NotMeasuredError as why:
-            return Answer(variant, BLOCKED, reason=str(why))
+            return _Answer(variant, BLOCKED, reason=str(why))
 
-    def number(self, check: Quantity, variant: str) -> Answer:
+    def number(self, check: Quantity, variant: str) -> _Answer:
         found = self.found(check, Place(variant, check.of))
         whose = other_of(check, variant)
         other = None if whose is None else self.found(check, whose)
@@ -163,8 +163,8 @@ class _Judge:
         text = str(found) + ("" if other is None else f", against {other}")
         if result == OPEN:
             why = f"{quantity(check)} of {Place(variant, check.of)} is {text}: undecided"
-            return Answer(variant, BLOCKED, text, why)
-        return Answer(variant, result, text)
+            return _Answer(variant, BLOCKED, text, why)
+        return _Answer(variant, result, text)
 
     def found(self, check: Quantity, place: Place) -> measures.Found:
         """What a check asks for of one algorithm."""
@@ -179,21 +179,21 @@ class _Judge:
                 raise NotMeasuredError(f"{Place(variant, place.of)} ended above an error of {check.accuracy:g}")
         return exponent(list(variants.values()), costs)
 
-    def verdict(self, check: Verdict, variant: str) -> Answer:
+    def verdict(self, check: Verdict, variant: str) -> _Answer:
         audit = part(self.entry(Place(variant, check.of)), "audit")
         found = audit.get("verdict")
         if found is None:
             why = audit.get("refused") or "there is no verdict"
             raise NotMeasuredError(f"{Place(variant, check.of)} was not audited: {why}")
         allowed = check.equals if isinstance(check.equals, list) else [check.equals]
-        return Answer(variant, HOLDS if found in allowed else FAILS, str(found))
+        return _Answer(variant, HOLDS if found in allowed else FAILS, str(found))
 
-    def attacked(self, check: AttackVerdict, variant: str) -> Answer:
+    def attacked(self, check: AttackVerdict, variant: str) -> _Answer:
         found = rebuilt.verdict_of(self.entry(Place(variant, check.of)), check.attack)
         allowed = check.equals if isinstance(check.equals, list) else [check.equals]
-        return Answer(variant, HOLDS if found in allowed else FAILS, found)
+        return _Answer(variant, HOLDS if found in allowed else FAILS, found)
 
-    def fact(self, check: Fact, place: Place) -> Answer:
+    def fact(self, check: Fact, place: Place) -> _Answer:
         entry = self.entry(place)
         if check.measure == "diverged":
             found, why = measures.diverged(entry), f"{place} diverges at these parameters"
@@ -202,17 +202,17 @@ class _Judge:
             found, why = measures.claim_undefined(entry), f"the claim of {place} is undefined: {conditions(entry)}"
             text = "undefined" if found else "defined"
         if found and not check.equals:
-            return Answer(place.variant, BLOCKED, text, why)
-        return Answer(place.variant, HOLDS if found == check.equals else FAILS, text)
+            return _Answer(place.variant, BLOCKED, text, why)
+        return _Answer(place.variant, HOLDS if found == check.equals else FAILS, text)
 
-    def zero(self, check: OptimumIsZero, variant: str) -> Answer:
+    def zero(self, check: OptimumIsZero, variant: str) -> _Answer:
         ran = self.runs[variant]
         if ran.error is not None or "problem" not in ran.results:
             raise NotMeasuredError(ran.why if ran.error is not None else "the problem was not solved")
         found = bool(part(ran.results, "problem").get("optimum_is_zero"))
         if found and not check.equals:
-            return Answer(variant, BLOCKED, "x* = 0", ZERO)
-        return Answer(variant, HOLDS if found == check.equals else FAILS, "x* = 0" if found else "x* ≠ 0")
+            return _Answer(variant, BLOCKED, "x* = 0", ZERO)
+        return _Answer(variant, HOLDS if found == check.equals else FAILS, "x* = 0" if found else "x* ≠ 0")
 
     # ── the budget ──────────────────────────────────────────────────────────────────────────────────
     def vacuous(self) -> list[str]:
@@ -262,13 +262,13 @@ def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fie
         "sentence": _sentence(outcome, spec, failed, reasons),
         "reasons": reasons,
         "checks": [
-            {"says": check.says, "asks": asks(check), "answers": [a.as_json() for a in answers]}
+            {"says": check.says, "asks": _asks(check), "answers": [a.as_json() for a in answers]}
             for check, answers in checks
         ],
     }
 
 
-def asks(check: CheckSpec) -> str:
+def _asks(check: CheckSpec) -> str:
     """A check in words."""
     where = f" in {check.variant}" if check.variant else ""
     match check:
@@ -289,7 +289,7 @@ def asks(check: CheckSpec) -> str:
 
 
 def _sentence(
-    outcome: str, spec: ReproducesSpec, failed: Sequence[tuple[CheckSpec, Answer]], reasons: list[str]
+    outcome: str, spec: ReproducesSpec, failed: Sequence[tuple[CheckSpec, _Answer]], reasons: list[str]
 ) -> str:
     unprinted = f"Not printed, or other than printed: {'; '.join(spec.missing)}." if spec.missing else ""
     if outcome == UNFINISHED:
@@ -300,7 +300,7 @@ def _sentence(
         others = len(failed) - 1
         more = f" {others} more {'answers do' if others > 1 else 'does'} not hold." if others else ""
         caution = f" {unprinted} The values chosen here may be why." if unprinted else ""
-        return f"Asked: {asks(check)}{where}; found: {answer.found}.{more}{caution}"
+        return f"Asked: {_asks(check)}{where}; found: {answer.found}.{more}{caution}"
     if outcome == CANNOT:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"{reasons[0][0].upper()}{reasons[0][1:]}{more}."

@@ -47,7 +47,7 @@ def rows(point: Point, results: Mapping[str, Any], status: str, error: str | Non
     return found
 
 
-def read(point: Point, found: Iterable[Mapping[str, Any]]) -> list[Row]:
+def _read(point: Point, found: Iterable[Mapping[str, Any]]) -> list[Row]:
     """A point's rows as they were before they were JSON, which has texts for infinities and NaN."""
     return [_restored(row, COLUMNS) | dict(point.fields) | _attacks(row) for row in found]
 
@@ -102,7 +102,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
             _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
         elif others:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
-        with whole(path) as draft:
+        with _whole(path) as draft:
             write_json(draft, own | {"command": command})
             if not (there or _begun(draft, path)):
                 _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
@@ -129,7 +129,7 @@ def _check_same(before: dict[str, Any], own: dict[str, Any], folder: Path) -> No
 
 
 @contextmanager
-def whole(path: Path) -> Generator[Path]:
+def _whole(path: Path) -> Generator[Path]:
     """A draft to write, of this process alone, that becomes the file when all of it is there."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
@@ -159,7 +159,7 @@ class Points:
         return self._rows(point, self._text(point))
 
     def add(self, point: Point, rows: list[Row]) -> None:
-        with whole(self._place(point)) as draft:
+        with _whole(self._place(point)) as draft:
             write_json(draft, {"rows": rows})
 
     def forget(self, point: Point) -> None:
@@ -205,6 +205,6 @@ class Points:
 
     def _rows(self, point: Point, text: str | None) -> list[Row] | None:
         try:
-            return None if text is None else read(point, json.loads(text)["rows"])
+            return None if text is None else _read(point, json.loads(text)["rows"])
         except (ValueError, KeyError, TypeError):
             return None

@@ -20,7 +20,7 @@ from scenarios.schema.base import Count, Index, Model, Positive
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Uniform(Model):
+class _Uniform(Model):
     """Between `low` and `high`; whole numbers, both ends included, where `whole`."""
 
     law: Literal["uniform"] = "uniform"
@@ -32,7 +32,7 @@ class Uniform(Model):
     """Whether whole numbers are drawn, both ends included."""
 
     @model_validator(mode="after")
-    def _has_width(self) -> "Uniform":
+    def _has_width(self) -> "_Uniform":
         if not self.low < self.high:
             raise ValueError("low must be below high")
         return self
@@ -43,7 +43,7 @@ class Uniform(Model):
         return float(rng.uniform(self.low, self.high))
 
 
-class LogUniform(Model):
+class _LogUniform(Model):
     """Between `low` and `high`, every decade as likely as any other."""
 
     law: Literal["loguniform"] = "loguniform"
@@ -53,7 +53,7 @@ class LogUniform(Model):
     """The greatest value."""
 
     @model_validator(mode="after")
-    def _has_width(self) -> "LogUniform":
+    def _has_width(self) -> "_LogUniform":
         if not self.low < self.high:
             raise ValueError("low must be below high")
         return self
@@ -62,7 +62,7 @@ class LogUniform(Model):
         return math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
 
 
-class Choice(Model):
+class _Choice(Model):
     """One of these `values`."""
 
     law: Literal["choice"] = "choice"
@@ -74,7 +74,7 @@ class Choice(Model):
         return values[int(rng.integers(len(values)))]
 
 
-Law = Annotated[Uniform | LogUniform | Choice, Field(discriminator="law")]
+Law = Annotated[_Uniform | _LogUniform | _Choice, Field(discriminator="law")]
 
 
 class Sweep(Model):

@@ -35,16 +35,16 @@ KILLED = "its process was killed: out of memory, perhaps"
 ONE_BY_ONE: dict[str, Any] = {"batch_size": 1}
 
 
-class RunPoint(Protocol):
+class _RunPoint(Protocol):
     """Runs a point, into a folder to keep or none: its number and its rows."""
 
     def __call__(self, point: Point, keep: Path | None) -> tuple[int, list[table.Row]]: ...
 
 
-class Processes:
+class _Processes:
     """Runs points in `jobs` processes (−1: one per core). A worker that is killed takes no other point with it."""
 
-    def __init__(self, run_point: RunPoint, jobs: int, points: Points, keep: bool, progress: Progress) -> None:
+    def __init__(self, run_point: _RunPoint, jobs: int, points: Points, keep: bool, progress: Progress) -> None:
         self.run_point, self.jobs, self.points, self.progress = run_point, jobs, points, progress
         self.keep = keep
 
@@ -88,11 +88,11 @@ LOOK = 10.0
 CLUSTER_KILLED = "each worker that ran it was killed: out of memory, perhaps, or over the time limit"
 Found = tuple[int, list[table.Row]]
 Answer = tuple[list[table.Row], bytes | None, str]
-"""A point's rows, its results folder where it is to be kept, and the `kernels` that computed it."""
+"""A point's rows, its results folder where it is to be kept, and the `_kernels` that computed it."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class ClusterGoneError(NetsimError):
+class _ClusterGoneError(NetsimError):
     """The Dask scheduler is gone, and with it the points that nobody has done yet."""
 
 
@@ -106,18 +106,18 @@ class Order:
     directory: str
 
 
-def at_worker(run_point: RunPoint, order: Order) -> Answer:
+def at_worker(run_point: _RunPoint, order: Order) -> Answer:
     """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are
     limited for the process as a whole, and the order of their sums is part of the result."""
     if (words := _differ(order.versions, describe.versions())) is not None:
-        return table.rows(order.point, {}, "failed", words), None, kernels()
+        return table.rows(order.point, {}, "failed", words), None, _kernels()
     with _ONE_AT_A_TIME, TemporaryDirectory() as place, _inside(order.directory):
         folder = Path(place) / "run" if order.keep else None
         _, rows = run_point(order.point, folder)
-        return rows, packed(folder) if folder is not None and folder.is_dir() else None, kernels()
+        return rows, packed(folder) if folder is not None and folder.is_dir() else None, _kernels()
 
 
-def kernels() -> str:
+def _kernels() -> str:
     """Which processor's code OpenBLAS took, such as "Haswell": the last digits of a sum are the same where it is."""
     found: Sequence[Mapping[str, Any]] = threadpool_info()
     return ", ".join(sorted({str(one["architecture"]) for one in found if "architecture" in one}))
@@ -140,16 +140,16 @@ def _inside(directory: str) -> Generator[None]:
 class Cluster:
     """Runs points on the workers of a Dask `client`. A worker that is killed takes no other point with it."""
 
-    def __init__(self, run_point: RunPoint, client: Any, points: Points, keep: bool, progress: Progress) -> None:
+    def __init__(self, run_point: _RunPoint, client: Any, points: Points, keep: bool, progress: Progress) -> None:
         self.run_point, self.client, self.points, self.keep = run_point, client, points, keep
         self.progress = progress
         self.versions, self.directory = describe.versions(), os.getcwd()
-        self.kernels = kernels()
+        self.kernels = _kernels()
         self.told: set[str] = set()
         self.seen = False
 
     def each(self, left: Sequence[Point]) -> Iterator[Found]:
-        """As they are done. You get a `ClusterGoneError` when the scheduler is gone."""
+        """As they are done. You get a `_ClusterGoneError` when the scheduler is gone."""
         suspects = yield from self._together(left)
         for point in suspects:
             self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
@@ -211,7 +211,7 @@ class Cluster:
 
     def _error(self, future: Any) -> BaseException:
         if future.status != "error":  # cancelled, or lost
-            raise ClusterGoneError("the Dask scheduler is gone")
+            raise _ClusterGoneError("the Dask scheduler is gone")
         error = future.exception()
         assert error is not None
         return error
@@ -221,7 +221,7 @@ class Cluster:
         try:
             threads: Mapping[str, int] = self.client.nthreads()
         except Exception as error:  # whatever a connection that is gone raises
-            raise ClusterGoneError(f"the Dask scheduler does not answer ({type(error).__name__})") from error
+            raise _ClusterGoneError(f"the Dask scheduler does not answer ({type(error).__name__})") from error
         if not threads:
             words = (
                 "no worker is left: {} point(s) wait for another. Start some, or interrupt and repeat the command"
@@ -270,7 +270,7 @@ def run_sweep(
     share = found if shard is None else shard.share(found)
     telling = progress or Silent()
     workers = (
-        Processes(one_point, jobs, kept, sweep.keep, telling)
+        _Processes(one_point, jobs, kept, sweep.keep, telling)
         if client is None
         else Cluster(one_point, client, kept, sweep.keep, telling)
     )
@@ -278,7 +278,7 @@ def run_sweep(
 
 
 def _run(
-    share: Sequence[Point], kept: Points, workers: Processes | Cluster, progress: Progress, whose: str
+    share: Sequence[Point], kept: Points, workers: _Processes | Cluster, progress: Progress, whose: str
 ) -> Report:
     known = {point.index: rows for point in share if (rows := kept.rows(point)) is not None}
     rows = {index: found for index, found in known.items() if found[0]["status"] == "complete"}
@@ -296,7 +296,7 @@ def _run(
             progress.advance(1)
     except KeyboardInterrupt:
         status = "interrupted"
-    except ClusterGoneError as error:
+    except _ClusterGoneError as error:
         progress.say(str(error))
         status = "interrupted"
     there = kept.write_table()

@@ -31,7 +31,7 @@ _ROOTS = 1e-13
 _DOUBLINGS = 60
 
 
-class Saddle(NamedTuple):
+class _Saddle(NamedTuple):
     """θ > 0, and the likely ε and ln δ there: a guess from κ alone."""
 
     theta: float
@@ -39,7 +39,7 @@ class Saddle(NamedTuple):
     log_delta: float
 
 
-def saddle(product: Product, delta: float) -> Saddle:
+def saddle(product: Product, delta: float) -> _Saddle:
     """The saddlepoint for the ε ≥ 0 at which δ(ε) is about `delta` (for ε = 0 if that much is never lost).
 
     `product` is finite and not empty, δ > 0.
@@ -47,12 +47,12 @@ def saddle(product: Product, delta: float) -> Saddle:
     return _where(product, lambda at: at.epsilon >= 0 and at.log_delta <= math.log(delta))
 
 
-def saddle_for(product: Product, epsilon: float) -> Saddle:
+def saddle_for(product: Product, epsilon: float) -> _Saddle:
     """The saddlepoint for an ε ≥ 0, below the largest loss."""
     return _where(product, lambda at: at.epsilon >= epsilon)._replace(epsilon=epsilon)
 
 
-def _where(product: Product, far: Callable[[Saddle], bool]) -> Saddle:
+def _where(product: Product, far: Callable[[_Saddle], bool]) -> _Saddle:
     """The first saddlepoint that is `far` enough: ε rises with θ, and δ falls."""
     low, high = math.log(1e-9), math.log(1e15)
     for _ in range(60):
@@ -61,7 +61,7 @@ def _where(product: Product, far: Callable[[Saddle], bool]) -> Saddle:
     return _saddle_at(product, high)
 
 
-def _saddle_at(product: Product, log_theta: float) -> Saddle:
+def _saddle_at(product: Product, log_theta: float) -> _Saddle:
     """Where the integrand is stationary: ε = κ'(θ) − 1/θ − 1/(1+θ), and with g'' = κ''(θ) + 1/θ² + 1/(1+θ)²
 
     δ ≈ e^{κ(θ) − θε} / (θ(1+θ)√(2πg'')).
@@ -71,10 +71,10 @@ def _saddle_at(product: Product, log_theta: float) -> Saddle:
     epsilon = first - 1 / theta - 1 / (1 + theta)
     bend = second + theta**-2 + (1 + theta) ** -2
     prefactor = math.log(theta) + math.log1p(theta) + math.log(2 * math.pi * bend) / 2
-    return Saddle(theta, epsilon, value - theta * epsilon - prefactor)
+    return _Saddle(theta, epsilon, value - theta * epsilon - prefactor)
 
 
-def loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) -> float:
+def _loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) -> float:
     """An x with e^{θx}·P(L > ε + x) ≤ e^{log_mass}, by Chernoff's bound at the best of many η > θ."""
     exceed = product.pure - epsilon
     for eta in theta * (1 + np.geomspace(1e-3, 1e3, 40)):
@@ -83,7 +83,7 @@ def loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) 
 
 
 @dataclass(frozen=True)
-class Contour:
+class _Contour:
     """The integrand at θ + it_k, t_k = 0, h, …, Kh, over e^{κ(θ) − (θ+it)ε₀}, times h/π (half of that at t = 0).
 
     ε₀ is `origin`; `tail` bounds what lies beyond Kh, in the same units.
@@ -123,11 +123,11 @@ class Contour:
         return below + above
 
 
-def contour(product: Product, at: Saddle) -> Contour:
+def contour(product: Product, at: _Saddle) -> _Contour:
     """A contour for ε near that of a saddlepoint; ε ≥ 0."""
     theta, epsilon, log_delta = at
     floor = math.log(NEGLIGIBLE) + min(log_delta, 0.0)
-    period = max(-floor / theta, loss_bound(product, epsilon, floor, theta)) + 1 / theta
+    period = max(-floor / theta, _loss_bound(product, epsilon, floor, theta)) + 1 / theta
     step = 2 * math.pi / period
     most = min(_NODES, max(1000, _FACTORS * _NODES // max(1, product.levels[0].size)))
     wanted = floor - product.cumulants(theta)[0] + theta * epsilon
@@ -138,7 +138,7 @@ def contour(product: Product, at: Saddle) -> Contour:
     t = places(step, count)
     nodes = product.characteristic(theta, t, epsilon) * kernel(theta, t) * (step / math.pi)
     nodes[0] /= 2
-    return Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
+    return _Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
 
 
 def places(step: float, count: int) -> Array:

@@ -4,7 +4,7 @@
 
 Logistic regression on the numbers as they are; on directions of equal variance (`whitened`), where an exact
 linear
-relation among many noisy values shows; with the parts near the middle as columns of their own (`ramped`),
+relation among many noisy values shows; with the parts near the middle as columns of their own (`_ramped`),
 which is
 what Laplace noise leaves; a sparse discriminant, where few of many numbers tell; and boosted trees for few
 numbers.
@@ -59,7 +59,7 @@ Folds: TypeAlias = Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 """(what to learn from, what to test on), as numbers of rows."""
 
 
-class Model(Protocol):
+class _Model(Protocol):
     """Scores rows of the standardized columns."""
 
     def score(self, columns: Array) -> Array:
@@ -68,7 +68,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
+class _Linear:
     """weights · columns + offset; with `ramps`, of each column's clipped parts too."""
 
     weights: Array
@@ -76,12 +76,12 @@ class Linear:
     ramps: bool = False
 
     def score(self, columns: Array) -> Array:
-        wide = ramped(columns) if self.ramps else columns
+        wide = _ramped(columns) if self.ramps else columns
         return np.einsum("rc,c->r", wide, self.weights) + self.offset
 
 
 @dataclass(frozen=True)
-class Boosted:
+class _Boosted:
     """Boosted trees of scikit-learn."""
 
     trees: Any
@@ -90,20 +90,20 @@ class Boosted:
         return np.asarray(self.trees.decision_function(columns), dtype=np.float64)
 
 
-class Tried(NamedTuple):
+class _Tried(NamedTuple):
     """A kind of classifier, its cross-validated loss, and how to fit it to all that there is."""
 
     kind: str
     loss: float
-    final: Callable[[], Model]
+    final: Callable[[], _Model]
 
 
-def ramped(columns: Array) -> Array:
+def _ramped(columns: Array) -> Array:
     """Each column, and what is left of it clipped to ±r for each of `RAMPS`, in units of r."""
     return np.concatenate([columns, *(np.clip(columns, -r, r) / r for r in RAMPS)], axis=1)
 
 
-def tried(rows: Array, labels: Array, seed: int) -> list[Tried]:
+def _tried(rows: Array, labels: Array, seed: int) -> list[_Tried]:
     """All kinds that are worth their time for so many rows and columns."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -121,7 +121,7 @@ def tried(rows: Array, labels: Array, seed: int) -> list[Tried]:
         found.append(_best("logistic regression, whitened in parts", blocks, _regressions(), labels, folds))
         found.append(_best("sparse discriminant, in parts", blocks, _discriminants(), labels, folds))
     if (1 + len(RAMPS)) * count <= size / 2:
-        wide = _Turned.of(ramped(rows))
+        wide = _Turned.of(_ramped(rows))
         found.append(_best("logistic regression with ramps", wide, _regressions(), labels, folds, ramps=True))
     if count <= MOST_BOOSTED and size >= FEWEST_BOOSTED:
         found.append(_boosted(rows, labels, folds, seed))
@@ -183,18 +183,18 @@ def _best(
     folds: Folds,
     *,
     ramps: bool = False,
-) -> Tried:
+) -> _Tried:
     """The one of some linear classifiers, in given coordinates, that does best on what was left out."""
     losses = [_validated(build, within.inner, labels, folds) for _, build in builds]
     k = int(np.argmin(losses))
     name, build = builds[k]
 
-    def final() -> Model:
+    def final() -> _Model:
         fitted = build().fit(within.inner, labels)
         weights = within.turn @ np.asarray(fitted.coef_[0], dtype=np.float64)
-        return Linear(weights, float(fitted.intercept_[0]) - float(within.middle @ weights), ramps)
+        return _Linear(weights, float(fitted.intercept_[0]) - float(within.middle @ weights), ramps)
 
-    return Tried(f"{kind} ({name})", losses[k], final)
+    return _Tried(f"{kind} ({name})", losses[k], final)
 
 
 def _regressions() -> list[tuple[str, Callable[[], Any]]]:
@@ -202,7 +202,7 @@ def _regressions() -> list[tuple[str, Callable[[], Any]]]:
 
 
 def _discriminants() -> list[tuple[str, Callable[[], Any]]]:
-    return [(f"threshold {t:g}", partial(SparseDiscriminant, t)) for t in THRESHOLDS]
+    return [(f"threshold {t:g}", partial(_SparseDiscriminant, t)) for t in THRESHOLDS]
 
 
 def _regression(strength: float) -> Any:
@@ -211,7 +211,7 @@ def _regression(strength: float) -> Any:
     return LogisticRegression(C=strength, max_iter=100, tol=1e-3)
 
 
-class SparseDiscriminant:
+class _SparseDiscriminant:
     """The difference of the two means in coordinates of variance 1, without what may be chance.
 
     Coordinates whose means differ by less than `threshold` standard errors have no weight, the others lose as much:
@@ -223,7 +223,7 @@ class SparseDiscriminant:
         self.coef_ = np.zeros((1, 0))
         self.intercept_ = np.zeros(1)
 
-    def fit(self, rows: Array, labels: Array) -> "SparseDiscriminant":
+    def fit(self, rows: Array, labels: Array) -> "_SparseDiscriminant":
         """Learn from rows (rows, columns) and their labels, 0 or 1."""
         zero, one = rows[labels == 0], rows[labels == 1]
         difference = one.mean(axis=0) - zero.mean(axis=0)
@@ -239,7 +239,7 @@ class SparseDiscriminant:
         return rows @ self.coef_[0] + self.intercept_[0]
 
 
-def _boosted(rows: Array, labels: Array, folds: Folds, seed: int) -> Tried:
+def _boosted(rows: Array, labels: Array, folds: Folds, seed: int) -> _Tried:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
     options: dict[str, Any] = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 20, "early_stopping": False}
@@ -247,7 +247,9 @@ def _boosted(rows: Array, labels: Array, folds: Folds, seed: int) -> Tried:
     def trees() -> Any:
         return HistGradientBoostingClassifier(**options, random_state=seed)
 
-    return Tried("boosted trees", _validated(trees, rows, labels, folds), lambda: Boosted(trees().fit(rows, labels)))
+    return _Tried(
+        "boosted trees", _validated(trees, rows, labels, folds), lambda: _Boosted(trees().fit(rows, labels))
+    )
 
 
 def _validated(build: Callable[[], Any], rows: Array, labels: Array, folds: Folds) -> float:
@@ -271,7 +273,7 @@ class Classifier:
     """
 
     columns: Columns
-    model: Model
+    model: _Model
     kind: str
     loss: float
 
@@ -296,9 +298,9 @@ class Classifier:
             place = {name: k for k, name in enumerate(names)}
             rows = columns(values[:, [place[name] for name in columns.names]])
             if not columns.count:
-                return cls(columns, Linear(np.zeros(0), 0.0), "nothing varies", float(np.log(2)))
+                return cls(columns, _Linear(np.zeros(0), 0.0), "nothing varies", float(np.log(2)))
             seed = int(rng.integers(2**31))
-            best = min(tried(rows, labels, seed), key=lambda one: one.loss)
+            best = min(_tried(rows, labels, seed), key=lambda one: one.loss)
             return cls(columns, best.final(), best.kind, best.loss)
 
     def score(self, sample: Features) -> Array:

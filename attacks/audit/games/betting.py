@@ -38,7 +38,7 @@ _LARGE = (0.5, 0.75, 0.9, 0.97)  # quantiles of the losses' sizes, tried as the 
 _DOUBT = 3.0  # trials at exactly ε, added to those counted before a stake is learned from them
 
 
-class Bets(NamedTuple):
+class _Bets(NamedTuple):
     """What a block of trials did to a bettor, for each ε: ln of the factor, guesses, right ones."""
 
     gain: Array
@@ -106,7 +106,7 @@ class AtFaceValue:
         grown = np.stack([one.settle(past).gain for one in tries])
         return type(self)(self.epsilons, self.delta, np.where(grown.max(axis=0) > 0, most[grown.argmax(axis=0)], 0.0))
 
-    def settle(self, block: Block) -> Bets:
+    def settle(self, block: Block) -> _Bets:
         """What the block did, for each ε."""
         cap = np.minimum(self._ruin, np.maximum(self.most, self.epsilons))
         right, wrong = block.at_face_value
@@ -114,7 +114,7 @@ class AtFaceValue:
         lost, spoken_wrong = self._sum(wrong, cap, -1)
         stake = 1 - np.exp(_log_share(-cap) - _log_share(-self.epsilons))
         cost = block.size * np.log1p(stake * np.exp(-self.epsilons) * self.delta)
-        return Bets(won + lost - cost, spoken_right + spoken_wrong, spoken_right)
+        return _Bets(won + lost - cost, spoken_right + spoken_wrong, spoken_right)
 
     @cached_property
     def _ruin(self) -> Array:
@@ -178,7 +178,7 @@ class Learner:
             np.where(speaks_1, stakes_1[rows, best_1], 0.0),
         )
 
-    def settle(self, block: Block) -> Bets:
+    def settle(self, block: Block) -> _Bets:
         """What the block did, for each ε."""
         x = np.exp(-self.epsilons)
         right_0, wrong_0, _, _ = block.counts(self.low)
@@ -187,7 +187,7 @@ class Learner:
         gain = right_0 * np.log1p(self.stake_0 * x) + wrong_0 * np.log1p(-self.stake_0)
         gain = gain + right_1 * np.log1p(self.stake_1 * x) + wrong_1 * np.log1p(-self.stake_1)
         right = right_0 + right_1
-        return Bets(gain - cost, right + wrong_0 + wrong_1, right)
+        return _Bets(gain - cost, right + wrong_0 + wrong_1, right)
 
 
 def _stakes(right: Array, wrong: Array, trials: int, epsilons: Array, delta: float) -> tuple[Array, Array]:

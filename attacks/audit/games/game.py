@@ -210,7 +210,7 @@ _SPARE = 3.0  # standard deviations of the coins that a world holds in reserve
 
 
 @dataclass(frozen=True)
-class RateBound:
+class _RateBound:
     """ε ≥ ln((hits_lo − δ)/alarms_hi) for the event score ≥ threshold (world 1) or < threshold (world 0).
 
     `hit_rate_lower` bounds the event's probability in `world`, `alarm_rate_upper` in the other one.
@@ -246,7 +246,7 @@ class GameResult:
     direction: Literal["both worlds", "world 0", "world 1"]
     ceiling: float
     choosing: int
-    rates: RateBound
+    rates: _RateBound
 
 
 def ceiling(trials: int, delta: float, confidence: float) -> float:
@@ -341,19 +341,19 @@ def _epsilon(p: float, delta: float) -> float:
     return max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
 
 
-def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> RateBound:
+def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> _RateBound:
     """The better of both directions, each with two Clopper–Pearson bounds at α/4."""
     quarter = 1 - error_rate(confidence) / 4
     high, low = table.event_1(), table.event_0()
     hits_1, alarms_1 = int((rest_1 >= high).sum()), int((rest_0 >= high).sum())
     hits_0, alarms_0 = int((rest_0 < low).sum()), int((rest_1 < low).sum())
 
-    def bound(world: Literal[0, 1], threshold: float, hits: int, alarms: int) -> RateBound:
+    def bound(world: Literal[0, 1], threshold: float, hits: int, alarms: int) -> _RateBound:
         own, other = (rest_1.size, rest_0.size) if world else (rest_0.size, rest_1.size)
         hit = clopper_pearson(hits, own, quarter, "lower").lower
         alarm = clopper_pearson(alarms, other, quarter, "upper").upper
         epsilon = max(math.log((hit - delta) / alarm), 0.0) if hit > delta else 0.0
-        return RateBound(epsilon, world, threshold, hit, alarm)
+        return _RateBound(epsilon, world, threshold, hit, alarm)
 
     bounds = bound(1, high, hits_1, alarms_1), bound(0, low, hits_0, alarms_0)
     return max(bounds, key=lambda b: b.epsilon)

@@ -74,7 +74,7 @@ def _same_values(granted: Replayed, rounded: Replayed) -> bool:
     )
 
 
-def same_by_chance(told: Replayed, foil: Replayed) -> Iterator[tuple[Comparison, Comparison]]:
+def _same_by_chance(told: Replayed, foil: Replayed) -> Iterator[tuple[Comparison, Comparison]]:
     """Values that the worlds encode differently, and of which a random codec made the same."""
     first = {(c.message, c.name): c for c in told.comparisons if c.value is not None}
     for two in foil.comparisons:
@@ -257,7 +257,7 @@ def compare(
         leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
     for comparison in foil.comparisons:
         leaks.comparison(comparison)
-    for one, two in same_by_chance(told, foil):
+    for one, two in _same_by_chance(told, foil):
         leaks.dithered(one, two)
     random_times = sample.view.public.query_time(agent) is None
     departures = [] if foil.out_of_releases else [foil.departure]

@@ -54,11 +54,6 @@ UNBOUNDED = frozenset({Gaussian, DiscreteGaussian})
 """Laws that lose any amount, rarely, for any finite price above 0."""
 
 
-def release_cost(a: Release, b: Release) -> Array:
-    """(replicas,), 0 where not judged."""
-    return cost_and_shifts(a, b)[0]
-
-
 def shifts(a: Release, b: Release) -> Array | None:
     """|Δ|/b of each coordinate, (replicas, dimension), 0 where not judged: the law of a Laplace release's loss.
 

@@ -37,7 +37,7 @@ Again = Callable[[list[Array]], Replayed]
 """Replay the other hypothesis on these releases."""
 
 
-class Inexplicable(NamedTuple):
+class _Inexplicable(NamedTuple):
     """The first `message` that no noise of the other world explains, its field, and in which replicas."""
 
     message: int
@@ -46,7 +46,7 @@ class Inexplicable(NamedTuple):
     where: Mask
 
 
-def inexplicable(foil: Replayed, releases: list[Array], again: Again) -> Inexplicable | None:
+def inexplicable(foil: Replayed, releases: list[Array], again: Again) -> _Inexplicable | None:
     """What of the messages that `foil`, the other hypothesis on the granted `releases`, would have sent otherwise
     cannot be put right by other noise in the releases that are not on the wire. None where nothing is known of."""
     unseen = [(t, c) for t, r in enumerate(foil.releases) if r.sent_in is None for c in _noisy(r)]
@@ -72,7 +72,7 @@ def inexplicable(foil: Replayed, releases: list[Array], again: Again) -> Inexpli
         middle = (low + high) // 2
         low, high = (low, middle) if np.any(left(middle)) else (middle, high)
     first = foil.comparisons[high - 1]
-    return Inexplicable(first.message, first.name, first.receiver, left(high))
+    return _Inexplicable(first.message, first.name, first.receiver, left(high))
 
 
 def _missing(c: Comparison) -> Array:
@@ -183,7 +183,7 @@ class Leaks:
         self._note(found, c.visible, c.differs)
         self.fields.compared(c)
 
-    def unexplained(self, found: Inexplicable) -> UnprotectedMessage:
+    def unexplained(self, found: _Inexplicable) -> UnprotectedMessage:
         """In words; for who sees the wire alone."""
         to = "its neighbors" if found.receiver < 0 else f"agent {found.receiver}"
         when = self._date(found.message)

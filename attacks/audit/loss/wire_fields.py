@@ -26,7 +26,7 @@ Link = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Carrier:
+class _Carrier:
     """One message that holds a release as it was made: the agent's `message`-th, from 0, which is number `number` of
     its kind ("exchange" or "direct"); `name` is the field, `receivers` whom it was for."""
 
@@ -50,10 +50,10 @@ class Released:
 
     agent: int
     activation: int
-    carriers: tuple[Carrier, ...]
+    carriers: tuple[_Carrier, ...]
     mechanism: str
     scale: tuple[float, float]
-    inside: Carrier | None = None
+    inside: _Carrier | None = None
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -125,9 +125,9 @@ def releases_as_plain(found: Iterable[Released]) -> list[dict[str, Any]]:
 def _of(
     agent: int, neighbors: Sequence[int], release: Release, sendings: Sequence[Sending], inside: Place | None
 ) -> Released:
-    def carrier(message: int, name: str) -> Carrier:
+    def carrier(message: int, name: str) -> _Carrier:
         sending = sendings[message]
-        return Carrier(message, sending.kind, sending.number, name, receivers(sending, neighbors))
+        return _Carrier(message, sending.kind, sending.number, name, receivers(sending, neighbors))
 
     at = release.carriers[0][0] if release.carriers else release.made_before
     activation = sendings[min(at, len(sendings) - 1)].activation if sendings else 1
@@ -135,8 +135,8 @@ def _of(
     return Released(agent, activation, carriers, *_law(release), None if inside is None else carrier(*inside))
 
 
-def _carrier_of(found: dict[str, Any]) -> Carrier:
-    return Carrier(found["message"], found["kind"], found["number"], found["name"], tuple(found["receivers"]))
+def _carrier_of(found: dict[str, Any]) -> _Carrier:
+    return _Carrier(found["message"], found["kind"], found["number"], found["name"], tuple(found["receivers"]))
 
 
 def _law(release: Release) -> tuple[str, tuple[float, float]]:
@@ -200,7 +200,7 @@ class UnprotectedField:
         return replace(cls(**found), links=links)
 
 
-def fields_as_plain(found: Iterable[UnprotectedField]) -> list[dict[str, Any]]:
+def _fields_as_plain(found: Iterable[UnprotectedField]) -> list[dict[str, Any]]:
     """As JSON has it."""
     return [asdict(one) for one in found]
 
@@ -356,7 +356,7 @@ class Details:
 
     def words(self) -> dict[str, Any]:
         """All but the arrays, for JSON."""
-        return {"released": releases_as_plain(self.released), "uncovered": fields_as_plain(self.uncovered)}
+        return {"released": releases_as_plain(self.released), "uncovered": _fields_as_plain(self.uncovered)}
 
     @classmethod
     def of(cls, words: dict[str, Any], averages: Array) -> "Details":

@@ -19,7 +19,7 @@ By = Literal["equal", "dirichlet", "label"]
 Indices = NDArray[np.int64]
 
 
-def deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None) -> list[Indices]:
+def _deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None) -> list[Indices]:
     """Each agent's records, rising. `classes`: whether the labels are classes; else they are real targets.
 
     You get a `ScenarioError` for more agents than records, a concentration where none belongs or that is not
@@ -189,7 +189,7 @@ class Dataset:
 
         A part keeps the order of the whole. The sizes are the `records` of the parts.
         """
-        dealt = deal(self.labels, self.classes, agents, seed, by, concentration)
+        dealt = _deal(self.labels, self.classes, agents, seed, by, concentration)
         return tuple(self.take(indices) for indices in dealt)
 
     def reserve(self, share: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:

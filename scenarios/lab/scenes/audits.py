@@ -40,7 +40,7 @@ LARGE, TINY = 6.0, 1e-6
 
 
 @dataclass(frozen=True)
-class Seen:
+class _Seen:
     """What agent 1 released in so many trials of each world, (trials,) each, under Laplace noise of scale 1/ε."""
 
     epsilon: float
@@ -49,7 +49,7 @@ class Seen:
 
 
 @lru_cache(8)
-def seen(epsilon: float, trials: int, seed: int = 0) -> Seen:
+def seen(epsilon: float, trials: int, seed: int = 0) -> _Seen:
     """Both worlds simulated, the number 0 or 1 released once in each trial."""
     released = OneRelease(Laplace(1 / epsilon))
     claim = Claim(epsilon, 0.0, "the mechanism's own", Adjacency(1.0, "one number moved by 1"), "ℓ1 = ℓ2")
@@ -57,11 +57,11 @@ def seen(epsilon: float, trials: int, seed: int = 0) -> Seen:
     other = world.pair.hypotheses[1]
     simulate = worlds(replace(world.simulation, seed=seed), AGENT, other, trials)  # pyright: ignore[reportArgumentType]
     zero, one = (simulate(which, 0).releases[0][:, 0] for which in (0, 1))
-    return Seen(epsilon, zero, one)
+    return _Seen(epsilon, zero, one)
 
 
 @dataclass(frozen=True)
-class Shares:
+class _Shares:
     """Where the numbers lie: shares of each world's trials in equal parts, by the part's middle."""
 
     middles: Array
@@ -69,14 +69,14 @@ class Shares:
     one: Array
 
 
-def shares(both: Seen, low: float = -3.0, high: float = 4.0, parts: int = 35) -> Shares:
+def shares(both: _Seen, low: float = -3.0, high: float = 4.0, parts: int = 35) -> _Shares:
     """Of what was released in both worlds."""
     edges = np.linspace(low, high, parts + 1)
     zero, one = (np.histogram(values, edges)[0] / values.size for values in (both.zero, both.one))
-    return Shares((edges[1:] + edges[:-1]) / 2, zero, one)
+    return _Shares((edges[1:] + edges[:-1]) / 2, zero, one)
 
 
-def losses(values: Array, epsilon: float) -> Array:
+def _losses(values: Array, epsilon: float) -> Array:
     """ln p₁/p₀ = ε(|y| − |y − 1|) of what was released: the best score there is."""
     return epsilon * (np.abs(values) - np.abs(values - 1))
 
@@ -85,7 +85,7 @@ def losses(values: Array, epsilon: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Tally:
+class _Tally:
     """A game: `right` of `guesses` guesses, in `trials` coins, and what they prove at 95 %.
 
     `truth` is what P(right | guessed) really is.
@@ -104,7 +104,7 @@ class Tally:
         return 1 / (1 + math.exp(-self.epsilon_audited)) if self.epsilon_audited > 0 else 0.5
 
 
-def tally(both: Seen, threshold: float, trials: int, seed: int = 0) -> Tally:
+def tally(both: _Seen, threshold: float, trials: int, seed: int = 0) -> _Tally:
     """Play `trials` coins: say world 1 at y ≥ ½ + `threshold`, world 0 at y ≤ ½ − `threshold`, else nothing.
 
     The threshold is fixed before the game, as a valid bound needs. With p the lower bound of P(right | guessed),
@@ -115,7 +115,7 @@ def tally(both: Seen, threshold: float, trials: int, seed: int = 0) -> Tally:
     says = np.where(values >= 0.5 + threshold, 1, np.where(values <= 0.5 - threshold, 0, -1))
     guesses, right = int((says >= 0).sum()), int((says == coins).sum())
     proven, odds = _proven(right, guesses), true_accuracy(both.epsilon, threshold)
-    return Tally(trials, guesses, right, right / guesses if guesses else math.nan, proven, odds)
+    return _Tally(trials, guesses, right, right / guesses if guesses else math.nan, proven, odds)
 
 
 def true_accuracy(epsilon: float, threshold: float) -> float:
@@ -135,7 +135,7 @@ def _proven(right: int, guesses: int) -> float:
 
 
 @dataclass(frozen=True)
-class ByTrials:
+class _ByTrials:
     """ε_audited of games of so many coins: (counts,) each. `above`: the share of all games above the truth."""
 
     trials: Array
@@ -147,7 +147,7 @@ class ByTrials:
 
 
 @lru_cache(8)
-def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100, seed: int = 0) -> ByTrials:
+def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100, seed: int = 0) -> _ByTrials:
     """Many games of each size, netsim's own (`attacks.audit.games.game.play`), their thresholds from other trials."""
     both = seen(epsilon, games * max(counts), seed)
     rng = np.random.default_rng(seed + 1)
@@ -159,11 +159,11 @@ def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100, seed
     coins = np.array([row[0].trials for row in found])
     low, median, high = np.quantile(proven, (0.1, 0.5, 0.9), axis=1)
     most = np.array([ceiling(int(n), 0.0, CONFIDENCE) for n in coins])
-    return ByTrials(coins, low, median, high, most, float((proven > epsilon).mean()))
+    return _ByTrials(coins, low, median, high, most, float((proven > epsilon).mean()))
 
 
-def _played(both: Seen, part: slice, rng: np.random.Generator) -> GameResult:
-    zero, one = (losses(values[part], both.epsilon) for values in (both.zero, both.one))
+def _played(both: _Seen, part: slice, rng: np.random.Generator) -> GameResult:
+    zero, one = (_losses(values[part], both.epsilon) for values in (both.zero, both.one))
     return play(zero, one, delta=0.0, confidence=CONFIDENCE, rng=rng)
 
 
@@ -187,7 +187,7 @@ def chances(claim: float, factor: float, counts: tuple[int, ...], releases: int 
 
 
 @dataclass(frozen=True)
-class Told:
+class _Told:
     """One audit, and what makes it different from the others."""
 
     what: str
@@ -195,18 +195,18 @@ class Told:
 
 
 @lru_cache(1)
-def three_verdicts(trials: int = 400) -> tuple[Told, ...]:
+def three_verdicts(trials: int = 400) -> tuple[_Told, ...]:
     """Laplace noise for a change in ℓ2, audited on two pairs; and a claim that so few trials cannot test."""
     algorithm = L1L2MixUp(rounds=ROUNDS, step=STEP, scale=0.8, bound=BOUND)
-    said: list[Told] = []
+    said: list[_Told] = []
     for name, words in (("coordinate", "the change lies in one coordinate"), ("even", "it is spread over all nine")):
         slope = STEEP * direction(name, DIMENSION)
         world = turned(algorithm, (slope, -slope), None, math.nan)
-        said.append(Told(f"noise for the wrong norm; {words}", world.audited(trials, Streams(0))))
+        said.append(_Told(f"noise for the wrong norm; {words}", world.audited(trials, Streams(0))))
     claim = Claim(LARGE, TINY, "one release", Adjacency(1.0, "one number moved by 1"), "ℓ2")
     gaussian = OneRelease(Gaussian(1 / gaussian_mu(LARGE, TINY)))
     far = turned(gaussian, (np.zeros(1), np.ones(1)), claim, LARGE)
-    said.append(Told(f"Gaussian noise, ε = {LARGE:g} at δ = 10⁻⁶", far.audited(trials, Streams(0))))
+    said.append(_Told(f"Gaussian noise, ε = {LARGE:g} at δ = 10⁻⁶", far.audited(trials, Streams(0))))
     return tuple(said)
 
 
@@ -214,7 +214,7 @@ def three_verdicts(trials: int = 400) -> tuple[Told, ...]:
 
 
 @dataclass(frozen=True)
-class Alarms:
+class _Alarms:
     """How often audits of a claim that is *true* (and tight) refute it: shares of `runs` of them.
 
     `coins` are where one looks, (looks,); `peeking` the share that has refuted at one of the looks up to there,
@@ -238,7 +238,7 @@ class Alarms:
 
 
 @lru_cache(4)
-def alarms(epsilon: float, looks: int, *, coins: int = 1000, runs: int = 1000, seed: int = 0) -> Alarms:
+def alarms(epsilon: float, looks: int, *, coins: int = 1000, runs: int = 1000, seed: int = 0) -> _Alarms:
     """`runs` audits of a true claim, each of `coins` coins, looked at after every coins/looks of them.
 
     The rule says world 1 at y ≥ 1 and world 0 at y ≤ 0, where the odds are e^ε exactly; a look refutes if the right
@@ -256,13 +256,13 @@ def alarms(epsilon: float, looks: int, *, coins: int = 1000, runs: int = 1000, s
     some = min(runs, 60)
     stopped = [_anytime(values[k], tossed[k], epsilon) for k in range(some)]
     ever = np.maximum.accumulate(refuted, axis=1)
-    return Alarms(
+    return _Alarms(
         epsilon, runs, at + 1, ever.mean(axis=0), refuted.mean(axis=0), float(np.mean(stopped)), some, refuted[:, -1]
     )
 
 
 def _anytime(values: Array, tossed: Array, epsilon: float) -> bool:
-    scores = losses(values, epsilon)
+    scores = _losses(values, epsilon)
     rng = np.random.default_rng(0)
     zero, one = scores[tossed == 0], scores[tossed == 1]
     return SequentialTestResult.play(zero, one, epsilon, 0.0, 1 - CONFIDENCE, rng).refuted

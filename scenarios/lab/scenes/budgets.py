@@ -42,7 +42,7 @@ def pulling(target: float, dimension: int, curvature: float = CURVATURE) -> Leas
     return LeastSquares(root * np.eye(dimension), np.full(dimension, root * target), 0.0, 2.0)
 
 
-def audited(
+def _audited(
     simulation: Simulation, other: Tilted, claim: Claim, words: str, *, trials: int = 400, seed: int = 0
 ) -> AuditResult:
     """Agent 1's claim audited on `trials` transcripts of each world, in two chunks, at 95 % confidence."""
@@ -62,7 +62,7 @@ def audited(
 
 
 @dataclass(frozen=True)
-class Course:
+class _Course:
     """ε of all that agent 1 has sent by the end of each round k = 1, 2, …, arrays of shape (rounds,).
 
     From the round on in which noise drowns in the rounding of what it covers, nothing is judged: NaN.
@@ -100,7 +100,7 @@ class Course:
 @lru_cache(REMEMBERED)
 def descent(
     ratio: float, scale: float, rounds: int, *, counted: Literal["by release", "as if it stayed"] = "by release"
-) -> Course:
+) -> _Course:
     """Clipped gradient descent under Laplace noise of scale b·q^k in round k: the budget is Σ_k 2Cη/b_k.
 
     `counted` "as if it stayed" claims 2Cη/b for each release, whatever the noise has become. The pair turns agent 1's
@@ -117,7 +117,7 @@ def descent(
 
 
 @lru_cache(REMEMBERED)
-def tracking(ratio: float, step: float, scale_x: float, scale_y: float, rounds: int) -> Course:
+def tracking(ratio: float, step: float, scale_x: float, scale_y: float, rounds: int) -> _Course:
     """DiaDSP: Laplace noise of scales d_x q^k and d_y q^k, claimed by CPGT's eq. 23; agent 1's gradient moves by 1.
 
     On quadratics of curvature L = 1 the worlds' differences decay by `decay(step)` a round; the budget stays finite
@@ -171,8 +171,8 @@ def _claims(algorithm: InRounds, mine: object, adjacency: Adjacency) -> list[Cla
     return found
 
 
-def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str) -> Course:
-    found = audited(simulation, other, own[-1], words)
+def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str) -> _Course:
+    found = _audited(simulation, other, own[-1], words)
     first, second = found.exact
     by_round: dict[int, float] = {}
     for level in (*first.growth, *second.growth):
@@ -184,14 +184,14 @@ def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str)
     if drowned is not None:
         price[drowned - 1 :], exact[drowned - 1 :] = math.nan, math.nan
     claimed = np.array([math.nan if claim.epsilon is None else claim.epsilon for claim in own])
-    return Course(claimed, np.asarray(exact, dtype=np.float64), price, found)
+    return _Course(claimed, np.asarray(exact, dtype=np.float64), price, found)
 
 
 # ── the same budget, spent in two ways ──────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Paths:
+class _Paths:
     """Relative error by round, (rounds,): medians over replicas of the worst agent, with 10 % and 90 % quantiles.
 
     Both runs cost `epsilon` exactly, for an agent whose gradient is moved by 1.
@@ -203,7 +203,7 @@ class Paths:
 
 
 @lru_cache(REMEMBERED)
-def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 100, seed: int = 0) -> Paths:
+def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 100, seed: int = 0) -> _Paths:
     """Gradient descent under noise that stays, and DiaDSP under noise that decays, at the same exact ε.
 
     The noise of each is scaled by what an audit says that it costs: ε is inverse to the scale.
@@ -211,7 +211,7 @@ def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 10
     target = Tilted(pulling(APART * AGENT, 1), np.array([1.0]))
     steady = PrivateGradientDescent(rounds, Constant(STEP), Constant(1.0), state="released")
     fading = DiaDSP(rounds, 0.1, 1.0, 1.0, ratio)
-    return Paths(epsilon, *(_path(one, target, epsilon, replicas, seed) for one in (steady, fading)))
+    return _Paths(epsilon, *(_path(one, target, epsilon, replicas, seed) for one in (steady, fading)))
 
 
 def _path(
@@ -220,7 +220,7 @@ def _path(
     adjacency = Adjacency.within(1.0, "l2", 1, "moved by 1")
     simulation = _simulation(algorithm, other.objective)
     claim = Claim(1.0, 0.0, "to be measured", adjacency, "ℓ1")
-    cost = audited(simulation, other, claim, "the gradient of agent 1 moved by 1", trials=100).epsilon_exact
+    cost = _audited(simulation, other, claim, "the gradient of agent 1 moved by 1", trials=100).epsilon_exact
     priced = replace(simulation, algorithm=algorithm.scaled(cost / epsilon), replicas=replicas, seed=seed)
     metrics = replace(priced, record="nothing").run().metrics
     assert metrics is not None
@@ -233,7 +233,7 @@ def _path(
 
 
 @dataclass(frozen=True)
-class Accounts:
+class _Accounts:
     """ε at δ of 1, 2, … releases of `each` (ε at δ = 0), Laplace noise over one number; arrays like `releases`.
 
     `basic`: T·ε₀, at δ = 0 even. `advanced`: Dwork, Rothblum, Vadhan 2010, the smaller of it and `basic`. `exact`: by
@@ -250,18 +250,18 @@ class Accounts:
 
 
 @lru_cache(REMEMBERED)
-def accounts(each: float, delta: float, releases: tuple[int, ...]) -> Accounts:
+def accounts(each: float, delta: float, releases: tuple[int, ...]) -> _Accounts:
     """The same releases, added up in each of the ways."""
     counts = np.array(releases)
     basic = counts * each
-    pld = pld_epsilons(each, delta, releases)
-    return Accounts(
+    pld = _pld_epsilons(each, delta, releases)
+    return _Accounts(
         each,
         delta,
         counts,
         basic,
         np.minimum(basic, [advanced(each, count, delta) for count in releases]),
-        np.array([exact_epsilon(each, count, delta) for count in releases]),
+        np.array([_exact_epsilon(each, count, delta) for count in releases]),
         None if pld is None else np.array(pld),
     )
 
@@ -274,7 +274,7 @@ def advanced(each: float, releases: int, delta: float) -> float:
     return each * math.sqrt(2 * releases * math.log(1 / delta)) + releases * each * math.expm1(each)
 
 
-def exact_epsilon(each: float, releases: int, delta: float) -> float:
+def _exact_epsilon(each: float, releases: int, delta: float) -> float:
     """ε(δ) of T Laplace releases over one number with Δ/b = ε₀ each."""
     return product_epsilon(Product(0.0, (each,) * releases), delta)
 
@@ -284,7 +284,7 @@ def advanced_wins_from(each: float, delta: float, most: int = 100_000) -> int | 
     return next((t for t in range(1, most) if advanced(each, t, delta) < t * each), None)
 
 
-def pld_epsilons(each: float, delta: float, releases: tuple[int, ...]) -> list[float] | None:
+def _pld_epsilons(each: float, delta: float, releases: tuple[int, ...]) -> list[float] | None:
     """The same by Google's `dp_accounting` (an upper bound within its discretization); None without the package."""
     try:
         from dp_accounting.pld import privacy_loss_distribution as distributions
@@ -301,7 +301,7 @@ DELTA = 1e-2
 
 
 @dataclass(frozen=True)
-class Found:
+class _Found:
     """One audit: the change's ℓ1 and ℓ2 norms, the noise's claim, and the audit of it."""
 
     dimension: int
@@ -323,7 +323,7 @@ class Found:
 @lru_cache(REMEMBERED)
 def laplace(
     dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 1000, seed: int = 0
-) -> Found:
+) -> _Found:
     """Laplace noise for a claim of ε, its scale from the largest change in ℓ2 (1: wrong) or in ℓ1 (√d: right).
 
     The exact ε of the pair is ‖Δ‖₁/b, the claim is ε for every change of ℓ2 norm 1.
@@ -333,7 +333,7 @@ def laplace(
 
 
 @lru_cache(REMEMBERED)
-def gaussian(dimension: int, epsilon: float, way: Way, *, trials: int = 1000, seed: int = 0) -> Found:
+def gaussian(dimension: int, epsilon: float, way: Way, *, trials: int = 1000, seed: int = 0) -> _Found:
     """Gaussian noise for a claim of (ε, `DELTA`), its deviation from the change in ℓ2: right in every direction."""
     return _released(Gaussian(deviation(epsilon, DELTA)), dimension, epsilon, DELTA, way, trials, seed)
 
@@ -345,17 +345,17 @@ def deviation(epsilon: float, delta: float) -> float:
 
 def _released(
     mechanism: Mechanism, dimension: int, epsilon: float, delta: float, way: Way, trials: int, seed: int
-) -> Found:
+) -> _Found:
     change = direction(way, dimension, seed)
     adjacency = Adjacency.within(1.0, "l2", dimension, "the gradient of one agent moved by at most 1 in ℓ2")
     claim = Claim(epsilon, delta, "one release", adjacency, "ℓ2")
     world: World = turned(OneRelease(mechanism), (0 * change, change), claim, math.nan)
     found = world.audited(trials, Streams(seed))
-    return Found(dimension, float(length(change, "l1")), float(length(change, "l2")), epsilon, found)
+    return _Found(dimension, float(length(change, "l1")), float(length(change, "l2")), epsilon, found)
 
 
 @lru_cache(REMEMBERED)
-def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 10) -> Found:
+def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 10) -> _Found:
     """DiaDSP with the noise for which CPGT's eq. 23 claims ε, for a change of a gradient of ℓ2 norm 1 at most."""
     change = direction(way, dimension)
     mine = pulling(10.0, dimension)
@@ -369,8 +369,8 @@ def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 1
     assert claim is not None
     assert claim.epsilon is not None
     words = f"the gradient of agent {AGENT} moved ({way})"
-    found = audited(simulation, Tilted(mine, change), claim, words)
-    return Found(dimension, float(length(change, "l1")), float(length(change, "l2")), claim.epsilon, found)
+    found = _audited(simulation, Tilted(mine, change), claim, words)
+    return _Found(dimension, float(length(change, "l1")), float(length(change, "l2")), claim.epsilon, found)
 
 
 # ── formulas ────────────────────────────────────────────────────────────────────────────────────────────

@@ -25,7 +25,7 @@ def links(topology: str) -> list[str]:
     return [f"{i}–{j}" for i, j in planned(eavesdropper_words(topology)).topology.edges]
 
 
-def link(name: str) -> Link:
+def _link(name: str) -> Link:
     """What `links` calls "0–1", as numbers."""
     i, j = name.split("–")
     return int(i), int(j)
@@ -61,7 +61,7 @@ def eavesdropper_words(
 
 
 @dataclass(frozen=True)
-class Seen:
+class _Seen:
     """What the tap recorded of one run. A packet is a row of it; a message is what an agent wanted to say."""
 
     played: Played
@@ -133,10 +133,10 @@ def seen(
     taps: Sequence[str] = (),
     encrypted: Sequence[str] = (),
     miss: float = 0.0,
-) -> Seen:
+) -> _Seen:
     """Run it and listen; links by their names."""
-    tapped, closed = tuple(map(link, taps)), tuple(map(link, encrypted))
-    return Seen(play(eavesdropper_words(topology, loss, tapped, closed, miss)), tapped, closed)
+    tapped, closed = tuple(map(_link, taps)), tuple(map(_link, encrypted))
+    return _Seen(play(eavesdropper_words(topology, loss, tapped, closed, miss)), tapped, closed)
 
 
 def heard_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
@@ -154,12 +154,12 @@ def expected_share(loss: float, miss: float) -> float:
     return 1 - miss * success / (1 - miss * (1 - success))
 
 
-def needed(seen: Seen) -> int:
+def needed(seen: _Seen) -> int:
     """How many links the target has: over these passes all that it tells and all that it hears."""
     return len(seen.played.experiment.topology.neighbors(TARGET))
 
 
-def deaf(seen: Seen) -> list[str]:
+def deaf(seen: _Seen) -> list[str]:
     """The target's links on which nothing was heard in the clear."""
     heard = set(seen.taps) - set(seen.encrypted)
     edges = seen.played.experiment.topology.edges
@@ -195,7 +195,7 @@ RANK = 1e-9
 """Singular values below this share of the largest are rounding."""
 
 
-def pictures_words(algorithm: str, images: int = 1, miss: float = 0.0) -> Words:
+def _pictures_words(algorithm: str, images: int = 1, miss: float = 0.0) -> Words:
     """The scenario: every agent holds so many `images`, and the tap on every link misses a share of the packets."""
     attack = {"kind": "one_record" if images == 1 else "row_space", "name": "rebuilt", "rounds": "all"}
     return {
@@ -214,7 +214,7 @@ def pictures_words(algorithm: str, images: int = 1, miss: float = 0.0) -> Words:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class _Attacked:
     """What came of one run: gradients from the messages, images from the gradients."""
 
     played: Played
@@ -332,7 +332,7 @@ class Attacked:
         return first.gradient[0], np.array(self.originals[0])
 
 
-def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> Attacked:
+def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> _Attacked:
     """Run it, infer the gradients, rebuild the images."""
-    played = play(pictures_words(algorithm, images, miss))
-    return Attacked(played.second, played.reconstructions)
+    played = play(_pictures_words(algorithm, images, miss))
+    return _Attacked(played.second, played.reconstructions)

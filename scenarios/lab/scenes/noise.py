@@ -25,7 +25,7 @@ BEATEN = 0.1
 """A skill above this is better than a guess."""
 
 
-def noise_words(scale: float) -> Words:
+def _noise_words(scale: float) -> Words:
     """The scenario: descent whose state carries Laplace noise of this scale, attacked with one image an agent."""
     attacks = [
         {"kind": "logistic_record", "name": "naive", "rounds": "all"},
@@ -55,7 +55,7 @@ def noise_words(scale: float) -> Words:
 
 
 @dataclass(frozen=True)
-class Noisy:
+class _Noisy:
     """The algorithm at one amount of noise. `played` has all records split among the agents; in its second run every
     agent holds one image."""
 
@@ -134,16 +134,16 @@ class Noisy:
         return next(one for one in attacks if one["attack"] == name)
 
 
-def noisy(scale: float) -> Noisy:
+def noisy(scale: float) -> _Noisy:
     """Run it at this Laplace scale."""
-    return Noisy(scale, play(noise_words(scale)))
+    return _Noisy(scale, play(_noise_words(scale)))
 
 
 def _first(own: "dict[str, Any] | None", what: str) -> Any:
     return None if own is None or what not in own else own[what][0]
 
 
-def records(noisy: Noisy) -> int:
+def records(noisy: _Noisy) -> int:
     """Of the agent that has fewest."""
     return min(noisy.played.experiment.problem.records)
 
@@ -158,7 +158,7 @@ READINGS: Mapping[str, str] = {
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
 
 
-def second_message_words(reading: str, epsilon: float, *, audit: bool = False) -> Words:
+def _second_message_words(reading: str, epsilon: float, *, audit: bool = False) -> Words:
     """The scenario, with noise for this claimed ε: attacked with one image an agent, or audited with all records."""
     published = {"kind": "one_record", "name": "through ũ", "inversion": "published", "rounds": "first"}
     strongest = {"kind": "one_record", "name": "strongest", "rounds": "all"}
@@ -189,7 +189,7 @@ def second_message_words(reading: str, epsilon: float, *, audit: bool = False) -
 
 
 @dataclass(frozen=True)
-class Told:
+class _Told:
     """One reading of DP-RECAL at one claimed ε: what it tells by either message, and what an audit says."""
 
     reading: str
@@ -255,7 +255,7 @@ class Told:
     @cached_property
     def audit(self) -> dict[str, Any]:
         """The audit of one agent, as in results.json."""
-        found = results(second_message_words(self.reading, self.epsilon, audit=True))["algorithms"][0]["audit"]
+        found = results(_second_message_words(self.reading, self.epsilon, audit=True))["algorithms"][0]["audit"]
         assert found["verdict"]
         return found
 
@@ -279,7 +279,7 @@ NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
 """Attacks of the scenario, and what their pictures are called."""
 
 
-def told(reading: str, epsilon: float) -> Told:
+def told(reading: str, epsilon: float) -> _Told:
     """Run this reading (a key of `READINGS`) with noise for this claimed ε."""
     kind = READINGS[reading]
-    return Told(kind, epsilon, play(second_message_words(kind, epsilon)))
+    return _Told(kind, epsilon, play(_second_message_words(kind, epsilon)))

@@ -42,7 +42,7 @@ _ORDER = (*BROKEN, Verdict.UNDEFINED, Verdict.VACUOUS, Verdict.UNDERPOWERED, Ver
 
 
 @dataclass(frozen=True)
-class Ran:
+class _Ran:
     """One run with `REPLICAS` draws of the noise: ‖x − x*‖/‖x*‖ of the worst agent by round, (rounds,): the median.
 
     `fields` are the names of what agent 1 sent, with how many messages had them.
@@ -53,7 +53,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Probe:
+class _Probe:
     """What a tap of all links infers: the median relative error of agent 1's gradients, in all draws of the noise.
 
     `exact` of `asked` queries are known to six digits. `refused`: why a probe cannot be made of this code.
@@ -66,7 +66,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """One line of a witness: a release that adds `loss` nats, or (∞) a message that no noise covers."""
 
     round: int
@@ -86,11 +86,11 @@ class Examined:
     changes: Changes
     algorithm: Algorithm
     claim: Claim
-    ran: Ran
-    probe: Probe
+    ran: _Ran
+    probe: _Probe
     identical: bool
     audits: tuple[tuple[str, AuditResult], ...]
-    witness: tuple[Step, ...]
+    witness: tuple[_Step, ...]
 
     @property
     def worst(self) -> AuditResult:
@@ -194,7 +194,7 @@ def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examine
     claim = code.doing("claim", lambda: _claim(simulation, changes, len(ran.errors), wish))
     probe = code.doing("probe", lambda: _probed(run))
     identical = code.doing("replay", lambda: _replayed(run))
-    benches = [Bench.of(simulation, way, changes, trials) for way in WAYS]
+    benches = [_Bench.of(simulation, way, changes, trials) for way in WAYS]
     audits = [code.doing("audit", partial(bench.audited, claim)) for bench in benches]
     bench, worst = min(zip(benches, audits, strict=True), key=lambda both: _rank(both[1]))
     witness = code.doing("audit", lambda: bench.witness(worst))
@@ -213,29 +213,29 @@ def simulation_of(algorithm: Algorithm) -> Simulation:
     return Simulation(Problem(parts), topology.ring(AGENTS), algorithm, adversaries=(ears,), seed=SEED)
 
 
-def _ran(run: Run) -> Ran:
+def _ran(run: Run) -> _Ran:
     assert run.metrics is not None
     errors = np.median(run.metrics.worst_by_round(AGENTS), axis=1)
     rows = run.views[0].at_node(AGENT)
-    return Ran(errors, dict(Counter(name for row in rows if row.event == "sent" for name in row.values)))
+    return _Ran(errors, dict(Counter(name for row in rows if row.event == "sent" for name in row.values)))
 
 
 def _claim(simulation: Simulation, changes: Changes, rounds: int, wish: float) -> Claim:
-    adjacency = adjacency_of(changes)
+    adjacency = _adjacency_of(changes)
     own = simulation.claim(adjacency, rounds, 0.0)
     return Claim(wish, 0.0, "what you wished", adjacency, "ℓ1") if own is None else own
 
 
-def _probed(run: Run) -> Probe:
+def _probed(run: Run) -> _Probe:
     assert run.truth is not None
     asked = len(run.truth.queries[AGENT])
     try:
         told = [one for one in through_probe(run.views[0]) if one.agent == AGENT]
     except AttackError as error:
-        return Probe(math.inf, 0, asked, str(error))
+        return _Probe(math.inf, 0, asked, str(error))
     errors = score_gradients(told, run.truth).errors if told else np.full((1, 1), math.inf)
     exact = int((np.median(errors, axis=1) < EXACT).sum()) if told else 0
-    return Probe(float(np.median(errors)), exact, asked)
+    return _Probe(float(np.median(errors)), exact, asked)
 
 
 def _replayed(run: Run) -> bool:
@@ -247,7 +247,7 @@ def _replayed(run: Run) -> bool:
 
 
 @dataclass(frozen=True)
-class Bench:
+class _Bench:
     """Two worlds of agent 1 that differ in the direction `way`, and how transcripts of them come about."""
 
     way: str
@@ -256,7 +256,7 @@ class Bench:
     trials: int
 
     @classmethod
-    def of(cls, simulation: Simulation, way: str, changes: Changes, trials: int) -> "Bench":
+    def of(cls, simulation: Simulation, way: str, changes: Changes, trials: int) -> "_Bench":
         own, unit = simulation.problem.objectives[AGENT], direction(way, DIMENSION)
         one, two = (STEEP * unit, -STEEP * unit) if changes == "anything" else (0 * unit, unit)
         mine, other = Tilted(own, one), Tilted(own, two)
@@ -270,21 +270,21 @@ class Bench:
             self.simulate, self.pair, claim, trials=self.trials, chunk=self.trials // 2, confidence=0.95, rng=rng
         )
 
-    def witness(self, found: AuditResult) -> tuple[Step, ...]:
+    def witness(self, found: AuditResult) -> tuple[_Step, ...]:
         """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
         if found.judgement.verdict not in BROKEN or found.witness is None:
             return ()
         _, account = find(self.simulate, self.pair, found.witness)
-        steps: list[Step] = []
+        steps: list[_Step] = []
         end = account.before_uncovered
         for item, total in zip(account.items[:end], account.running(), strict=False):
             if not item.counts:  # not on the wire as it was released
                 continue
             what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
-            steps.append(Step(item.activation, what, _names(item.receivers), item.loss, total))
+            steps.append(_Step(item.activation, what, _names(item.receivers), item.loss, total))
         if (bare := account.uncovered) is not None:
             what = f"{bare.name!r}: the worlds differ, and no noise covers it" if bare.name else bare.sentence
-            steps.append(Step(bare.activation, what, _names(account.uncovered_to), math.inf, math.inf))
+            steps.append(_Step(bare.activation, what, _names(account.uncovered_to), math.inf, math.inf))
         return tuple(steps)
 
 
@@ -292,7 +292,7 @@ def _names(agents: tuple[int, ...]) -> str:
     return ", ".join(map(str, agents)) or "nobody"
 
 
-def adjacency_of(changes: Changes) -> Adjacency:
+def _adjacency_of(changes: Changes) -> Adjacency:
     """Which worlds are adjacent."""
     if changes == "anything":
         return Adjacency(math.inf, "all data of one agent replaced")

@@ -51,7 +51,7 @@ class Mistake:
         return f"{where}{self.says}"
 
 
-class Stopped(Exception):  # noqa: N818
+class _Stopped(Exception):  # noqa: N818
     """A loop of the text went on for too long."""
 
 
@@ -138,7 +138,7 @@ def _doing(source: str, stage: str, task: Callable[[], T]) -> T:
 
 def _mistake(source: str, stage: str, error: BaseException) -> Mistake:
     line = next((found for one in _chain(error) if (found := _line_of(one)) is not None), None)
-    kind = "" if isinstance(error, Stopped) else f"{type(error).__name__}: "
+    kind = "" if isinstance(error, _Stopped) else f"{type(error).__name__}: "
     hint = " (`await` is missing)" if "'coroutine'" in str(error) else ""
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if not note.startswith("besides"))
     return Mistake(stage, line, _line(source, line), f"{kind}{error}{hint}{notes}")
@@ -171,7 +171,7 @@ def _clock(seconds: float) -> Callable[[], None]:
 
     def tick() -> None:
         if time.monotonic() > until:
-            raise Stopped(f"this loop was still going on after {seconds:g} seconds: does it end?")
+            raise _Stopped(f"this loop was still going on after {seconds:g} seconds: does it end?")
 
     return tick
 
