@@ -14,10 +14,10 @@ from netsim.errors import ScenarioError
 from scenarios.files.load import parse
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
+from scenarios.results.former import converted
 from scenarios.results.serialize import dumps, loads, schema
 from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
 from scenarios.stages.study import run_study
-from tests.scenarios.results.former import converted
 
 RICH = """\
 name: rich

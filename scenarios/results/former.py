@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.results.tree import SCHEMA_VERSION
+from scenarios.results.files import as_json
+from scenarios.results.serialize import loads
+from scenarios.results.tree import SCHEMA_VERSION, Results
 
 AUDIT = {
     "uncovered": "unprotected",
@@ -103,3 +105,8 @@ def _audit(old: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("hidden", "total"):
         parts[key] = parts[key] and _renamed(parts[key], PART)
     return found | {"loss_breakdown": parts}
+
+
+def tree_of(old: Mapping[str, Any]) -> Results:
+    """Results of stages that still return dictionaries, as the tree."""
+    return loads(as_json(converted(old)))
