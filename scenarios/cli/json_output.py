@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from scenarios.papers import figures as reproduction
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.results.files import PAGE, RESULTS
 
 Result = Mapping[str, Any]

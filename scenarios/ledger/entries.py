@@ -18,7 +18,7 @@ from scenarios.build.progress import Progress, Silent
 from scenarios.files.load import Located, parse
 from scenarios.render.sentences import word
 from scenarios.results import entries as describe
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.results.entries import Results
 from scenarios.results.files import RESULTS, write_json
 from scenarios.results.loss_breakdown import VACUOUS

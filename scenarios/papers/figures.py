@@ -8,9 +8,9 @@ from netsim.metrics.measures import Curve, Measures
 from scenarios.papers import measures
 from scenarios.papers.measures import COSTS, NAMES, REBUILT
 from scenarios.papers.outcome import DIFFERS, Ran, judge
-from scenarios.results import curves as leaks
-from scenarios.results import curves as points
-from scenarios.results.curves import NotMeasuredError, curve, entry_of
+from scenarios.results import former_curves as leaks
+from scenarios.results import former_curves as points
+from scenarios.results.former_curves import NotMeasuredError, curve, entry_of
 from scenarios.results.loss_breakdown import VACUOUS
 from scenarios.results.numbers import flow, number, part
 from scenarios.schema import Scenario

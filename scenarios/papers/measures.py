@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from scenarios.results import curves as leaks
-from scenarios.results import curves as points
-from scenarios.results import curves as rebuilt
-from scenarios.results.curves import NotMeasuredError, Result, answer, bounds, conditions, curve, requested, unit
+from scenarios.results import former_curves as leaks
+from scenarios.results import former_curves as points
+from scenarios.results import former_curves as rebuilt
+from scenarios.results.former_curves import (
+    NotMeasuredError,
+    Result,
+    answer,
+    bounds,
+    conditions,
+    curve,
+    requested,
+    unit,
+)
 from scenarios.results.numbers import number, numbers, part, show
 from scenarios.schema.checks import (
     AtEnd,

@@ -21,8 +21,8 @@ from scenarios.papers.measures import (
     quantity,
     relation,
 )
-from scenarios.results import curves as rebuilt
-from scenarios.results.curves import NotMeasuredError, conditions, entry_of
+from scenarios.results import former_curves as rebuilt
+from scenarios.results.former_curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import part, show
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (

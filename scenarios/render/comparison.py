@@ -22,7 +22,7 @@ from scenarios.render.compared_runs import (
     subjects,
 )
 from scenarios.render.sentences import word
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.results.numbers import items, number, numbers, part, show
 
 FACTS = (

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from scenarios.results import findings
-from scenarios.results.findings import (
+from scenarios.results import former_findings as findings
+from scenarios.results.former_findings import (
     NO_CLAIM,
     NOT_REACHED,
     audit_status,

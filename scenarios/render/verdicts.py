@@ -13,11 +13,11 @@ from rich.table import Table
 from scenarios.render import sentences
 from scenarios.render import sentences as traffic_told
 from scenarios.render.terminal import Column, console, fitted, problems
-from scenarios.results import findings
-from scenarios.results import inference as decisions
+from scenarios.results import former_findings as findings
+from scenarios.results import former_inference as decisions
+from scenarios.results import former_measures as progress
+from scenarios.results import former_reconstructions as defences
 from scenarios.results import loss_breakdown as anatomy
-from scenarios.results import measures as progress
-from scenarios.results import reconstructions as defences
 from scenarios.results import views as views_described
 
 Results = dict[str, Any]

@@ -1,21 +1,22 @@
-"""Curves and numbers of one algorithm, read from its entry in results."""
+"""Curves and numbers of one algorithm, read from its results."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean, median
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.results.numbers import items, number, numbers, part
-
-Result = Mapping[str, Any]
+from scenarios.results.attacks import GradientResult, ImageOfAgent, ImageResult, LeakageByQuery, RecordAttack
+from scenarios.results.base import Refused
+from scenarios.results.run import Convergence, ExactNumbers, MeasureCurve
+from scenarios.results.tree import AlgorithmResult, Results
 
 
 class NotMeasuredError(Exception):
-    """Results do not hold what is asked of them; the text says what, as the end of a sentence."""
+    """A number that results do not hold; the text says which, as the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -28,33 +29,36 @@ class Curve:
     high: tuple[float, ...] = ()
 
 
-def entry_of(results: Result, name: str) -> Result:
-    """The entry of an algorithm."""
-    for entry in cast("list[Result]", results.get("algorithms") or []):
-        if entry.get("name") == name:
+def entry_of(results: Results, name: str) -> AlgorithmResult:
+    """The results of an algorithm."""
+    for entry in results.algorithms:
+        if entry.name == name:
             return entry
     raise NotMeasuredError(f"the run ended before {name}")
 
 
-def unit(entry: Result) -> str:
-    """What a run is counted in: "rounds", or "activations" of a walk."""
-    return str(part(entry, "convergence").get("unit") or "activations")
+def unit(entry: AlgorithmResult) -> str:
+    """Unit in which a run is counted: "rounds", or "activations" of a walk."""
+    return "activations" if entry.convergence is None else entry.convergence.unit
 
 
-def curve(entry: Result, y: str, x: str) -> Curve:
+def curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     """A curve over an axis; a `NotMeasuredError` where results lack one of the two."""
     if y == "epsilon_claimed":
         return _claimed(entry, x)
-    values = part(part(_measures(entry), "curves"), y) if y != "relative_error" else part(entry, "convergence")
-    median, low, high = (tuple(numbers(values.get(key))) for key in ("median", "low", "high"))
-    if not median:
-        raise NotMeasuredError(f"results of {entry.get('name')} have no {y.replace('_', ' ')}")
-    banded = len(low) == len(high) == len(median)
-    counts = numbers(values.get("count"))
-    return Curve(_spent(entry, x, counts), median, low if banded else (), high if banded else ())
+    found = _measured(entry, y)
+    if found is None or not found.median:
+        raise NotMeasuredError(f"results of {entry.name} have no {y.replace('_', ' ')}")
+    return Curve(_spent(entry, x, found.count), found.median, found.low, found.high)
 
 
-def bounds(entry: Result, x: str, low: float, high: float) -> tuple[float, float]:
+def _measured(entry: AlgorithmResult, y: str) -> Convergence | MeasureCurve | None:
+    if y == "relative_error":
+        return entry.convergence
+    return None if entry.measures is None else entry.measures.curves.get(y)
+
+
+def bounds(entry: AlgorithmResult, x: str, low: float, high: float) -> tuple[float, float]:
     """How much of an axis is spent at least by one count of rounds or activations, and at most by another."""
     if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
         return low, high
@@ -64,18 +68,12 @@ def bounds(entry: Result, x: str, low: float, high: float) -> tuple[float, float
     return (before[-1] if before else 0.0), (beyond[0] if beyond else math.inf)
 
 
-def requested(entry: Result) -> dict[str, Any]:
-    """Numbers that the run noted from all of its rounds or activations, because checks or figures ask for them."""
-    return part(_measures(entry), "asked")
+def exact_numbers(entry: AlgorithmResult) -> ExactNumbers | None:
+    """Numbers that the run noted from all of its rounds or activations, since checks or figures need them."""
+    return None if entry.measures is None else entry.measures.exact
 
 
-def answer(entry: Result, kind: str, **bound: object) -> Result | None:
-    """The noted number of that kind, for the curve and the bounds asked for; None where the run noted none."""
-    rows = cast("list[Result]", requested(entry).get(kind) or [])
-    return next((row for row in rows if all(row.get(key) == value for key, value in bound.items())), None)
-
-
-def _spent(entry: Result, x: str, counts: Sequence[float]) -> tuple[float, ...]:
+def _spent(entry: AlgorithmResult, x: str, counts: Sequence[float]) -> tuple[float, ...]:
     """An axis at every count; between two points of the costs on a straight line."""
     if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
         return tuple(counts)
@@ -83,34 +81,29 @@ def _spent(entry: Result, x: str, counts: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(v) for v in np.interp(counts, at, spent))
 
 
-def _costs(entry: Result, x: str) -> tuple[list[float], list[float]]:
-    costs = part(_measures(entry), "costs")
-    at, spent = numbers(costs.get("count")), numbers(costs.get(x))
-    if len(spent) != len(at) or not spent:
-        raise NotMeasuredError(f"results of {entry.get('name')} are by {unit(entry)}, not by {x.replace('_', ' ')}")
-    return at, spent
+def _costs(entry: AlgorithmResult, x: str) -> tuple[Sequence[float], Sequence[float]]:
+    costs = {} if entry.measures is None else asdict(entry.measures.costs)
+    if not costs.get(x):
+        raise NotMeasuredError(f"results of {entry.name} are by {unit(entry)}, not by {x.replace('_', ' ')}")
+    return costs["count"], costs[x]
 
 
-def _claimed(entry: Result, x: str) -> Curve:
-    budget = part(entry, "budget")
-    if not budget:
-        raise NotMeasuredError(f"{entry.get('name')} claims nothing")
-    if x not in ("plf", budget["unit"]):
-        raise NotMeasuredError(f"the claim of {entry.get('name')} is by {budget['unit']}, not by {x}")
-    pairs = [(number(k), number(e)) for k, e in zip(budget["count"], budget["epsilon"], strict=True)]
-    known = [(k, e) for k, e in pairs if not math.isnan(e)]
+def _claimed(entry: AlgorithmResult, x: str) -> Curve:
+    budget = entry.budget
+    if budget is None:
+        raise NotMeasuredError(f"{entry.name} claims nothing")
+    if x not in ("plf", budget.unit):
+        raise NotMeasuredError(f"the claim of {entry.name} is by {budget.unit}, not by {x}")
+    known = [(float(k), e) for k, e in zip(budget.count, budget.epsilon, strict=True) if e is not None]
     if not known:
-        raise NotMeasuredError(f"the claim of {entry.get('name')} is undefined: {conditions(entry)}")
+        raise NotMeasuredError(f"the claim of {entry.name} is undefined: {conditions(entry)}")
     return Curve(tuple(k for k, _ in known), tuple(e for _, e in known))
 
 
-def conditions(entry: Result) -> str:
+def conditions(entry: AlgorithmResult) -> str:
     """The conditions of a claim that fail, in a line."""
-    return "; ".join(part(entry, "budget").get("failed_conditions") or []) or "no number is claimed"
-
-
-def _measures(entry: Result) -> dict[str, Any]:
-    return part(entry, "measures")
+    failed = () if entry.budget is None else entry.budget.failed_conditions
+    return "; ".join(failed) or "no number is claimed"
 
 
 Numbers: TypeAlias = Sequence[float] | NDArray[np.float64] | NDArray[np.int64]
@@ -177,86 +170,84 @@ WORDS = {
 }
 
 
-def leakage_at_end(entry: Result, measure: str) -> float:
+def leakage_at_end(entry: AlgorithmResult, measure: str) -> float:
     """The median error of inferred gradients, the share of queries with an estimate, or the mean skill of images."""
     if measure == "image_skill":
-        return fmean(number(one["skill"]) for one in _images(entry))
-    found = part(entry, "gradients")
-    if measure == "identifiable" and found.get("asked"):
-        return number(found["estimated"]) / number(found["asked"])
-    if found.get("median") is None:
+        return fmean(one.skill for one in _images(entry))
+    found = entry.gradients
+    if measure == "identifiable" and isinstance(found, GradientResult) and found.queries:
+        return found.estimated / found.queries
+    if not isinstance(found, GradientResult) or found.median is None:
         raise _absent(entry, "inferred gradients", found)
-    return number(found["median"])
+    return found.median
 
 
-def leakage_curve(entry: Result, y: str, x: str) -> Curve:
+def leakage_curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     """A leak by the agents' own query, their degree, or their hops to the nearest tap; over equal agents the median,
     of shares the mean, with the least and the largest."""
-    known = part(entry, "leakage")
-    if not known:
-        raise _absent(entry, "inferred gradients", part(entry, "gradients"))
+    if entry.leakage is None:
+        raise _absent(entry, "inferred gradients", entry.gradients)
     if x == "query":
-        return _by_query(entry, part(known, "by_query"), y)
-    agents = {row["agent"]: row for row in items(known, "by_agent")}
-    values = _images(entry) if y == "image_skill" else agents.values()
-    key = {"image_skill": "skill", "gradient_error": "error"}.get(y, y)
+        return _by_query(entry, entry.leakage.by_query, y)
+    agents = {row.agent: row for row in entry.leakage.by_agent}
+    if y == "image_skill":
+        values: dict[int, float | None] = {one.agent: one.skill for one in _images(entry)}
+    else:
+        values = {k: row.identifiable if y == "identifiable" else row.error for k, row in agents.items()}
     groups: dict[float, list[float]] = {}
-    for row in values:
-        at = agents.get(row["agent"], {}).get(x)
-        if at is not None and row[key] is not None:
-            groups.setdefault(number(at), []).append(number(row[key]))
+    for agent, value in values.items():
+        row = agents.get(agent)
+        at = None if row is None else row.degree if x == "degree" else row.hops
+        if at is not None and value is not None:
+            groups.setdefault(float(at), []).append(value)
     middle = fmean if y == "identifiable" else median  # of shares the mean is the share of all their queries
     return _curve(entry, y, ((at, min(found), middle(found), max(found)) for at, found in sorted(groups.items())))
 
 
-def _by_query(entry: Result, known: dict[str, Any], y: str) -> Curve:
+def _by_query(entry: AlgorithmResult, known: LeakageByQuery, y: str) -> Curve:
     if y == "identifiable":
-        share = [number(v) for v in known["identifiable"]]
-        return Curve(tuple(number(k) for k in known["query"]), tuple(share))
-    rows = zip(known["query"], known["low"], known["median"], known["high"], strict=True)
-    return _curve(entry, y, (tuple(number(v) for v in row) for row in rows if row[2] is not None))
+        return Curve(known.query, known.identifiable)
+    rows = zip(known.query, known.low, known.median, known.high, strict=True)
+    return _curve(entry, y, (cast("tuple[float, ...]", row) for row in rows if row[2] is not None))
 
 
-def _curve(entry: Result, y: str, rows: Iterable[tuple[float, ...]]) -> Curve:
+def _curve(entry: AlgorithmResult, y: str, rows: Iterable[tuple[float, ...]]) -> Curve:
     found = list(rows)
     if not found:
-        raise _absent(entry, WORDS[y], {})
+        raise _absent(entry, WORDS[y], None)
     x, low, middle, high = (tuple(row[k] for row in found) for k in range(4))
     return Curve(x, middle, low, high)
 
 
-def _images(entry: Result) -> list[Any]:
-    found = part(entry, "images")
-    if not found.get("agents"):
-        raise _absent(entry, "rebuilt images", found)
-    return items(found, "agents")
+def _images(entry: AlgorithmResult) -> tuple[ImageOfAgent, ...]:
+    if not isinstance(entry.images, ImageResult) or not entry.images.agents:
+        raise _absent(entry, "rebuilt images", entry.images)
+    return entry.images.agents
 
 
-def _absent(entry: Result, what: str, found: Result) -> NotMeasuredError:
-    why = f": {found['refused']}" if found.get("refused") else ""
-    return NotMeasuredError(f"results of {entry.get('name')} have no {what}{why}")
+def _absent(entry: AlgorithmResult, what: str, found: object) -> NotMeasuredError:
+    why = f": {found.refused}" if isinstance(found, Refused) else ""
+    return NotMeasuredError(f"results of {entry.name} have no {what}{why}")
 
 
-def number_of(entry: Result, attack: str, measure: str) -> float:
+def number_of(entry: AlgorithmResult, attack: str, measure: str) -> float:
     """A measure of `scenarios.schema.checks.Rebuilt`."""
-    found = _attack(entry, attack)
-    value = part(found, "success").get("rate") if measure == "success" else found.get(measure)
-    if math.isnan(number(value)):
-        raise NotMeasuredError(f"{attack} on {entry.get('name')} has no {measure.replace('_', ' ')}")
-    return number(value)
+    found = record_attack(entry, attack)
+    if measure == "success":
+        value = None if found.success is None else found.success.rate
+    else:
+        value = cast("float | None", getattr(found, measure))
+    if value is None or math.isnan(value):
+        raise NotMeasuredError(f"{attack} on {entry.name} has no {measure.replace('_', ' ')}")
+    return value
 
 
-def verdict_of(entry: Result, attack: str) -> str:
-    """What became of an attack."""
-    return str(_attack(entry, attack)["verdict"])
-
-
-def _attack(entry: Result, attack: str) -> dict[str, Any]:
-    """A `NotMeasuredError` where it was not reached, or refused."""
-    rows = items(part(entry, "reconstructions"), "attacks")
-    found = next((row for row in rows if row["attack"] == attack), None)
+def record_attack(entry: AlgorithmResult, attack: str) -> RecordAttack:
+    """An attack on records. You get a `NotMeasuredError` where it was not reached, or refused."""
+    rows = () if entry.reconstructions is None else entry.reconstructions.attacks
+    found = next((row for row in rows if row.attack == attack), None)
     if found is None:
-        raise NotMeasuredError(f"the run ended before {attack} on {entry.get('name')}")
-    if found.get("refused"):
-        raise NotMeasuredError(f"{attack} on {entry.get('name')} was refused: {found['refused']}")
+        raise NotMeasuredError(f"the run ended before {attack} on {entry.name}")
+    if found.refused:
+        raise NotMeasuredError(f"{attack} on {entry.name} was refused: {found.refused}")
     return found

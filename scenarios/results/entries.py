@@ -23,7 +23,7 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results import loss_breakdown as anatomy
 from scenarios.results import network as surroundings
-from scenarios.results.findings import NOT_ASKED, NOT_REACHED
+from scenarios.results.former_findings import NOT_ASKED, NOT_REACHED
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 

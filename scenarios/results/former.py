@@ -107,6 +107,8 @@ def _audit(old: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"loss_breakdown": parts}
 
 
-def tree_of(old: Mapping[str, Any]) -> Results:
-    """Results of stages that still return dictionaries, as the tree."""
-    return loads(as_json(converted(old)))
+def tree_of(old: Mapping[str, Any] | Results) -> Results:
+    """Results of stages that still return dictionaries, or of either version of results.json, as the tree."""
+    if isinstance(old, Results):
+        return old
+    return loads(as_json(old if old.get("schema_version") == SCHEMA_VERSION else converted(old)))

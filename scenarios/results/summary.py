@@ -11,9 +11,9 @@ from uuid import uuid4
 import pyarrow
 from pyarrow import parquet
 
-from scenarios.results import curves as leaks
-from scenarios.results.curves import NotMeasuredError
-from scenarios.results.inference import headline
+from scenarios.results import former_curves as leaks
+from scenarios.results.former_curves import NotMeasuredError
+from scenarios.results.former_inference import headline
 from scenarios.results.numbers import items, number, numbers, part
 
 Row = dict[str, Any]

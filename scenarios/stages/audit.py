@@ -24,7 +24,7 @@ from scenarios.results import loss_breakdown as anatomy
 from scenarios.results import views as views_described
 from scenarios.results.entries import Results
 from scenarios.results.files import write_json
-from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
+from scenarios.results.former_findings import DONE, NO_CLAIM, REFUSED
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages import witness as witnessing

@@ -32,9 +32,9 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import FIRST, Both, Staging, staged
 from scenarios.build.progress import Progress
-from scenarios.results import inference as decisions
+from scenarios.results import former_inference as decisions
 from scenarios.results.entries import Results
-from scenarios.results.inference import Allowance, allowance
+from scenarios.results.former_inference import Allowance, allowance
 from scenarios.schema.attacks import DecidingModel, Inversion, MembershipSpec, PropertySpec
 from scenarios.stages.reconstruction import chosen
 

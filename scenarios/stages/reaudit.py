@@ -19,8 +19,8 @@ from scenarios.render.page.report import render, render_study
 from scenarios.render.sentences import missing
 from scenarios.results.entries import Results as entries_Results
 from scenarios.results.files import RESULTS, write_json
-from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results, subject_of
+from scenarios.results.former_findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import part
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec

@@ -19,9 +19,9 @@ from netsim.randomness import Streams
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress
-from scenarios.results import reconstructions as rebuilt
+from scenarios.results import former_reconstructions as rebuilt
 from scenarios.results.entries import Results
-from scenarios.results.reconstructions import Bound, Rebuilt, bound_of
+from scenarios.results.former_reconstructions import Bound, Rebuilt, bound_of
 from scenarios.schema.attacks import InformedSpec, Inversion, Labels, RebuildModel, Rounds
 
 

@@ -34,10 +34,10 @@ from scenarios.build.problem import Ownership, parts_of_agents, prior_of
 from scenarios.build.progress import Progress, simulated
 from scenarios.render import sentences as traffic_told
 from scenarios.results import entries as describe
-from scenarios.results import inference as decisions
-from scenarios.results import measures as traffic
+from scenarios.results import former_inference as decisions
+from scenarios.results import former_measures as traffic
 from scenarios.results.entries import Results
-from scenarios.results.reconstructions import write_estimates, write_records
+from scenarios.results.former_reconstructions import write_estimates, write_records
 from scenarios.schema import Scenario
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages import inference as play

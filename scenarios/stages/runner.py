@@ -26,12 +26,12 @@ from scenarios.papers.figures import reproduced, requested_numbers
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render
 from scenarios.results import entries as describe
-from scenarios.results import measures as progress
-from scenarios.results import measures as traffic
+from scenarios.results import former_measures as progress
+from scenarios.results import former_measures as traffic
 from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
+from scenarios.results.former_measures import leakage, nearest
 from scenarios.results.loss_breakdown import budget
-from scenarios.results.measures import leakage, nearest
 from scenarios.schema import LinkSpec, Scenario
 from scenarios.schema import own_code as awaits
 from scenarios.stages import outputs as former

@@ -19,7 +19,7 @@ from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render_study
 from scenarios.results import entries as describe
-from scenarios.results import reconstructions as rebuilt
+from scenarios.results import former_reconstructions as rebuilt
 from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
 from scenarios.results.numbers import items, part

@@ -27,7 +27,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.load import validated
 from scenarios.results import entries as describe
-from scenarios.results.findings import capitalized
+from scenarios.results.former_findings import capitalized
 from scenarios.schema import Scenario
 from scenarios.schema.base import Index, Model
 from scenarios.stages.worlds import worlds

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.files.load import parse
-from scenarios.results.reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.results.former_reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
 from scenarios.stages.runner import run_scenario
 
 runner = CliRunner()

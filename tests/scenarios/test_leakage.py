@@ -10,9 +10,9 @@ from netsim.topology import path, star
 from scenarios.papers import outcome as names
 from scenarios.papers.figures import figures
 from scenarios.papers.outcome import Ran
-from scenarios.results import curves as leaks
-from scenarios.results.curves import NotMeasuredError
-from scenarios.results.measures import leakage, nearest
+from scenarios.results import former_curves as leaks
+from scenarios.results.former_curves import NotMeasuredError
+from scenarios.results.former_measures import leakage, nearest
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.stages.runner import run_scenario

@@ -9,7 +9,7 @@ from netsim.mechanisms import average_ratio
 from scenarios.files.library import library
 from scenarios.files.load import load_scenario, parse
 from scenarios.papers.measures import measured
-from scenarios.results.curves import NotMeasuredError
+from scenarios.results.former_curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
 from scenarios.stages.study import planned, run_study
 

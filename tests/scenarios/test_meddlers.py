@@ -25,7 +25,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.files.load import parse
 from scenarios.render.page.report import page
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.stages.runner import run_scenario
 
 FORM = """\

@@ -14,7 +14,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.load import parse
 from scenarios.render.page.report import render
-from scenarios.results.measures import COLUMNS, NONE, rows, thinned
+from scenarios.results.former_measures import COLUMNS, NONE, rows, thinned
 from scenarios.stages.runner import run_scenario
 
 TEXT = """\

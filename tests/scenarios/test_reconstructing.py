@@ -14,7 +14,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.files.load import parse
 from scenarios.render.page import attacks as reconstructions
 from scenarios.render.page.report import page
-from scenarios.results import reconstructions as defences
+from scenarios.results import former_reconstructions as defences
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study

@@ -15,7 +15,7 @@ import pytest
 from scenarios.render.page.drawing import Scale, picture
 from scenarios.render.page.report import render
 from scenarios.render.page.tables import evidence, hidden, hidden_in_full
-from scenarios.results.findings import deadline_note
+from scenarios.results.former_findings import deadline_note
 from scenarios.results.numbers import count, fixed, number, show
 
 AGENTS = 8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from scenarios.results import reconstructions as robustness
+from scenarios.results import former_reconstructions as robustness
 
 
 @pytest.mark.parametrize("holding", [1, 2])

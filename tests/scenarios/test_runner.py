@@ -11,7 +11,7 @@ from netsim.transcript.record import Transcript
 from scenarios.files.load import parse
 from scenarios.render import sentences
 from scenarios.results import entries as describe
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from tests.scenarios.small import SMALL

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from attacks.score.inference import allowed_power
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Series, canvas, inline, series
-from scenarios.results import reconstructions as defences
-from scenarios.results.inference import ABSENT, VACUOUS, interval, percent, rate
+from scenarios.results import former_reconstructions as defences
+from scenarios.results.former_inference import ABSENT, VACUOUS, interval, percent, rate
 from scenarios.results.numbers import MISSING, fixed, items, number, numbers, part, show
 
 Result = Mapping[str, Any]

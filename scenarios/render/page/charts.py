@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from netsim.arrays import Array
 from scenarios.render.page.drawing import HIGHEST, INK, Scale, Series, canvas, inline, series
-from scenarios.results import measures as progress
+from scenarios.results import former_measures as progress
 from scenarios.results.numbers import MISSING, count, items, number, numbers, part, show
 
 WIDTH, HEIGHT = 470, 310

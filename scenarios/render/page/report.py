@@ -21,8 +21,8 @@ from scenarios.render.page.plots import reproduction
 from scenarios.render.page.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.render.page.views import views
 from scenarios.render.sentences import headline, meanings, missing, subject, subjects, terms, traffic_rows
-from scenarios.results.findings import auditor, listener
-from scenarios.results.measures import COLUMNS
+from scenarios.results.former_findings import auditor, listener
+from scenarios.results.former_measures import COLUMNS
 from scenarios.results.numbers import MISSING, count, exact, fixed, flow, items, number, numbers, part, percent, show
 
 Result = Mapping[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from scenarios.render.page.drawing import INK, PAPER, VERMILLION, canvas, inline
-from scenarios.results import findings
+from scenarios.results import former_findings as findings
 from scenarios.results import views as views_described
 from scenarios.results.numbers import MISSING, count, items, number, part, percent, show
 

@@ -11,7 +11,7 @@ from netsim.errors import ScenarioError
 from scenarios.files.load import parse
 from scenarios.papers.measures import Found, exponent, groups
 from scenarios.papers.outcome import Ran, judge
-from scenarios.results.curves import NotMeasuredError
+from scenarios.results.former_curves import NotMeasuredError
 from scenarios.schema.checks import ReproducesSpec
 from scenarios.stages.study import planned
 
