@@ -45,7 +45,7 @@ def decides_failure(entry: Entry) -> bool:
     """Whether this algorithm makes the exit status 1.
 
     It is refuted or unprotected, whatever number is claimed of it, or membership is inferred better than its claim
-    allows; it is no baseline of the scenario, and there is no active adversary (no verdict about a claim comes of one).
+    allows; it is no baseline of the scenario, and no active adversary (no verdict about a claim comes of one) acted.
     """
     broken = verdict(entry) in BROKEN or membership_breaks_claim(entry)
     return broken and not entry.baseline and entry.outside_model is None
