@@ -16,7 +16,7 @@ def load(source: str | Path, *options: str) -> Scenario:
 
     `options` set fields, such as ``links.loss=0.2``. You get one `ScenarioError` that tells every mistake.
     """
-    from scenarios.files.load import load_scenario, parse
+    from scenarios.schema.load import load_scenario, parse
 
     if isinstance(source, str) and "\n" in source:
         return parse(source, "<text>", options).scenario

@@ -10,8 +10,8 @@ from netsim.errors import ScenarioError, together
 from scenarios.files.document import Place, keys_of, place_of, plain, put
 from scenarios.files.dump import as_mappings
 from scenarios.files.library import label
-from scenarios.files.load import Located, validated
 from scenarios.schema import Scenario
+from scenarios.schema.load import Located, validated
 
 OWN = ("name", "variants", "grid", "figures", "reproduces")
 """What belongs to all variants together."""

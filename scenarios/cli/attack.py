@@ -162,8 +162,8 @@ class _Order:
     # ── a transcript alone ──────────────────────────────────────────────────────────────────────────────
     def _file(self, file: Path, specs: "Sequence[RebuildModel] | None") -> Results:
         from scenarios.build.experiment import Experiment
-        from scenarios.files.load import load_scenario
         from scenarios.results.entries import slug
+        from scenarios.schema.load import load_scenario
 
         if self.scenario is None:
             why = "missing: what everybody knows of a run is in its scenario"
@@ -189,7 +189,7 @@ class _Order:
     def _simulated(self, specs: "Sequence[RebuildModel] | None") -> None:
         """Run it without its audit, and attack what was kept."""
         from scenarios.cli.progress import Bars
-        from scenarios.files.load import load_scenario
+        from scenarios.schema.load import load_scenario
         from scenarios.stages.study import run_study
 
         settings = [*self.options, "audit=null", "reproduces=null", "figures=[]"]

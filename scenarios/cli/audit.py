@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from scenarios.cli.progress import Bars
-    from scenarios.files.load import Located
     from scenarios.schema import Scenario
+    from scenarios.schema.load import Located
 
 Results = dict[str, Any]
 Game = StrEnum("Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
@@ -192,7 +192,7 @@ class _Order:
     # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────
     def _scenario(self) -> None:
         from scenarios.build.variants import alone
-        from scenarios.files.load import load_scenario
+        from scenarios.schema.load import load_scenario
 
         self._refuse(epsilon=self.claim, again=self.again)
         located = load_scenario(self.what, self.options)

@@ -9,7 +9,7 @@ from scenarios.cli.completing import AsJson, Scenario, Settings
 from scenarios.render.terminal import DONE, WRONG_INPUT, console, fail, problems, remark, write_document
 
 if TYPE_CHECKING:
-    from scenarios.files.load import Located
+    from scenarios.schema.load import Located
     from scenarios.stages.study import Plan
 
 
@@ -19,7 +19,7 @@ def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.files.load import load_scenario
+    from scenarios.schema.load import load_scenario
     from scenarios.stages.study import planned
 
     try:

@@ -94,8 +94,8 @@ def _print(files: list[str], python: bool) -> None:
 def _extending(name: str, base: str) -> str:
     """A file that extends another, with the fields that one might want to say."""
     from scenarios.files.library import library
-    from scenarios.files.load import load_scenario
     from scenarios.schema.export import schema_line
+    from scenarios.schema.load import load_scenario
 
     scenario = load_scenario(base).scenario
     there = base if base in library() else str(Path(base))
@@ -118,7 +118,7 @@ seed: {scenario.seed + 1}
 def _own(name: str, kind: str) -> str:
     """A scenario of its own, on the first graph on which the algorithm can be run."""
     from scenarios.cli.catalogue import models, starter
-    from scenarios.files.load import parse
+    from scenarios.schema.load import parse
     from scenarios.stages.runner import checked
 
     known = [one for one, model in models().items() if "path" not in model.model_fields]

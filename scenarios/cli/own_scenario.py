@@ -9,11 +9,11 @@ from ruamel.yaml.error import YAMLError
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import keys_of, put
-from scenarios.files.load import validated
 from scenarios.results.entries import slug
 from scenarios.schema import Scenario
 from scenarios.schema import own as parameters
 from scenarios.schema import own_code as owncode
+from scenarios.schema.load import validated
 
 PROBLEM = {
     "kind": "logistic",

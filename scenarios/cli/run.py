@@ -74,7 +74,7 @@ def _run(
 ) -> tuple[Results, Path]:
     from scenarios.build.variants import alone
     from scenarios.cli.progress import Bars, Watcher
-    from scenarios.files.load import load_scenario
+    from scenarios.schema.load import load_scenario
     from scenarios.stages.study import run_study
 
     folder, command = out, again("netsim run", scenario, settings, variant)

@@ -1,13 +1,16 @@
-"""Command `netsim schema`."""
+"""Command `netsim schema`; `python -m scenarios.cli.schema` writes the two schemas that the package installs."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from netsim.errors import ScenarioError
 from scenarios.render.terminal import fail, write
+
+if TYPE_CHECKING:
+    from scenarios.schema.export import Kind
 
 
 def schema(
@@ -25,20 +28,37 @@ def schema(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from scenarios.schema import json_schema
     from scenarios.schema.export import MARK, schema_file
-    from scenarios.sweep.points import json_schema as sweep_schema
 
+    kind: Kind = "sweep" if sweep else "scenario"
     if where:
-        write(str(schema_file("sweep" if sweep else "scenario")))
+        write(str(schema_file(kind)))
         return
-    text = json.dumps(sweep_schema() if sweep else json_schema(), indent=1, ensure_ascii=False)
+    text = _text(kind)
     if out is None:
-        write(text)
+        write(text.removesuffix("\n"))
         return
     try:
-        out.write_text(text + "\n", encoding="utf-8")
+        out.write_text(text, encoding="utf-8")
     except OSError as error:
         why = f"cannot be written ({error.strerror})"
         fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
     write(f"First line of a file beside it: {MARK}{out.name}")
+
+
+def _text(kind: "Kind") -> str:
+    from scenarios.schema import json_schema
+    from scenarios.sweep.points import json_schema as sweep_schema
+
+    return json.dumps(sweep_schema() if kind == "sweep" else json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _install() -> None:
+    from scenarios.schema.export import schema_file
+
+    for kind in ("scenario", "sweep"):
+        schema_file(kind).write_text(_text(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _install()

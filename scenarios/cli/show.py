@@ -71,8 +71,8 @@ def _own(name: str) -> str:
     """A file as it is; where it extends another, with all that it takes from there."""
     from scenarios.files.dump import dump
     from scenarios.files.extend import EXTENDS
-    from scenarios.files.load import load_scenario
     from scenarios.schema.export import schema_line
+    from scenarios.schema.load import load_scenario
 
     located = load_scenario(name)
     if EXTENDS not in located.tree:
@@ -99,8 +99,8 @@ def _fields_of_file(tree: Any, file: str, before: str = "") -> Iterator[str]:
 
 def _resolved(name: str, settings: list[str]) -> str:
     from scenarios.files.dump import dump
-    from scenarios.files.load import load_scenario
     from scenarios.schema.export import schema_line
+    from scenarios.schema.load import load_scenario
 
     located = load_scenario(name, settings)
     note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"

@@ -54,7 +54,8 @@ def sweep(
     70 some points failed (the table says which and why), 130 interrupted.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.files.load import load_scenario, read_text
+    from scenarios.files.library import read_text
+    from scenarios.schema.load import load_scenario
     from scenarios.sweep.folder import TABLE
     from scenarios.sweep.points import load_sweep, shard_of
     from scenarios.sweep.run import run_sweep

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from scenarios.schema.base import tag_field
+from scenarios.files.models import tag_field
 
 WIDE = 110
 """Columns of a line, as far as texts and numbers let it."""

@@ -3,12 +3,12 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import BaseModel
 
 from scenarios.files.document import Key, plain_scalar
-from scenarios.schema.base import tag_field
+from scenarios.files.models import literals, models_in, tag_field
 
 TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 """What YAML 1.1 reads as truth values, and YAML 1.2 as text."""
@@ -78,7 +78,7 @@ def of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseMo
         return "; did you mean the same without hyphens or brackets?"
     for model in models:
         tag = tag_field(model)
-        words = get_args(model.model_fields[tag].annotation) if tag else ()
+        words = literals(model, tag) if tag else ()
         if isinstance(value, str) and value.lower() in words:
             needed = [f"{one}: …" for one, info in model.model_fields.items() if info.is_required() and one != tag]
             return f"; did you mean {{{', '.join([f'{tag}: {value.lower()}', *needed])}}}?"
@@ -87,7 +87,7 @@ def of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseMo
             tag = tag_field(model)
             needed = [one for one, info in model.model_fields.items() if info.is_required() and one != tag]
             if tag and len(needed) == 1 and "float" in str(model.model_fields[needed[0]].annotation):
-                kind = get_args(model.model_fields[tag].annotation)[0]
+                kind = literals(model, tag)[0]
                 return f"; did you mean {{{tag}: {kind}, {needed[0]}: {value}}}?"
     return ""
 
@@ -99,7 +99,7 @@ def inside(name: str, value: object, models: Sequence[type[BaseModel]]) -> str:
         if SAID.get(name) in model.model_fields:
             return f"; did you mean {SAID[name]!r}?"
         for field, info in model.model_fields.items():
-            for one in _models(info.annotation):
+            for one in models_in(info.annotation):
                 required = [key for key, inner in one.model_fields.items() if inner.is_required()]
                 if required == [name] and tag_field(one) is None and isinstance(value, int | float):
                     return f"; did you mean {field}: {{{name}: {value}}}?"
@@ -182,17 +182,10 @@ def _number(value: object) -> float | None:
 def _paths(model: type[BaseModel], name: str, where: str = "", depth: int = 3) -> Iterator[str]:
     """The dotted paths of all fields of this name, some levels deep."""
     for field, info in model.model_fields.items():
-        inner = list(_models(info.annotation))
+        inner = list(models_in(info.annotation))
         path = f"{where}.{field}".lstrip(".")
         if field == name:
             yield path
         entries = "[…]" if "list[" in str(info.annotation) and inner else ""
         for one in inner if depth > 1 else ():
             yield from _paths(one, name, path + entries, depth - 1)
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)

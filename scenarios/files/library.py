@@ -1,7 +1,9 @@
-"""Shipped scenarios, read as plain files; nothing is validated or built, so that listing them is fast."""
+"""Reading scenario files, by path or by name from the library; nothing is validated or built, so that listing them is
+fast."""
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
-from scenarios.files.document import keys_of
-from scenarios.files.extend import EXTENDS, inherited
+from scenarios.files.document import keys_of, plain, read_yaml
+from scenarios.files.extend import EXTENDS, inherited, overridden
 
 VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
 """Dots stand in numbers only: no folder of a variant has the name of a file."""
@@ -29,6 +31,7 @@ def label(path: str, value: Any) -> str:
 
 
 Tree = dict[str, Any]
+FORM = "name: …, topology: …, algorithms: …"
 OTHERS = "other"
 """The group of a scenario that names none."""
 
@@ -42,12 +45,11 @@ def library() -> dict[str, str]:
 
 
 def plain_tree(source: str) -> Tree:
-    """What a shipped scenario or a file says, with what it `extends`, as plain mappings and lists.
+    """The fields of a shipped scenario or a file, with those that it `extends`, as mappings and lists.
 
-    You get a `ScenarioError` or an `OSError` for what cannot be read.
+    Raises `ScenarioError` for a file that cannot be read.
     """
-    tree, place = _read(source)
-    return cast(Tree, inherited(tree, place, _base))
+    return cast(Tree, full_tree(*read_source(source)))
 
 
 def variant_names(tree: Mapping[str, Any]) -> list[str]:
@@ -81,9 +83,9 @@ class Shipped:
     @classmethod
     def of(cls, name: str) -> "Shipped":
         """From its file."""
-        own, place = _read(name)
-        said = tuple(own)
-        tree: Tree = inherited(own, place, _base)
+        text, place = read_source(name)
+        own = tuple(read_fields(text, place, FORM))
+        tree = plain_tree(name)
         reproduces: Mapping[str, Any] = tree.get("reproduces") or {}
         algorithms: list[Mapping[str, Any]] = tree.get("algorithms") or []
         problem: Mapping[str, Any] = tree.get("problem") or {}
@@ -94,7 +96,7 @@ class Shipped:
             tree.get("title") or name,
             tree.get("description") or "",
             tree.get(EXTENDS),
-            said,
+            own,
             tuple(variant_names(tree)),
             tuple(one["kind"] for one in algorithms),
             data.get("name"),
@@ -109,15 +111,77 @@ def shipped() -> list[Shipped]:
     return sorted(found, key=lambda one: (one.group == OTHERS, one.group.startswith("papers"), one.group, one.name))
 
 
-def _read(source: str) -> tuple[Any, str]:
-    from scenarios.files.document import read_yaml
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    text = library().get(source)
-    tree = read_yaml(Path(source).read_text(encoding="utf-8-sig") if text is None else text, source)
-    if not isinstance(tree, dict):
-        raise ScenarioError("file", source, "a mapping of fields is needed")
-    return cast(Any, tree), source
+
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, with or without a byte order mark. You get a `ScenarioError` for anything else."""
+    try:
+        raw = path.read_bytes()
+    except IsADirectoryError:
+        inside = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml"))
+        allowed = f"a file of it: {', '.join(inside[:5])}" if inside else "a YAML file"
+        raise ScenarioError("file", str(path), "is a folder", allowed) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError("file", str(path), f"no readable file ({reason})", _neighbors(path)) from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ScenarioError("file", str(path), "is in UTF-16", "the same file, saved as UTF-8", str(path), 1)
+    if b"\0" in raw:
+        raise ScenarioError("file", str(path), "is no text file", "a YAML file", str(path), 1)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        why = f"is not in UTF-8 (byte {error.start}: {raw[error.start]:#04x})"
+        raise ScenarioError("file", str(path), why, "the same file, saved as UTF-8", str(path), line) from error
+
+
+def _neighbors(path: Path) -> str:
+    """What lies beside a file that is not there, under a near name."""
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
+    except OSError:
+        return "a YAML file"
+    found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
+    return f"did you mean {' or '.join(str(path.parent / one) for one in found)}?" if found else "a YAML file"
+
+
+def read_source(source: str) -> tuple[str, str]:
+    """Text and name of a file."""
+    shipped = library()
+    if source in shipped:
+        return shipped[source], f"{source}.yaml"
+    path = Path(source)
+    try:
+        return read_text(path), source
+    except ScenarioError as error:
+        if error.file is not None or path.exists():
+            raise
+        found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
+        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
+        problem = f"no such file, and no shipped scenario of this name{hint}"
+        raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
 
 
 def _base(name: str, file: str) -> tuple[Any, str]:
-    return _read(name if name in library() else str(Path(file).parent / name))
+    """What a file extends: a shipped scenario, or a path beside the file."""
+    text, place = read_source(name if name in library() else str(Path(file).parent / name))
+    return read_fields(text, place, FORM), place
+
+
+def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
+    """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place."""
+    return overridden(inherited(read_fields(text, file, FORM), file, _base), settings)
+
+
+def read_fields(text: str, file: str, form: str) -> Any:
+    """What YAML makes of a file that is to be a mapping such as `form`, with places."""
+    tree: Any = read_yaml(text, file)
+    if tree is None:
+        raise ScenarioError("file", file, "the file is empty", form, file, 1)
+    if not isinstance(tree, Mapping):
+        hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
+        raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
+    return cast("Any", tree)

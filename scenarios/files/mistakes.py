@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import Key, Place, dotted, keys_of, place_of, plain
-from scenarios.files.extend import place_of_base
+from scenarios.files.extend import EXTENDS, is_set, place_of_base
 from scenarios.files.hints import alone_in, as_name, inside, near, near_text, of_no_form, of_the_wrong_type
-from scenarios.schema.base import tag_field
+from scenarios.files.models import literals, models_in, tag_field
 
 WANTED = {
     "int": "a whole number",
@@ -38,8 +38,27 @@ OWN_ALGORITHM = (
     " (an algorithm of your own: kind: python, path: FILE.py:CLASS, parameters: {…}; or netsim audit FILE.py:CLASS)"
 )
 Path = list[Key]
+M = TypeVar("M", bound=BaseModel)
 FEW = 5
 """Forms with a tag that are told one by one; of more the tags are."""
+
+
+def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()) -> M:
+    """A tree of a file, or plain mappings and lists (whose errors are at line 1), as a model.
+
+    Raises one `ScenarioError` with every mistake; one in a field that `settings` set on the command line names the
+    setting and has no line.
+    """
+    try:
+        return model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
+    except ValidationError as error:
+        raise together([_by_setting(one, settings) for one in mistakes(error, tree, file, model).each()]) from None
+
+
+def _by_setting(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
+    if not is_set(error.field, settings):
+        return error
+    return replace(error, field=f"-o {error.field}", file=None, line=None)
 
 
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
@@ -199,7 +218,7 @@ class _Mistakes:
 
     def _tags_at(self, keys: Sequence[Key]) -> list[str]:
         models = self._models_at(keys)
-        return [str(value) for m in models if (tag := tag_field(m)) for value in _literals(m, tag)]
+        return [str(value) for m in models if (tag := tag_field(m)) for value in literals(m, tag)]
 
     def _annotations_at(self, keys: Sequence[Key]) -> list[Any]:
         """The annotation of the field at a path; none of an entry of a list."""
@@ -254,14 +273,6 @@ def where(tree: Any, keys: Sequence[Key], file: str) -> Place:
     return found
 
 
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models in an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from models_in(argument)
-
-
 def words(annotation: Any) -> Iterator[str]:
     """The forms that an annotation allows, in words."""
     kinds = {int: "int", float: "float", str: "string", bool: "bool", list: "list"}
@@ -275,7 +286,7 @@ def words(annotation: Any) -> Iterator[str]:
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         tag = tag_field(annotation)
         if tag:
-            yield f"{{{tag}: {' or '.join(map(str, _literals(annotation, tag)))}, …}}"
+            yield f"{{{tag}: {' or '.join(map(str, literals(annotation, tag)))}, …}}"
         else:
             yield "{" + ", ".join(f"{name}: …" for name in annotation.model_fields) + "}"
     elif annotation is not type(None):
@@ -322,12 +333,7 @@ def _fitting(models: list[type[BaseModel]], node: Any) -> list[type[BaseModel]]:
         return models
     written = cast(Mapping[str, Any], node)
     tags = {model: tag_field(model) for model in models}
-    return [m for m, tag in tags.items() if tag and written.get(tag) in _literals(m, tag)] or models
-
-
-def _literals(model: type[BaseModel], field: str) -> tuple[Any, ...]:
-    annotation = model.model_fields[field].annotation
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
+    return [m for m, tag in tags.items() if tag and written.get(tag) in literals(m, tag)] or models
 
 
 def _all_literals(annotation: Any) -> Iterator[Any]:

@@ -15,7 +15,6 @@ from typing import Any
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.files.load import Located, parse
 from scenarios.render.sentences import word
 from scenarios.results import entries as describe
 from scenarios.results import former_findings as findings
@@ -23,6 +22,7 @@ from scenarios.results.entries import Results
 from scenarios.results.files import RESULTS, write_json
 from scenarios.results.loss_breakdown import VACUOUS
 from scenarios.results.numbers import MISSING, items, number, part, show
+from scenarios.schema.load import Located, parse
 from scenarios.stages.study import COMPLETE, run_study
 from scenarios.stages.worlds import program
 

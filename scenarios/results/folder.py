@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.files.load import validated
 from scenarios.results import entries as describe
 from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
 from scenarios.schema import Scenario
+from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
 
 AS_WRITTEN = ("scenario", "name", "title", "description", "command", "fields", "versions")

@@ -10,9 +10,9 @@ from netsim.adversary import Adversary, Within
 from netsim.arrays import Array
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
-from scenarios.files.reference import tag_of, unit
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
+from scenarios.schema.reference import tag_of, unit
 from scenarios.schema.threats import WithinSpec
 
 

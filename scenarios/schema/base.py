@@ -1,11 +1,14 @@
 """What every part of a scenario is made of: a closed model, and numbers with bounds."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from netsim.errors import ScenarioError
+from scenarios.files.dump import differing
+from scenarios.files.mistakes import mistakes
+from scenarios.files.models import tag_field
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -22,8 +25,6 @@ class DeclaredModel(ModelMetaclass):
             try:
                 return super().__call__(*args, **said)
             except ValidationError as error:
-                from scenarios.files.mistakes import mistakes
-
                 raise mistakes(error, said, None, cls) from None
 
 
@@ -54,8 +55,6 @@ class Model(BaseModel, metaclass=DeclaredModel):
         return public_name(type(self))
 
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
-        from scenarios.files.dump import differing
-
         return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
 
 
@@ -71,19 +70,6 @@ NAMES = {
 """Models whose public name is not their class's without Spec."""
 
 
-def tag_field(model: type[BaseModel], alone: bool = False) -> str | None:
-    """The field that tells a member of a union from the others: a literal that has to be said, or that can be only
-    one thing (`alone`: only such a one). None of a model that is no such member."""
-    return next((name for name in TAGS if name in model.model_fields and _is_tag(model, name, alone)), None)
-
-
-def _is_tag(model: type[BaseModel], name: str, alone: bool) -> bool:
-    field = model.model_fields[name]
-    words = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    return len(words) == 1 or (bool(words) and not alone and field.is_required())
-
-
-TAGS = ("kind", "name", "measure", "law")
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]

@@ -7,13 +7,13 @@ names the installed schema, by its address on this machine: no network is needed
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from scenarios.schema.base import public_name, tag_field
+from scenarios.files.models import models_in, tag_field
+from scenarios.schema.base import public_name
 from scenarios.schema.spec import meaning
 
 Kind = Literal["scenario", "sweep"]
@@ -63,7 +63,7 @@ def models_of(root: type[BaseModel]) -> list[type[BaseModel]]:
     ahead = [root]
     while ahead:
         for field in ahead.pop().model_fields.values():
-            new = [one for one in _models(field.annotation) if one not in found]
+            new = [one for one in models_in(field.annotation) if one not in found]
             found |= dict.fromkeys(new)
             ahead += new
     return list(found)
@@ -78,13 +78,6 @@ def _complete(part: Schema, model: type[BaseModel]) -> None:
         field["description"] = meaning(model, name)
         if name == tag:
             field.pop("default", None)
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
 
 
 def extending(schema: Schema) -> Schema:

@@ -5,9 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from netsim.claims import Norm
+from scenarios.files.dump import dump
+from scenarios.files.library import full_tree
+from scenarios.files.mistakes import validated
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
+from scenarios.schema.export import exported, extending
 from scenarios.schema.network import (
     AccessSpec,
     Delay,
@@ -239,16 +243,11 @@ class Scenario(Model):
     def with_options(self, *options: str) -> "Scenario":
         """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
 
-        You get a `ScenarioError` that tells every mistake.
+        Raises a `ScenarioError` with every mistake.
         """
-        from scenarios.files.dump import dump
-        from scenarios.files.load import parse
-
-        return parse(dump(self), "", options).scenario
+        return validated(type(self), full_tree(dump(self), "", options), "", options)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
-    from scenarios.schema.export import exported, extending
-
     return extending(exported(Scenario))

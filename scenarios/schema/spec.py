@@ -22,7 +22,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netsim.bounds import Auto
-from scenarios.schema.base import DeclaredModel, Model, built, tag_field
+from scenarios.files.models import tag_field
+from scenarios.schema.base import DeclaredModel, Model, built
 
 OF_TYPE: dict[Any, Any] = {}
 """The annotation by which a scenario says a value of a core type: `Schedule` is a number or a kind of schedule."""

@@ -12,7 +12,6 @@ from netsim.errors import ScenarioError
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
-from scenarios.files.load import validated
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render, render_study
@@ -23,6 +22,7 @@ from scenarios.results.folder import RunFolder, read_results, subject_of
 from scenarios.results.former_findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import part
 from scenarios.schema import Scenario
+from scenarios.schema.load import validated
 from scenarios.schema.scenario import AuditSpec
 from scenarios.stages.audit import Judge
 from scenarios.stages.outputs import write_outputs

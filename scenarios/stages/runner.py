@@ -20,7 +20,6 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketKey, PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates, simulated
-from scenarios.files.load import Located
 from scenarios.papers import outcome as names
 from scenarios.papers.figures import reproduced, requested_numbers
 from scenarios.papers.outcome import Ran
@@ -34,6 +33,7 @@ from scenarios.results.former_measures import leakage, nearest
 from scenarios.results.loss_breakdown import budget
 from scenarios.schema import LinkSpec, Scenario
 from scenarios.schema import own_code as awaits
+from scenarios.schema.load import Located
 from scenarios.stages import outputs as former
 from scenarios.stages.audit import Judge
 from scenarios.stages.inference import inference_stage

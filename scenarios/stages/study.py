@@ -13,7 +13,6 @@ from netsim.running import Running
 from scenarios.build.experiment import Experiment, parts_of
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
-from scenarios.files.load import Located
 from scenarios.papers import outcome as names
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
@@ -24,6 +23,7 @@ from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
 from scenarios.results.numbers import items, part
 from scenarios.schema import Scenario
+from scenarios.schema.load import Located
 from scenarios.stages import outputs as former
 from scenarios.stages import runner
 from scenarios.stages.outputs import write_outputs

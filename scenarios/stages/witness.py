@@ -25,11 +25,11 @@ from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
-from scenarios.files.load import validated
 from scenarios.results import entries as describe
 from scenarios.results.former_findings import capitalized
 from scenarios.schema import Scenario
 from scenarios.schema.base import Index, Model
+from scenarios.schema.load import validated
 from scenarios.stages.worlds import worlds
 
 FORMAT, VERSION = "netsim witness", 1

@@ -16,12 +16,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pyarrow
 
 from netsim.errors import ScenarioError
-from scenarios.files.load import Located
 from scenarios.results import entries as describe
 from scenarios.results import summary
 from scenarios.results.files import write_json
 from scenarios.results.numbers import flow
 from scenarios.results.summary import ATTACK_COLUMNS, Row
+from scenarios.schema.load import Located
 from scenarios.sweep.points import Point, Sweep
 
 POINT: summary.Columns = {

@@ -13,14 +13,17 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from netsim.errors import ScenarioError, together
 from scenarios.build.variants import has_variants
+from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
-from scenarios.files.load import Located, validated
+from scenarios.files.library import read_fields
 from scenarios.schema.base import Count, Index, Model, Positive
+from scenarios.schema.export import exported
+from scenarios.schema.load import Located, validated
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Uniform(Model):
+class Uniform(Model):
     """Between `low` and `high`; whole numbers, both ends included, where `whole`."""
 
     law: Literal["uniform"] = "uniform"
@@ -32,7 +35,7 @@ class _Uniform(Model):
     """Whether whole numbers are drawn, both ends included."""
 
     @model_validator(mode="after")
-    def _has_width(self) -> "_Uniform":
+    def _has_width(self) -> "Uniform":
         if not self.low < self.high:
             raise ValueError("low must be below high")
         return self
@@ -43,7 +46,7 @@ class _Uniform(Model):
         return float(rng.uniform(self.low, self.high))
 
 
-class _LogUniform(Model):
+class LogUniform(Model):
     """Between `low` and `high`, every decade as likely as any other."""
 
     law: Literal["loguniform"] = "loguniform"
@@ -53,7 +56,7 @@ class _LogUniform(Model):
     """The greatest value."""
 
     @model_validator(mode="after")
-    def _has_width(self) -> "_LogUniform":
+    def _has_width(self) -> "LogUniform":
         if not self.low < self.high:
             raise ValueError("low must be below high")
         return self
@@ -62,7 +65,7 @@ class _LogUniform(Model):
         return math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
 
 
-class _Choice(Model):
+class Choice(Model):
     """One of these `values`."""
 
     law: Literal["choice"] = "choice"
@@ -74,7 +77,7 @@ class _Choice(Model):
         return values[int(rng.integers(len(values)))]
 
 
-Law = Annotated[_Uniform | _LogUniform | _Choice, Field(discriminator="law")]
+Law = Annotated[Uniform | LogUniform | Choice, Field(discriminator="law")]
 
 
 class Sweep(Model):
@@ -123,18 +126,12 @@ class Sweep(Model):
 def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""
-    from scenarios.files.document import plain
-    from scenarios.files.load import as_model, read_fields
-
     tree = read_fields(text, file, "scenario: …, grid: …")
-    found = as_model(Sweep, plain(tree), tree, file)
-    return found.as_in(tree)
+    return mistakes.validated(Sweep, tree, file).as_in(tree)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a sweep file, for editors."""
-    from scenarios.schema.export import exported
-
     return exported(Sweep)
 
 

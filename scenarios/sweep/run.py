@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import NetsimError, ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.files.load import Located, validated
 from scenarios.results import entries as describe
+from scenarios.schema.load import Located, validated
 from scenarios.stages.runner import run_scenario
 from scenarios.sweep import folder as table
 from scenarios.sweep.folder import Points, packed, prepare

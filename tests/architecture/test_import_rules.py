@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.house import circles, graph
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -44,9 +46,17 @@ def test_the_rules_hold(copy):
         ("attacks/audit/loss/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/one_record.py", "import netsim.simulation"),
         ("attacks/reconstruction/membership.py", "import attacks.score"),
+        ("scenarios/files/document.py", "import scenarios.schema.base"),
+        ("scenarios/build/problem.py", "import scenarios.results.run"),
+        ("scenarios/results/run.py", "def f():\n    import scenarios.render.terminal"),
     ],
 )
 def test_a_breach_is_caught(copy, file, line):
     path = copy / file
     path.write_text(path.read_text() + f"\n{line}\n")
     assert lint(copy).returncode != 0
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    """Imports under `TYPE_CHECKING` and inside functions included."""
+    assert circles(graph()) == []

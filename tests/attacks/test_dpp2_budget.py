@@ -22,8 +22,8 @@ from netsim.problems.objective import direction
 from netsim.schedules import Geometric
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import load_scenario
 from scenarios.results.loss_breakdown import budget, claim_after
+from scenarios.schema.load import load_scenario
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import judged
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario
 from scenarios.papers.outcome import AGREES, CANNOT, DIFFERS, SHAPE
+from scenarios.schema.load import load_scenario
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reproductions.md").read_text()
 INDEX = PAGE[PAGE.index("\n## What was found") : PAGE.index("\n## Variants")]

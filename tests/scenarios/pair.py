@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 

@@ -10,10 +10,10 @@ from netsim.algorithms import PrivateGradientDescent
 from netsim.claims import Adjacency, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant
-from scenarios.files.load import parse
 from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.report import page
 from scenarios.results import loss_breakdown as anatomy
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.anatomy.test_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world

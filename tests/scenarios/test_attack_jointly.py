@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 SCENARIO = """\

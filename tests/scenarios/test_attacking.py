@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.results.former_reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 runner = CliRunner()

@@ -12,8 +12,8 @@ from netsim.errors import ScenarioError
 from netsim.problems import Bent, Tilted
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
-from scenarios.files.load import parse
 from scenarios.render import sentences
+from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing
 from scenarios.stages.runner import run_scenario
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.schema import own_code as awaits
 from scenarios.schema import own_code as owncode
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 PUSH_SUM = """\

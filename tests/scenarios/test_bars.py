@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from scenarios.cli.progress import Bars
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from tests.scenarios.mistaken import GOOD
 
 

@@ -11,7 +11,7 @@ from netsim.problems.objective import direction
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import WitnessFile, confirm, file_of
 

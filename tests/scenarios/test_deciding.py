@@ -13,10 +13,10 @@ from netsim.errors import ScenarioError
 from netsim.problems import load
 from scenarios.build.experiment import Experiment
 from scenarios.build.inference import Staging
-from scenarios.files.load import parse
 from scenarios.render.page.attacks import borders
 from scenarios.render.page.drawing import INK, Series
 from scenarios.schema.attacks import HypothesisSpec, MembershipSpec, PropertySpec
+from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
 
 ROOT = Path(__file__).parents[2]

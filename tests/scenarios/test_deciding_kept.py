@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 runner = CliRunner()

@@ -12,10 +12,11 @@ from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import dump
 from scenarios.files.extend import EXTENDS
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario
+from scenarios.files.models import tag_field
 from scenarios.schema import Scenario, json_schema
-from scenarios.schema.base import public_name, tag_field
+from scenarios.schema.base import public_name
 from scenarios.schema.export import MARK, meaning, models_of, schema_file, schema_line, with_schema_line
+from scenarios.schema.load import load_scenario
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
 from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
@@ -26,7 +27,7 @@ SWEEP_VALIDATOR = Draft202012Validator(sweep_schema())
 
 
 def test_the_files_are_those_of_the_models():
-    """`python -m scenarios.schema` writes them."""
+    """`python -m scenarios.cli.schema` writes them."""
     assert json.loads(schema_file().read_text(encoding="utf-8")) == json_schema()
     assert json.loads(schema_file("sweep").read_text(encoding="utf-8")) == sweep_schema()
     Draft202012Validator.check_schema(json_schema())

@@ -8,7 +8,7 @@ from attacks.reconstruction.posterior import PosteriorMode
 from netsim.models import Linear
 from netsim.problems import Dataset, build, least_squares
 from scenarios.build.problem import Ownership, _rest, prior_of
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.noisy import noisy_evidence, white_noise
 

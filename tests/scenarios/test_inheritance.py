@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.load import load_scenario, parse
 from scenarios.schema import json_schema
+from scenarios.schema.load import load_scenario, parse
 
 BASE = """\
 name: base

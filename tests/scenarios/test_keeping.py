@@ -12,7 +12,7 @@ import pytest
 from netsim.errors import DeadlockError, TranscriptError
 from netsim.transcript.record import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 

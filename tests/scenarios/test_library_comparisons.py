@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned
 
 NAMES = ["one-budget", "walks-against-rounds"]

@@ -1,7 +1,7 @@
 """CPGT's budget, and its errors by bytes, made smaller: what they find."""
 
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study
 
 

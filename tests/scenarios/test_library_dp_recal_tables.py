@@ -5,8 +5,8 @@ import json
 import pytest
 
 from scenarios.files.library import library
-from scenarios.files.load import parse
 from scenarios.schema.checks import CostTo, Growth
+from scenarios.schema.load import parse
 from scenarios.stages.study import planned, run_study
 
 TABLES = [f"dp-recal-table-{k}" for k in (1, 2)]

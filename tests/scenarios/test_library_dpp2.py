@@ -5,7 +5,7 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study
 
 NAMES = sorted(name for name in library() if name.startswith("dpp2-"))

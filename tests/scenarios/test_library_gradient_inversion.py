@@ -3,8 +3,8 @@
 import pytest
 
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
 from scenarios.results import former_reconstructions as defences
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study
 

@@ -7,10 +7,10 @@ from attacks.audit.accounting.intervals import normal_mean
 from netsim.errors import ScenarioError
 from netsim.mechanisms import average_ratio
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
 from scenarios.papers.measures import measured
 from scenarios.results.former_curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study
 
 OWN = ("private-admm-or-descent", "private-descent-noise-floor", "secret-shares", "uniform-mean-loss")

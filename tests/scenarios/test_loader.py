@@ -5,8 +5,8 @@ import pytest
 from netsim.errors import AbsentDataError, ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
-from scenarios.files.load import load_scenario, parse
 from scenarios.schema import Scenario, json_schema
+from scenarios.schema.load import load_scenario, parse
 
 GOOD = """\
 name: small

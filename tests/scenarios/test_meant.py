@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from tests.scenarios.mistaken import GOOD
 
 DESCENT = "{kind: private_gradient_descent, rounds: 5, clip: {bound: 1.0}}"

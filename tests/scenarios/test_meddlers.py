@@ -23,9 +23,9 @@ from netsim.network.laws import UniformDelay
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.files.load import parse
 from scenarios.render.page.report import page
 from scenarios.results import former_findings as findings
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 FORM = """\

@@ -7,7 +7,7 @@ import pytest
 from netsim.codecs import FixedPoint, Float16, Float32, Float64, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 FORM = """\

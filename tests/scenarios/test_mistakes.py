@@ -8,7 +8,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.files.document import plain_scalar, read_yaml
-from scenarios.files.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse
 from scenarios.sweep.points import load_sweep, points
 from tests.scenarios.mistaken import FILES, GOOD, SWEEPS
 

@@ -21,7 +21,7 @@ from netsim.codecs import Quantizer, TopK
 from netsim.errors import ScenarioError
 from netsim.schedules import Constant, Geometric
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 FORM = """\

@@ -6,7 +6,7 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.models import MLP, Softmax
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 SOFTMAX = """\

@@ -7,7 +7,7 @@ from netsim.network.laws import ConstantDelay, ExponentialDelay, GilbertElliott,
 from netsim.network.links import AccessLaw, ExchangePolicy
 from netsim.readers.live import Downtime, PoissonClock
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 
 FORM = """\
 name: rough

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.build.variants import alone
 from scenarios.cli.app import app
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 
 TEXT = """\
 name: two

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
+from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
 from tests.scenarios.own_algorithm import MINE
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 SCENARIO = """

@@ -7,9 +7,9 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
-from scenarios.files.load import parse
 from scenarios.results.folder import RunFolder
 from scenarios.schema import own_code as owncode
+from scenarios.schema.load import parse
 from scenarios.stages.audit import pair_for
 from scenarios.stages.runner import checked, run_scenario
 from scenarios.stages.worlds import AuditOptions

@@ -10,9 +10,9 @@ from netsim.problems import LeastSquares, NonconvexLogistic, build, load
 from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
-from scenarios.files.load import parse
 from scenarios.render.page.tables import problem_facts
 from scenarios.results.entries import header
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.problems.data import written
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.render.page.report import render
 from scenarios.results.former_measures import COLUMNS, NONE, rows, thinned
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 TEXT = """\

@@ -9,7 +9,7 @@ from netsim.adversary import Within
 from netsim.errors import ScenarioError
 from netsim.network.radio import Radio
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.worlds import worlds
 

@@ -4,7 +4,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 
 KINDS = {
     "dpp2": "rounds: 300",

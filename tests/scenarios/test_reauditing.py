@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.results.folder import RunFolder, as_numbers
+from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario

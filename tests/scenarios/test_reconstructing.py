@@ -11,11 +11,11 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
 from scenarios.render.page import attacks as reconstructions
 from scenarios.render.page.report import page
 from scenarios.results import former_reconstructions as defences
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from scenarios.files import reference
-from scenarios.schema import Links, Scenario
+from scenarios.schema import Links, Scenario, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenario-reference.md"
 
@@ -16,7 +15,7 @@ def models() -> dict[type[BaseModel], str]:
 
 def test_the_page_is_up_to_date():
     written = PAGE.read_text(encoding="utf-8")
-    assert written == reference.page(), "run: python -m scenarios.files.reference > docs/scenario-reference.md"
+    assert written == reference.page(), "run: python -m scenarios.schema.reference > docs/scenario-reference.md"
 
 
 def test_every_model_has_its_section_and_its_sentence():

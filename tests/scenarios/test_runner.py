@@ -8,10 +8,10 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.readers.live import LiveNode
 from netsim.transcript.record import Transcript
-from scenarios.files.load import parse
 from scenarios.render import sentences
 from scenarios.results import entries as describe
 from scenarios.results import former_findings as findings
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from tests.scenarios.small import SMALL

@@ -18,10 +18,10 @@ from scenarios.build.variants import expanded
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import same
 from scenarios.files.library import library
-from scenarios.files.load import parse
-from scenarios.files.reference import places
 from scenarios.schema import DPRecalSpec, Extra, LinkSpec, Problem, Ring, Synthetic
 from scenarios.schema.base import public_name
+from scenarios.schema.load import parse
+from scenarios.schema.reference import places
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
 TEXTS = [

@@ -14,9 +14,9 @@ from netsim.problems import Bent
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.files.library import library
-from scenarios.files.load import parse
 from scenarios.render import sentences
 from scenarios.render.page.report import page
+from scenarios.schema.load import parse
 from scenarios.stages.audit import pair_for
 from scenarios.stages.worlds import AuditOptions, audited, worlds
 from tests.scenarios.small import SMALL

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.results.folder import RunFolder
+from scenarios.schema.load import parse
 from scenarios.stages import reaudit as several
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario

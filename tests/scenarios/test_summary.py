@@ -11,8 +11,8 @@ import polars
 import pytest
 from pyarrow import parquet
 
-from scenarios.files.load import parse
 from scenarios.results import summary
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from scenarios.sweep.points import Sweep

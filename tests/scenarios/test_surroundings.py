@@ -6,9 +6,9 @@ import pytest
 
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
-from scenarios.files.load import parse
 from scenarios.render.page.plan import Marks
 from scenarios.results.network import SETTINGS, network, settings
+from scenarios.schema.load import parse
 
 FORM = """\
 name: set

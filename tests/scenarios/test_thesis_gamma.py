@@ -7,7 +7,7 @@ import pytest
 
 from netsim.mechanisms import average_ratio, small_shift_ratio
 from scenarios.files.library import library
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
 SCALE = 0.1

@@ -14,10 +14,10 @@ from netsim.errors import DeadlockError
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
-from scenarios.files.load import load_scenario, parse
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder
+from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.timeline import EVENTS, Chronicle

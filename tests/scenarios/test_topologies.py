@@ -7,8 +7,8 @@ import pytest
 from netsim import topology
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.files.load import parse
 from scenarios.schema import Scenario
+from scenarios.schema.load import parse
 
 FILE = """\
 name: small

@@ -19,9 +19,9 @@ from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
 from scenarios.cli.app import app
 from scenarios.cli.trace import KindName
-from scenarios.files.load import parse
 from scenarios.render.terminal import console
 from scenarios.render.trace import Totals, transcripts
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 

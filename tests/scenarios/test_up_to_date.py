@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from scenarios.build.progress import Silent, undisturbed
-from scenarios.files.load import parse
 from scenarios.results.folder import RunFolder
+from scenarios.schema.load import parse
 from scenarios.stages import reaudit as reauditing
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario

@@ -17,10 +17,10 @@ from netsim.problems import LeastSquares, Problem
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from scenarios.files.load import parse
 from scenarios.render.page.report import page
 from scenarios.render.page.views import rows
 from scenarios.results.views import lines, view_results
+from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.cli.progress import EVERY, Bars, Moment, Watcher, panel
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
 

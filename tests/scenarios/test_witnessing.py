@@ -19,7 +19,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.files.load import parse, validated
+from scenarios.schema.load import parse, validated
 from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fingerprint, make, save
 from scenarios.stages.worlds import worlds
 from tests.scenarios.small import SMALL

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 

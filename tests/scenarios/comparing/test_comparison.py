@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.load import parse
 from scenarios.render.compared_runs import ABSENT, Apart, Run, differences, read_runs
 from scenarios.render.comparison import compared
 from scenarios.render.page.comparison import exact_words, page
+from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.pair import TEXT

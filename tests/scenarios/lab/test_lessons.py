@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("marimo")
 
-from scenarios.files.load import load_scenario
 from scenarios.lab import server as catalogue
 from scenarios.lab.page import Choice, Number, Until
+from scenarios.schema.load import load_scenario
 from scenarios.stages.study import planned
 from tests.scenarios.lab.lessons import NAMES, questions, run
 

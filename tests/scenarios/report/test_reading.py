@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.files.load import load_scenario
 from scenarios.render.page.plots import reproduction
 from scenarios.render.page.report import page
 from scenarios.render.page.report import study as study_page
+from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.test_report import Page, sample
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from scenarios.files.load import parse
 from scenarios.render.page.report import study
+from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT
 from tests.scenarios.test_report import Page

@@ -12,10 +12,10 @@ from netsim.claims import Adjacency
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.files.load import parse
 from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
 from scenarios.results.former_curves import NotMeasuredError, curve
 from scenarios.results.loss_breakdown import budget
+from scenarios.schema.load import parse
 
 BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario
 ADJACENCY = Adjacency(1.0, "one record")

@@ -3,9 +3,9 @@
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.files.load import parse
 from scenarios.papers.outcome import Ran, judge
 from scenarios.schema.checks import ReproducesSpec
+from scenarios.schema.load import parse
 from scenarios.stages.runner import checked
 from scenarios.stages.study import planned
 

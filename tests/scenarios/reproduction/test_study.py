@@ -10,9 +10,9 @@ from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.files.load import parse
 from scenarios.render.page.report import study
 from scenarios.results.numbers import flow
+from scenarios.schema.load import parse
 from scenarios.schema.problem import Synthetic
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study

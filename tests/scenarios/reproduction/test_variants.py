@@ -6,8 +6,8 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.variants import expanded
-from scenarios.files.load import parse
 from scenarios.schema import Scenario
+from scenarios.schema.load import parse
 from scenarios.stages.study import planned
 
 BASE = """\

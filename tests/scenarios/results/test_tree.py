@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.files.load import parse
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.former import converted
 from scenarios.results.serialize import dumps, loads, schema
 from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
+from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 
 RICH = """\

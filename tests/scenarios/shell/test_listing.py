@@ -16,8 +16,8 @@ from scenarios.cli import list as listing
 from scenarios.cli.app import app
 from scenarios.cli.catalogue import built, models
 from scenarios.files.library import library, plain_tree, variant_names
-from scenarios.files.load import load_scenario, parse
 from scenarios.schema.attacks import KINDS as RECORDS
+from scenarios.schema.load import load_scenario, parse
 
 runner = CliRunner()
 

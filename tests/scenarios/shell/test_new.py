@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.cli.catalogue import models
-from scenarios.files.load import load_scenario
+from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import checked
 
 runner = CliRunner()

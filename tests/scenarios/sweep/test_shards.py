@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
 from scenarios.cli import sweep as command
 from scenarios.cli.app import app
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running

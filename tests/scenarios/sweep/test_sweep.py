@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.load import parse
+from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.points import Sweep, load_sweep, points

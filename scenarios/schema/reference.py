@@ -1,4 +1,4 @@
-"""Reference page of all scenario fields, derived from the models: `python -m scenarios.files.reference`."""
+"""Reference page of all scenario fields, derived from the models: `python -m scenarios.schema.reference`."""
 
 import inspect
 import json
@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scenarios.files.dump import as_mappings
-from scenarios.schema import Scenario
-from scenarios.schema.base import tag_field
+from scenarios.files.models import literals, models_in, tag_field
+from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import meaning
 
 Model = type[BaseModel]
@@ -22,7 +22,7 @@ HEAD = """\
 
 Every field of a scenario file. `netsim check FILE` says whether a file can be run, `netsim schema` prints the same
 as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
-`python -m scenarios.files.reference`.
+`python -m scenarios.schema.reference`.
 """
 UNITS = ("bytes per second", "seconds", "bytes")
 """What quantities of the network are counted in."""
@@ -44,7 +44,7 @@ def places(model: Model, where: str = "") -> Iterator[tuple[str, Model]]:
             continue
         seen.add(one)
         yield path, one
-        inner = [(_under(path, name, f), m) for name, f in one.model_fields.items() for m in _models(f.annotation)]
+        inner = [(_under(path, name, f), m) for name, f in one.model_fields.items() for m in models_in(f.annotation)]
         ahead = inner + ahead
 
 
@@ -79,7 +79,7 @@ def tag_of(model: Model) -> tuple[str, str] | None:
     name = tag_field(model)
     if name is None:
         return None
-    return name, ", ".join(map(str, get_args(model.model_fields[name].annotation)))
+    return name, ", ".join(map(str, literals(model, name)))
 
 
 @cache
@@ -126,13 +126,6 @@ def _bounded(bounds: Iterable[Any]) -> str:
     signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in BOUNDS.items() if hasattr(b, name)]
     signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]
     return " " + ", ".join(signs) if signs else ""
-
-
-def _models(annotation: Any) -> Iterator[Model]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
 
 
 def _default(model: Model, field: FieldInfo) -> str:

@@ -1,0 +1,34 @@
+"""A pydantic model's tag, the models inside an annotation, and the words of a literal."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+TAGS = ("kind", "name", "measure", "law")
+"""Fields that tell the members of a union apart."""
+
+
+def tag_field(model: type[BaseModel], alone: bool = False) -> str | None:
+    """The field that distinguishes a member of a union: a literal that is required, or that has one value only
+    (`alone`: only such a one). None for a model that is no such member."""
+    return next((name for name in TAGS if name in model.model_fields and _is_tag(model, name, alone)), None)
+
+
+def _is_tag(model: type[BaseModel], name: str, alone: bool) -> bool:
+    words = literals(model, name)
+    return len(words) == 1 or (bool(words) and not alone and model.model_fields[name].is_required())
+
+
+def literals(model: type[BaseModel], field: str) -> tuple[Any, ...]:
+    """The values of a field that is a literal; none of any other field."""
+    annotation = model.model_fields[field].annotation
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models in an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models_in(argument)
