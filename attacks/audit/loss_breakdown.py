@@ -17,7 +17,7 @@ Samples are gone through one after the other and none is kept, so memory does no
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,16 +29,13 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.release_cost import Ratio, ratio
-from attacks.audit.loss.release_cost import described as describe_average
-from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField, pooled, releases_as_plain
+from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField, pooled
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Laplace, UniformLaplace
 
 BOUNDED = frozenset({Laplace, DiscreteLaplace, UniformLaplace})
 """Laws whose loss is never above its price."""
-MOST_PARTS = 120
-"""Releases, activations and links that are written out one by one; sums are of all."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class _SpentPrivacy:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """One part of the loss: where it is (a release, an activation, a link, or nothing: all), of how many releases."""
 
     releases: int
@@ -90,11 +87,11 @@ class Breakdown:
     agent: int
     transcripts: int
     where: tuple[Released | None, ...]
-    releases: tuple[_Part, ...]
-    activations: dict[int, _Part]
-    links: dict[Link, _Part]
-    hidden: _Part | None
-    total: _Part
+    releases: tuple[Part, ...]
+    activations: dict[int, Part]
+    links: dict[Link, Part]
+    hidden: Part | None
+    total: Part
 
     @classmethod
     def of(cls, agent: int, parts: Iterable[WorldComparison]) -> "Breakdown":
@@ -114,7 +111,7 @@ class Breakdown:
                 step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
                 sums.add(kind, key, len(members), step, price, all(bounded[t] for t in members))
         each = sums.parts(transcripts)
-        nothing = _Part(0, _SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
+        nothing = Part(0, _SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
         return cls(
             agent,
             transcripts,
@@ -125,52 +122,6 @@ class Breakdown:
             each["hidden"].get(None),
             each["all"].get(None, nothing),
         )
-
-
-def described(found: Breakdown, confidence: float, averages: Sequence[Ratio | None] = ()) -> dict[str, Any]:
-    """As JSON has it; what is over `MOST_PARTS` is left out, the dearest kept. `averages[t]` goes with release t."""
-
-    def told(part: _Part) -> dict[str, Any]:
-        gamma = part.spent.gamma(confidence)
-        return _plain(part) | {"gamma": None if gamma is None else [gamma.lower, gamma.estimate, gamma.upper]}
-
-    releases = [
-        {"release": t, "where": None if where is None else releases_as_plain([where])[0]} | told(part)
-        for t, (where, part) in enumerate(zip(found.where, found.releases, strict=True))
-    ]
-    for row, average in zip(releases, averages, strict=False):
-        row["average"] = describe_average(average)
-    activations = [{"activation": k} | told(part) for k, part in found.activations.items()]
-    links = [{"link": list(link)} | told(part) for link, part in found.links.items()]
-    return {
-        "agent": found.agent,
-        "transcripts": found.transcripts,
-        "counts": {"releases": len(releases), "activations": len(activations), "links": len(links)},
-        "releases": _most_costly(releases),
-        "activations": _most_costly(activations),
-        "links": _most_costly(links),
-        "hidden": None if found.hidden is None else told(found.hidden),
-        "total": told(found.total),
-    }
-
-
-def _plain(part: _Part) -> dict[str, Any]:
-    one = part.spent
-    return {
-        "count": part.releases,
-        "price": [one.least, one.mean, one.most],
-        "price_unknown": one.infinite,
-        "step": [one.step_least, one.step_mean, one.step_most],
-        "step_size": one.step_size,
-    }
-
-
-def _most_costly(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The `MOST_PARTS` of them with the highest mean price, in their order."""
-    if len(rows) <= MOST_PARTS:
-        return rows
-    order = sorted(range(len(rows)), key=lambda k: (-rows[k]["price"][1], k))[:MOST_PARTS]
-    return [rows[k] for k in sorted(order)]
 
 
 # ── sums ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +158,7 @@ class _Sum:
         self.step_least = min(self.step_least, float(np.min(step)))
         self.step_most = max(self.step_most, float(np.max(step)))
 
-    def part(self, transcripts: int) -> _Part:
+    def part(self, transcripts: int) -> Part:
         """Transcripts that do not have it spent nothing there."""
         absent = transcripts > self.seen
         known = self.known + transcripts - self.seen
@@ -223,7 +174,7 @@ class _Sum:
             math.sqrt(max(self.squares / transcripts - (self.size / transcripts) ** 2, 0.0) / transcripts),
             self.bounded,
         )
-        return _Part(self.releases, spent)
+        return Part(self.releases, spent)
 
 
 @dataclass
@@ -235,7 +186,7 @@ class _Sums:
     def add(self, kind: str, key: Any, releases: int, step: Array, price: Array, bounded: bool) -> None:
         self.found[kind].setdefault(key, _Sum()).add(releases, step, price, bounded)
 
-    def parts(self, transcripts: int) -> dict[str, dict[Any, _Part]]:
+    def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
         return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}
 
 

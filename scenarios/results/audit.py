@@ -305,16 +305,16 @@ class OtherAudit:
 
     draw: int
     confidence: float
-    trials: int | None
-    verdict: Verdict | None
-    reason: str | None
-    refused: str | None
-    epsilon_exact: EpsilonInterval | None
-    epsilon_audited: float | None
-    first_violation: int | None
-    joint_confidence: float | None
-    options: AuditSpec | None
-    witness: str | None
+    trials: int | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
+    refused: str | None = None
+    epsilon_exact: EpsilonInterval | None = None
+    epsilon_audited: float | None = None
+    first_violation: int | None = None
+    joint_confidence: float | None = None
+    options: AuditSpec | None = None
+    witness: str | None = None
 
 
 @result

@@ -1,8 +1,8 @@
 """Conventions of all result types: frozen, closed, keyword-only, and documented for the JSON Schema."""
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias, TypeVar, cast, dataclass_transform
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 from pydantic import BeforeValidator, ConfigDict, JsonValue
 
@@ -18,6 +18,16 @@ def result(cls: type[T]) -> type[T]:
     """
     setattr(cls, "__pydantic_config__", CONFIG)  # noqa: B010 (pyright knows no such attribute of a type)
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+def taken(cls: type[T], source: object, **others: object) -> T:
+    """An instance of a result type: each field is the attribute of that name of `source`, but for `others`.
+
+    A field that neither has keeps its default; one without a default is a `TypeError`.
+    """
+    names = [field.name for field in fields(cast(Any, cls)) if field.name not in others]
+    own = {name: getattr(source, name) for name in names if hasattr(source, name)}
+    return cast(Any, cls)(**own, **others)
 
 
 TEXTS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -1,6 +1,5 @@
 """Entries of results.json, one an algorithm: scenario, errors, gradients, images, audit."""
 
-import math
 import platform
 import re
 from collections import Counter
@@ -12,16 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit.accounting.intervals import Interval
-from attacks.audit.audit import AuditResult
-from attacks.audit.games.game import GameResult
-from attacks.audit.games.power import Plan
 from attacks.score import GradientScore, ImageScore
 from netsim.arrays import Array
 from netsim.problems import Dataset, Problem
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.results import loss_breakdown as anatomy
 from scenarios.results import network as surroundings
 from scenarios.results.former_findings import NOT_ASKED, NOT_REACHED
 from scenarios.schema import Scenario
@@ -301,90 +295,3 @@ def images(scores: Sequence[ImageScore], dataset: Dataset, exact: bool) -> Resul
             for s in scores
         ],
     }
-
-
-def audit(found: AuditResult) -> Results:
-    """The claim, the three epsilons, the evidence and the verdict."""
-    claim = found.claim
-    return {
-        "verdict": found.judgement.verdict.value,
-        "reason": found.judgement.reason,
-        "pair": found.pair.description,
-        "trials": found.trials,
-        "confidence": found.confidence,
-        "activations": found.activations,
-        "first_violation": found.first_violation,
-        "uncovered": None if found.uncovered is None else str(found.uncovered),
-        "claim": {
-            "epsilon": claim.epsilon,
-            "delta": claim.delta,
-            "source": claim.source,
-            "adjacency": claim.adjacency.relation,
-            "norm": claim.norm,
-            "gradient_change": claim.adjacency.gradient_change,
-            "failed_conditions": list(claim.failed_conditions),
-        },
-        "epsilon_claimed": claim.epsilon,
-        "epsilon_exact": {
-            "lower": max(e.epsilon.lower for e in found.exact),
-            "estimate": found.epsilon_exact,
-            "upper": max(e.epsilon.upper for e in found.exact),
-            "by_formula": all(e.by_formula for e in found.exact),
-            "upper_bound_only": any(math.isfinite(e.granted_from) for e in found.exact),
-        },
-        "average_loss": _interval(found.average_loss),
-        "epsilon_audited": found.epsilon_audited,
-        "white_box": _game(found.white_box),
-        "black_box": None if found.black_box is None else _game(found.black_box),
-        "black_box_refused": found.refused,
-        "classifier": _classifier(found),
-        "classifier_refused": found.untrained,
-        "anytime": _anytime(found),
-        "growth": [asdict(level) for level in found.growth],
-        "not_judged_from": min((e.unreliable_from for e in found.exact if e.unreliable_from), default=None),
-        "leaks": [{"share": e.leaks, "message": str(e.uncovered)} for e in found.exact if e.uncovered is not None],
-        "checks": {
-            "mean_exp_minus_loss": [e.self_check.mean for e in found.exact],
-            "mean_passed": [e.self_check.passed for e in found.exact],
-            "noise_law_p": [e.noise.p for e in found.exact],
-            "noise_law_passed": [e.noise.passed for e in found.exact],
-        },
-    } | anatomy.as_results(found.anatomy, found.confidence)
-
-
-def _interval(found: Interval | None) -> Results | None:
-    return None if found is None else {"lower": found.lower, "estimate": found.estimate, "upper": found.upper}
-
-
-def plan(found: Plan) -> Results:
-    """What the game could find, as it was known before it started."""
-    return {
-        "trials": found.trials,
-        "ceiling": found.ceiling,
-        "trials_to_reach": found.trials_to_reach,
-        "underpowered": found.underpowered,
-        "summary": found.summary,
-        "warning": found.warning,
-        "prospects": [asdict(prospect) for prospect in found.prospects],
-    }
-
-
-def _anytime(found: AuditResult) -> Results:
-    game = found.anytime
-    return asdict(game) | {"counts": found.stop, "stopped": found.stopped, "sentence": game.sentence}
-
-
-def _classifier(found: AuditResult) -> Results | None:
-    if found.classifier is None or found.trained is None:
-        return None
-    learned = found.trained
-    return _game(found.classifier) | {"model": learned.kind, "loss": learned.loss, "taught": learned.taught}
-
-
-def _game(game: GameResult) -> Results:
-    return {
-        name: getattr(game, name)
-        for name in (
-            "epsilon_audited", "trials", "correct", "guesses", "accuracy_lower", "ceiling", "confidence",
-        )
-    }  # fmt: skip

@@ -1,11 +1,16 @@
 """Results as netsim 0.1 wrote them, with the keys of today: goes when every stage returns its part of the tree."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from scenarios.results.audit import Audit, AuditResult
 from scenarios.results.files import as_json
+from scenarios.results.run import Timeline
 from scenarios.results.serialize import loads
-from scenarios.results.tree import SCHEMA_VERSION, Results
+from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
 
 AUDIT = {
     "uncovered": "unprotected",
@@ -112,3 +117,67 @@ def tree_of(old: Mapping[str, Any] | Results) -> Results:
     if isinstance(old, Results):
         return old
     return loads(as_json(old if old.get("schema_version") == SCHEMA_VERSION else converted(old)))
+
+
+# ── and back: parts that are typed already, in entries that still are dictionaries ──────────────────────
+def plain(part: object) -> Any:
+    """A part of the tree as the dictionary of its fields."""
+    return TypeAdapter(type(part)).dump_python(part, by_alias=True, mode="json")
+
+
+def of_audit(audit: Audit) -> dict[str, Any]:
+    """An audit with the keys of netsim 0.1."""
+    found: dict[str, Any] = plain(audit)
+    for key in ("joint_confidence", "options", "besides", "search", "earlier", "later", "confidence"):
+        if found.get(key) in (None, [], ()):
+            found.pop(key, None)
+    if isinstance(audit, AuditResult):
+        test = found["sequential_test"]
+        found["sequential_test"] = _renamed(test, {"guesses": "spoken", "correct": "right"})
+        found["unprotected_fields"] = [_renamed(o, {"distinguishing": "told"}) for o in found["unprotected_fields"]]
+        if found["classifier"]:
+            found["classifier"] = _renamed(found["classifier"], {"training": "taught"})
+        if found["average_loss"]:
+            found["average_loss"].pop("confidence")
+        cost = {new: old for old, new in PART.items()}
+        parts = found["loss_breakdown"]
+        for key in ("releases", "activations", "links"):
+            parts[key] = [_renamed(one, cost) for one in parts[key]]
+        for key in ("hidden", "total"):
+            parts[key] = parts[key] and _renamed(parts[key], cost)
+    back = {new: old for old, new in AUDIT.items()}
+    for key in ("earlier", "later"):
+        if key in found:
+            found[key] = [_renamed(one, back) for one in found[key]]
+    return _renamed(found, back)
+
+
+def algorithm_of(entry: Mapping[str, Any]) -> AlgorithmResult:
+    """An entry as its part of the tree."""
+    return TypeAdapter(AlgorithmResult).validate_python(json.loads(as_json(_entry(entry))))
+
+
+def of_timeline(timeline: Timeline | None) -> dict[str, Any] | None:
+    """A timeline with the keys of netsim 0.1."""
+    if timeline is None:
+        return None
+    found = _renamed(plain(timeline), {"captured": "heard"})
+    if found["break"] and found["break"]["why"] == "unprotected":
+        found["break"] |= {"why": "uncovered"}
+    return found
+
+
+def timeline_of(timeline: Mapping[str, Any]) -> Timeline:
+    """A timeline as its part of the tree."""
+    return TypeAdapter(Timeline).validate_python(json.loads(as_json(_timeline(timeline))))
+
+
+def judged(entry: AlgorithmResult) -> dict[str, Any]:
+    """What an audit adds to an entry."""
+    return {
+        "plan": entry.plan and plain(entry.plan),
+        "audit": entry.audit and of_audit(entry.audit),
+        "audit_status": {new: old for old, new in STATUS.items()}.get(entry.audit_status, entry.audit_status),
+        "over_time": entry.over_time and plain(entry.over_time),
+        "views": entry.views and plain(entry.views),
+    }

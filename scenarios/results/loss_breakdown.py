@@ -1,19 +1,17 @@
-"""Loss breakdown of an audit by release, and the three epsilons over time."""
+"""The three epsilons over time: the claimed one before the run, and all of them after an audit."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from attacks.audit import loss_breakdown as breakdown
 from attacks.audit.audit import AuditResult
-from attacks.audit.loss import release_cost as averages
-from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.verdict import exceeds
 from netsim.claims import Adjacency, Claim
 from netsim.simulation import Simulation
+from scenarios.results.audit import AuditedCurve, Budget, ClaimedCurve, ClaimedLevel, ExactCurve, Excess, OverTime
 from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, VacuousFrom
 
@@ -35,11 +33,10 @@ def claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: flo
     return simulation.claim(adjacency, k, delta)
 
 
-def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario: Scenario) -> dict[str, Any] | None:
-    """`epsilon` after `count` rounds (`unit` "rounds") or activations of one agent ("plf"), None where the formula's
-    conditions fail; `vacuous_from` says for some levels of ε from which k on it is above. None without a claim.
+def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario: Scenario) -> Budget | None:
+    """The claim as a function of the rounds, or of the activations of one agent; None without a claim.
 
-    The points are spread over the run, with those that the scenario's checks ask for.
+    The points are spread over the run, with those that the scenario's checks need.
     """
     last = horizon(simulation)
     if last is None:
@@ -53,19 +50,19 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
         return None if claim is None else claim.epsilon
 
     counts = sorted({*_spread(last), *_rounds_of_checks(scenario)})
-    return {
-        "unit": "plf" if simulation.algorithm.stopping().walks else "rounds",
-        "last": last,
-        "count": counts,
-        "epsilon": [epsilon(k) for k in counts],
-        "delta": final.delta,
-        "source": final.source,
-        "failed_conditions": list(final.failed_conditions),
-        "vacuous_from": [
-            {"epsilon": level, "count": None if final.epsilon is None else first_above(level, last, epsilon)}
+    return Budget(
+        unit="plf" if simulation.algorithm.stopping().walks else "rounds",
+        last=last,
+        count=tuple(counts),
+        epsilon=tuple(epsilon(k) for k in counts),
+        delta=final.delta,
+        source=final.source,
+        failed_conditions=tuple(final.failed_conditions),
+        vacuous_from=tuple(
+            ClaimedLevel(epsilon=level, count=None if final.epsilon is None else first_above(level, last, epsilon))
             for level in sorted(_budget_levels(scenario))
-        ],
-    }
+        ),
+    )
 
 
 def first_above(level: float, last: int, epsilon: Callable[[int], float | None]) -> int | None:
@@ -98,37 +95,16 @@ def _budget_levels(scenario: Scenario) -> set[float]:
     return {VACUOUS} | stated | {check.epsilon for check in block.checks if isinstance(check, VacuousFrom)}
 
 
-Results = dict[str, Any]
 POINTS = 200
 """Of a curve, at most; what is said of the first k that is so or so looks between them too."""
 
 
-def as_results(found: LossBreakdown, confidence: float) -> Results:
-    """Parts of the loss, what no noise covers, average against worst case, and the game on the way."""
-    return {
-        "breakdown": breakdown.described(found.breakdown, confidence, found.averages),
-        "uncovered_fields": [asdict(one) | {"share": one.share, "path": one.path} for one in found.uncovered],
-        "average_case": averages.described(found.average),
-        "audited_over_time": {
-            "activation": [one.activation for one in found.audited],
-            "epsilon": [one.epsilon for one in found.audited],
-            "ceiling": [one.ceiling for one in found.audited],
-        },
-    }
-
-
-def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found: AuditResult) -> Results:
+def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found: AuditResult) -> OverTime:
     """ε claimed, exact and audited by the end of each activation of the audited agent, and where they mean nothing.
 
-    `claimed` is what the formula says had the run ended there (None where its conditions fail), `exact` the larger
-    direction's `lower` end, proven for each activation by itself, and `estimate`. `claimed_vacuous_from`,
-    `exact_vacuous_from` and `proven_vacuous_from` are the first activations at which the claim, the exact ε's
-    estimate and its lower end are above 20; `undefined_from` is where the claim's conditions begin to fail, and
-    `condition` which does; `exceeds_from` where the exact ε is first proven to be above what is claimed of that
-    activation, and `exceeds` by how much.
-    In rounds an activation is a round, `rounds` of them, and what is sent after the last belongs to one more, of
-    which the claim is that of the whole run. In a walk (`rounds` None) a claim counts the activations of the agent
-    that has most (PLF).
+    The exact curve is of the larger direction; its lower end is proven for each activation by itself. In rounds an
+    activation is a round, and what is sent after the last belongs to one more, of which the claim is that of the
+    whole run. In a walk a claim counts the activations of the agent that has most (PLF).
     """
     levels = _levels(found)
     walks, end = simulation.algorithm.stopping().walks, horizon(simulation)
@@ -148,35 +124,36 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
     defined = last if undefined is None else undefined - 1
     shown = _thinned(sorted(levels))
     failed = claim(undefined) if undefined is not None else None
-    first = _exceeds(levels, claimed)
-    return {
-        "unit": "activations" if walks else "rounds",
-        "rounds": rounds,
-        "delta": found.claim.delta,
-        "confidence": found.confidence,
-        "vacuous_above": VACUOUS,
-        "claimed": {"count": at, "epsilon": [claimed(k) for k in at]},
-        "exact": {
-            "count": shown,
-            "lower": [levels[k][0] for k in shown],
-            "estimate": [levels[k][1] for k in shown],
-        },
-        "audited": {
-            "count": [one.activation for one in found.anatomy.audited],
-            "epsilon": [one.epsilon for one in found.anatomy.audited],
-            "ceiling": [one.ceiling for one in found.anatomy.audited],
-        },
-        "claimed_vacuous_from": first_above(VACUOUS, defined, claimed) if defined else None,
-        "exact_vacuous_from": _first(levels, lambda level: level[1] > VACUOUS),
-        "proven_vacuous_from": _first(levels, lambda level: level[0] > VACUOUS),
-        "undefined_from": undefined,
-        "condition": None if failed is None else "; ".join(failed.failed_conditions),
-        "exceeds_from": first,
-        "exceeds": None if first is None else {"exact": levels[first][0], "claimed": claimed(first)},
-    }
+    first, audited = _exceeds(levels, claimed), found.anatomy.audited
+    exceeded = None if first is None else claimed(first)
+    return OverTime(
+        unit="activations" if walks else "rounds",
+        rounds=rounds,
+        delta=found.claim.delta,
+        confidence=found.confidence,
+        vacuous_above=VACUOUS,
+        claimed=ClaimedCurve(count=tuple(at), epsilon=tuple(claimed(k) for k in at)),
+        exact=ExactCurve(
+            count=tuple(shown),
+            lower=tuple(levels[k][0] for k in shown),
+            estimate=tuple(levels[k][1] for k in shown),
+        ),
+        audited=AuditedCurve(
+            count=tuple(one.activation for one in audited),
+            epsilon=tuple(one.epsilon for one in audited),
+            ceiling=tuple(one.ceiling for one in audited),
+        ),
+        claimed_vacuous_from=first_above(VACUOUS, defined, claimed) if defined else None,
+        exact_vacuous_from=_first(levels, lambda level: level[1] > VACUOUS),
+        proven_vacuous_from=_first(levels, lambda level: level[0] > VACUOUS),
+        undefined_from=undefined,
+        condition=None if failed is None else "; ".join(failed.failed_conditions),
+        exceeds_from=first,
+        exceeds=None if first is None or exceeded is None else Excess(exact=levels[first][0], claimed=exceeded),
+    )
 
 
-def loss_sentence(over_time: Results | None) -> str | None:
+def loss_sentence(over_time: Mapping[str, Any] | None) -> str | None:
     """Where the budget is exceeded, and where it stops to mean anything; None where neither is so."""
     if not over_time:
         return None

@@ -1,10 +1,12 @@
-"""View lattice as results: the loss seen from each view, and a few lines for the terminal."""
+"""View lattice in the tree of results, and a few lines on it for the terminal."""
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from attacks.audit.views import ViewResult, ViewsResult
+from attacks.audit import views
+from scenarios.results.audit import ViewResult, ViewsResult
+from scenarios.results.base import taken
 
 Results = dict[str, Any]
 MOST_LINES = 6
@@ -15,47 +17,41 @@ _WEAKER = (
 )
 
 
-def view_results(found: ViewsResult | None) -> Results | None:
-    """What every view proves, which of them refute the claim together, and how they contain each other."""
-    if found is None:
-        return None
-    return {
-        "agent": found.pair.agent,
-        "pair": found.pair.description,
-        "epsilon_claimed": found.claim.epsilon,
-        "delta": found.claim.delta,
-        "confidence": found.confidence,
-        "false_discovery_rate": 1 - found.confidence,
-        "trials": found.trials,
-        "played": found.played,
-        "log_e_needed_alone": found.needed,
-        "log_e_ceiling": found.log_e_ceiling,
-        "powered": found.powered,
-        "views": [_view(one) for one in found.views],
-        "refuted": [one.view.name for one in found.refuted],
-        "smallest": [one.view.name for one in found.smallest],
-        "order": sorted(list(edge) for edge in cast("list[tuple[str, str]]", found.order.edges)),
-        "inconsistent": [str(one) for one in found.inconsistent],
-    }
+def views_result(found: views.ViewsResult) -> ViewsResult:
+    """Evidence of every view, the views that refute the claim together, and which view contains which."""
+    return taken(
+        ViewsResult,
+        found,
+        agent=found.pair.agent,
+        pair=found.pair.description,
+        epsilon_claimed=found.claim.epsilon,
+        delta=found.claim.delta,
+        false_discovery_rate=1 - found.confidence,
+        log_e_needed_alone=found.needed,
+        views=tuple(map(_view, found.views)),
+        refuted=tuple(one.view.name for one in found.refuted),
+        smallest=tuple(one.view.name for one in found.smallest),
+        order=tuple(sorted((str(inner), str(outer)) for inner, outer in found.order.edges)),
+        inconsistent=tuple(map(str, found.inconsistent)),
+    )
 
 
-def _view(one: ViewResult) -> Results:
-    view = one.view
-    return {
-        "name": view.name,
-        "kind": view.kind,
-        "taps": view.taps,
-        "links": [list(link) for link in view.links],
-        "agents": list(view.agents),
-        "log_e": one.log_e,
-        "refuted": one.refuted,
-        "epsilon_audited": one.game.epsilon_audited,
-        "ceiling": one.game.ceiling,
-        "score": one.score,
-        "right": one.tally.right,
-        "wrong": one.tally.wrong,
-        "coins": one.tally.coins,
-    }
+def _view(one: views.ViewResult) -> ViewResult:
+    view, game, tally = one.view, one.game, one.tally
+    return taken(
+        ViewResult,
+        view,
+        links=tuple(view.links),
+        agents=tuple(view.agents),
+        log_e=one.log_e,
+        refuted=one.refuted,
+        epsilon_audited=game.epsilon_audited,
+        ceiling=game.ceiling,
+        score=one.score,
+        right=tally.right,
+        wrong=tally.wrong,
+        coins=tally.coins,
+    )
 
 
 def strength(by_exact_loss: bool) -> str:
@@ -72,14 +68,14 @@ def lines(found: Mapping[str, Any] | None, by_exact_loss: bool = False) -> list[
         return []
     if "refused" in found:
         return [f"No views: {found['refused']}"]
-    views: list[Results] = found["views"]
-    refuted, rate = [one for one in views if one["refuted"]], f"{100 * found['false_discovery_rate']:.3g}%"
+    every: list[Results] = found["views"]
+    refuted, rate = [one for one in every if one["refuted"]], f"{100 * found['false_discovery_rate']:.3g}%"
     if not refuted:
         weak = "" if found["powered"] else " So few trials could not have refuted it for a single one."
-        return [f"The claim is refuted for none of {len(views)} views.{weak} {strength(by_exact_loss)}"]
+        return [f"The claim is refuted for none of {len(every)} views.{weak} {strength(by_exact_loss)}"]
     smallest = [one for one in refuted if one["name"] in found["smallest"]]
     said = [
-        f"The claim is refuted by black-box scores for {len(refuted)} of {len(views)} views "
+        f"The claim is refuted by black-box scores for {len(refuted)} of {len(every)} views "
         f"(false discovery rate at most {rate}):"
     ]
     said += [
@@ -91,8 +87,8 @@ def lines(found: Mapping[str, Any] | None, by_exact_loss: bool = False) -> list[
     return said + ([f"  and {left} more{which}"] if left else [])
 
 
-def _top(views: list[Results]) -> list[Results]:
-    return sorted(views, key=lambda one: -float(one["log_e"]))[:MOST_LINES]
+def _top(of: list[Results]) -> list[Results]:
+    return sorted(of, key=lambda one: -float(one["log_e"]))[:MOST_LINES]
 
 
 def _money(log_e: float) -> str:

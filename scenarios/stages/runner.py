@@ -25,12 +25,14 @@ from scenarios.papers.figures import reproduced, requested_numbers
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render
 from scenarios.results import entries as describe
+from scenarios.results import former as former_results
 from scenarios.results import former_measures as progress
 from scenarios.results import former_measures as traffic
 from scenarios.results.entries import Results
 from scenarios.results.files import MANIFEST, RESULTS, write_json
 from scenarios.results.former_measures import leakage, nearest
 from scenarios.results.loss_breakdown import budget
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import LinkSpec, Scenario
 from scenarios.schema import own_code as awaits
 from scenarios.schema.load import Located
@@ -186,7 +188,8 @@ class _Session:
             subject, self.experiment.pair is not None, [one["slug"] for one in self.results["algorithms"]]
         )
         experiment = self.experiment
-        entry["budget"] = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
+        claimed = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
+        entry["budget"] = claimed and former_results.plain(claimed)
         self.results["algorithms"].append(entry)
         keeper = self._keeper(entry, subject.simulation)
         try:
@@ -207,8 +210,14 @@ class _Session:
         if subject.attacked is not None:
             self._rebuilt(entry, subject, subject.attacked, keeper)
         if self.experiment.pair is not None:
-            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._save_so_far)
-            judge.judge(entry, subject, run.largest_activations)
+
+            def keep(found: AlgorithmResult) -> None:
+                entry.update(former_results.judged(found))
+                self._save("running")
+
+            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, keep)
+            judged = judge.judge(former_results.algorithm_of(entry), subject, run.largest_activations)
+            entry |= former_results.judged(judged)
             if (sought := chronicle.sought(entry)) is not None:
                 chronicle.look(self._again(subject, sought))
             entry |= chronicle.results(entry)

@@ -33,7 +33,7 @@ from scenarios.build.experiment import Subject
 from scenarios.results import entries as describe
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
-from scenarios.schema.scenario import Wanted
+from scenarios.schema.scenario import AuditSpec, Wanted
 
 CHUNKS = 2**20
 """The chunks of an audit are fewer: so many are set apart for each draw."""
@@ -41,7 +41,7 @@ CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What is to be audited: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
 
     scenario: Scenario
     subject: Subject
@@ -49,27 +49,34 @@ class AuditOptions:
     claim: Claim
 
     @property
+    def spec(self) -> AuditSpec:
+        """The scenario's `audit`."""
+        assert self.scenario.audit is not None
+        return self.scenario.audit
+
+    @property
+    def other(self) -> Objective:
+        """The agent's objective in the other world."""
+        return cast(Objective, self.pair.hypotheses[1])
+
+    @property
     def plan(self) -> Plan | None:
-        """What the game of all `trials` can find, before it starts; None where no number is claimed that a game could
-        test."""
-        spec, epsilon = self.scenario.audit, self.claim.epsilon
-        assert spec is not None
+        """Reach of the game of all `trials`; None where no number is claimed that a game could test."""
+        spec, epsilon = self.spec, self.claim.epsilon
         if epsilon is None or not epsilon < MOST_EPSILON or self.claim.delta >= 1:
             return None
         parts = 3 + spec.classifier  # the exact loss and two games
-        if spec.stop == "refuted":  # the anytime game has a part, and the others are right at both their times
+        if spec.stop == "refuted":  # the sequential test has a part, and the others are right at both their times
             parts = 2 * (parts + 1)
         confidence = 1 - (1 - spec.confidence) / parts
         return Plan.of_transcripts(spec.trials, epsilon, self.claim.delta, confidence)
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides what is simulated: the scenario, both worlds' data, the pair, the program and
-        what it is run with."""
-        audit = self.scenario.audit
-        assert audit is not None
+        """Text of all that decides what is simulated: scenario, data of both worlds, pair, program and versions."""
+        audit = self.spec
         scenario = self.scenario.model_copy(update={"audit": audit.model_copy(update={"trials": 50})})
-        told = {
+        found = {
             "scenario": scenario.model_dump(mode="json"),
             "algorithm": self.subject.spec.name,
             "pair": self.pair.description,
@@ -79,24 +86,23 @@ class AuditOptions:
             "together": audit.together,
         }
         if (own := owncode.code_of(self.subject.simulation.algorithm)) is not None:
-            told["own"] = own
-        return json.dumps(told, sort_keys=True)
+            found["own"] = own
+        return json.dumps(found, sort_keys=True)
 
 
-def audited(asked: AuditOptions, folder: Path, progress: Callable[[int], None], jobs: int) -> AuditResult:
-    """Audit it. What is seen is kept in `folder` until the audit is done; what is there already is not seen again."""
-    spec, simulation = asked.scenario.audit, asked.subject.simulation
-    assert spec is not None
-    archive = Archive.at(folder, asked.fingerprint)
+def audited(options: AuditOptions, folder: Path, progress: Callable[[int], None], jobs: int) -> AuditResult:
+    """Audit it. Transcripts are kept in `folder` until the audit is done; those there are not simulated again."""
+    spec, simulation = options.spec, options.subject.simulation
+    archive = Archive.at(folder, options.fingerprint)
     try:
         found = audit(
-            worlds(simulation, spec.agent, cast(Objective, asked.pair.hypotheses[1]), spec.together, spec.draw),
-            asked.pair,
-            asked.claim,
+            worlds(simulation, spec.agent, options.other, spec.together, spec.draw),
+            options.pair,
+            options.claim,
             trials=spec.trials,
             chunk=spec.together,
             confidence=spec.confidence,
-            rng=Streams(simulation.seed).generator("audit", asked.subject.spec.name, *drawn(spec.draw)),
+            rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *drawn(spec.draw)),
             infer=gradients.infer,
             progress=progress,
             jobs=jobs,

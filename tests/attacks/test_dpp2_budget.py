@@ -22,6 +22,7 @@ from netsim.problems.objective import direction
 from netsim.schedules import Geometric
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
+from scenarios.results.former import plain
 from scenarios.results.loss_breakdown import budget, claim_after
 from scenarios.schema.load import load_scenario
 from scenarios.stages.worlds import worlds
@@ -130,7 +131,7 @@ def test_the_claim_is_vacuous_from_this_round_on(number, ratio, first):
     for rounds in (2, first - 1, first, 100):
         assert formula(rounds) == pytest.approx(claimed(rounds, ratio, WEIGHT), rel=1e-6)
     assert formula(first - 1) < 20 < formula(first)
-    told = budget(simulation, experiment.adjacency, 0.0, experiment.scenario)
+    told = plain(budget(simulation, experiment.adjacency, 0.0, experiment.scenario))
     assert {v["epsilon"]: v["count"] for v in told["vacuous_from"]}[20.0] == first
 
 

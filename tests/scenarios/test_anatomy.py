@@ -13,6 +13,7 @@ from netsim.schedules import Constant
 from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.report import page
 from scenarios.results import loss_breakdown as anatomy
+from scenarios.results.former import plain
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.anatomy.test_breakdown import dpp2
@@ -55,7 +56,7 @@ def entry(results, name):
 def over_time(algorithm, trials=100, epsilon=1.0):
     simulation, pair = quadratic_world(algorithm, 4)
     found = judged(simulation, pair, claim_of(epsilon, 0.0), trials=trials, attack=None)
-    return anatomy.over_time(simulation, PAIRED, 0.0, found), found
+    return plain(anatomy.over_time(simulation, PAIRED, 0.0, found)), found
 
 
 class TestOverTime:

@@ -16,6 +16,7 @@ from scenarios.build.progress import Silent
 from scenarios.files.library import library
 from scenarios.render import sentences
 from scenarios.render.page.report import page
+from scenarios.results.former import plain
 from scenarios.schema.load import parse
 from scenarios.stages.audit import pair_for
 from scenarios.stages.worlds import AuditOptions, audited, worlds
@@ -45,8 +46,8 @@ def claim_of(subject, made):
 
 def found_in(made, subject):
     claim = claim_of(subject, made)
-    pair, told = pair_for(made, subject, claim.delta, Silent())
-    return pair, told["search"], claim
+    pair, found = pair_for(made, subject, claim.delta, Silent())
+    return pair, plain(found), claim
 
 
 def costs(made, subject, pair, delta, chunk, transcripts=4):
@@ -224,4 +225,4 @@ def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
 
 def test_without_a_search_the_pair_is_the_default_one():
     made = experiment(EQ_23)
-    assert pair_for(made, made.subjects[0], 0.0, Silent()) == (made.pair, {})
+    assert pair_for(made, made.subjects[0], 0.0, Silent()) == (made.pair, None)

@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
 from scenarios.cli.app import app
+from scenarios.results.audit import OtherAudit
 from scenarios.results.folder import RunFolder
+from scenarios.results.former import algorithm_of
 from scenarios.schema.load import parse
 from scenarios.stages import reaudit as several
 from scenarios.stages.reaudit import Reaudit
@@ -44,6 +46,10 @@ OWN = SMALL[: SMALL.index("  - {kind")] + (
     "audit: {agent: 1, trials: 50, chunk: 500}\n"
 )
 EPSILON = 1.05
+
+
+def made_at(confidence):
+    return OtherAudit(draw=0, confidence=confidence)
 
 
 def entry_of(folder):
@@ -131,8 +137,8 @@ def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
     rng, folders, asked = np.random.default_rng(7), 20_000, 0.9
     wrong, made = np.zeros(folders, bool), []
     for before in range(400):
-        made.append({"confidence": several.share(asked, before)})
-        wrong |= rng.random(folders) < 1 - made[-1]["confidence"]
+        made.append(made_at(several.share(asked, before)))
+        wrong |= rng.random(folders) < 1 - made[-1].confidence
     spent = several.spent(made)
     assert spent <= 2 * (1 - asked)
     assert wrong.mean() <= spent + 4 * np.sqrt(spent * (1 - spent) / folders)
@@ -145,11 +151,10 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         code, told = audit(tmp_path / "run", "--again", "--confidence", "0.55")
         (row,) = told["algorithms"]
         assert code == 0 or row["claim_broken"]
-        last = entry_of(tmp_path / "run")["audit"]
-        made = several.audits(last)
-        assert made[-1]["confidence"] == pytest.approx(1 - 0.45 / (n * (n + 1)))
+        made = several.audits(algorithm_of(entry_of(tmp_path / "run")).audit)
+        assert made[-1].confidence == pytest.approx(1 - 0.45 / (n * (n + 1)))
         assert several.spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
-        assert made[-1]["together"] == pytest.approx(1 - several.spent(made))
+        assert made[-1].joint_confidence == pytest.approx(1 - several.spent(made))
 
 
 def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
@@ -160,8 +165,8 @@ def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
     assert "spent 0.4 of error probability" in done.stderr
     assert (tmp_path / "run" / "results.json").read_bytes() == before
     with pytest.raises(ScenarioError):
-        several.check(0.95, [{"confidence": 0.9}] * 5)
-    several.check(0.95, [{"confidence": 0.95}] * 5)
+        several.check(0.95, [made_at(0.9)] * 5)
+    several.check(0.95, [made_at(0.95)] * 5)
 
 
 # ── what is no part of it ───────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,8 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from scenarios.render.page.report import page
 from scenarios.render.page.views import rows
-from scenarios.results.views import lines, view_results
+from scenarios.results.former import plain
+from scenarios.results.views import lines, views_result
 from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
@@ -128,7 +129,7 @@ def found():
 
 class TestWhatIsWritten:
     def test_it_is_plain_data(self, found):
-        described = view_results(found)
+        described = plain(views_result(found))
         assert json.loads(json.dumps(described)) == described
         assert described["refuted"] == [one.view.name for one in found.refuted] != []
         assert described["smallest"] == ["link 1-2"]
@@ -137,10 +138,9 @@ class TestWhatIsWritten:
         assert by_name["link 1-2"]["refuted"]
         assert by_name["link 1-2"]["epsilon_audited"] <= by_name["link 1-2"]["ceiling"]
         assert ["link 1-2", "door 1"] in described["order"]
-        assert view_results(None) is None
 
     def test_the_terminal_names_the_smallest(self, found):
-        said = lines(view_results(found))
+        said = lines(plain(views_result(found)))
         count = len(found.refuted)
         assert said[0] == (
             f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
@@ -149,7 +149,7 @@ class TestWhatIsWritten:
         assert said[-1] == f"  and {count - 1} more, which contain one of these"
 
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
-        described = view_results(found)
+        described = plain(views_result(found))
         nothing = described | {"views": [one | {"refuted": False} for one in described["views"]]}
         (said,) = lines(nothing)
         assert said.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
@@ -165,7 +165,8 @@ class TestThePage:
     def results(self, found):
         places = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         net = {"name": "path", "edges": [[0, 1], [1, 2], [2, 3]], "positions": places}
-        return {"name": "it", "network": net, "algorithms": [{"name": "tells <one>", "views": view_results(found)}]}
+        algorithm = {"name": "tells <one>", "views": plain(views_result(found))}
+        return {"name": "it", "network": net, "algorithms": [algorithm]}
 
     def test_it_shows_from_where_the_claim_breaks(self, found):
         text = page(self.results(found))
@@ -191,13 +192,13 @@ class TestThePage:
         assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a", "views": None}]})
 
     def test_refuted_views_come_first(self, found):
-        listed = rows(view_results(found))
+        listed = rows(plain(views_result(found)))
         refuted = [row["refuted"] for row in listed]
         assert refuted == sorted(refuted, reverse=True)
         assert [row["name"] for row in listed if row["smallest"]] == ["link 1-2"]
 
     def test_evidence_beyond_all_floats_is_shown(self, found):
-        described = view_results(found)
+        described = plain(views_result(found))
         views = [one | {"log_e": e} for one, e in zip(described["views"], (2000.0, 0.0, 11.0), strict=False)]
         shown = {row["name"]: row["evidence"] for row in rows(described | {"views": views})}
         assert shown["link 0-1"] == "3.9 × 10⁸⁶⁸"

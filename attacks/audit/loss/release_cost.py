@@ -26,7 +26,6 @@ mean of the second.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -149,8 +148,8 @@ class Ratio:
         """None where there is no worst case, or it is 0."""
         if not 0 < self.worst < np.inf:
             return None
-        low, middle, high = (end / self.worst for end in _ends(self.lost))
-        return Interval(low, middle, high, self.lost.confidence)
+        lost, worst = self.lost, self.worst
+        return Interval(lost.lower / worst, lost.estimate / worst, lost.upper / worst, lost.confidence)
 
     @property
     def computed_gamma(self) -> float | None:
@@ -189,28 +188,6 @@ def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> R
         normal_mean(pooled[LOST] - pooled[COMPUTED], confidence),
         pooled.shape[1],
     )
-
-
-def described(found: Ratio | None) -> dict[str, Any] | None:
-    """As JSON has it."""
-    if found is None:
-        return None
-    gamma = found.measured_gamma
-    return {
-        "transcripts": found.transcripts,
-        "lost": _ends(found.lost),
-        "computed": found.computed,
-        "formula": found.formula,
-        "worst": found.worst,
-        "gap": _ends(found.gap),
-        "gamma_measured": None if gamma is None else _ends(gamma),
-        "gamma_computed": found.computed_gamma,
-        "gamma_formula": found.formula_gamma,
-    }
-
-
-def _ends(interval: Interval) -> list[float]:
-    return [interval.lower, interval.estimate, interval.upper]
 
 
 def _row(a: Release, b: Release, rows: int) -> Array:

@@ -9,7 +9,7 @@ from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import WORST_CASE
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import FAULTS, SentBefore
-from scenarios.results import entries as describe
+from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, quadratic_world
 
@@ -78,14 +78,14 @@ def test_an_audit_that_was_stopped_goes_on(after, tmp_path):
     second = Stopped(simulate, 99)
     found = judged(second, pair, Archive.at(tmp_path / "evidence", "this audit"))
     assert len(second.done) == 8 - after
-    assert describe.audit(found) == describe.audit(judged(simulate, pair))
+    assert audit_result(found) == audit_result(judged(simulate, pair))
 
 
 def test_processes_change_nothing(tmp_path):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
     alone, shared = judged(simulate, pair, attack=infer), judged(simulate, pair, jobs=2, attack=infer)
-    assert describe.audit(alone) == describe.audit(shared)
+    assert audit_result(alone) == audit_result(shared)
 
 
 def test_a_torn_file_is_made_again(tmp_path):
@@ -96,7 +96,7 @@ def test_a_torn_file_is_made_again(tmp_path):
     torn = sorted(archive.folder.glob("*.npz"))[3]
     torn.write_bytes(torn.read_bytes()[:1000])
     again = Stopped(simulate, 99)
-    assert describe.audit(judged(again, pair, archive)) == describe.audit(first)
+    assert audit_result(judged(again, pair, archive)) == audit_result(first)
     assert len(again.done) == 1
 
 

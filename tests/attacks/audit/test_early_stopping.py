@@ -12,7 +12,7 @@ from netsim.algorithms.planted_faults import HalfNoise, SecondMessage
 from netsim.claims import Adjacency
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.simulation import Simulation
-from scenarios.results import entries as describe
+from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 
 ANYTHING = Adjacency(np.inf, "all data of one agent replaced")
@@ -72,10 +72,10 @@ def test_an_uncovered_message_is_still_named():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_stopped_by_hand_and_gone_on_it_stops_at_the_same_coin(jobs, tmp_path):
-    through = describe.audit(judged(half(sound=False), chunk=20))
+    through = audit_result(judged(half(sound=False), chunk=20))
     archive = Archive.at(tmp_path / "evidence", "it")
     judged(half(sound=False), trials=20, chunk=20, archive=archive)
-    assert describe.audit(judged(half(sound=False), chunk=20, archive=archive, jobs=jobs)) == through
+    assert audit_result(judged(half(sound=False), chunk=20, archive=archive, jobs=jobs)) == through
 
 
 def test_sound_claims_are_refuted_no_more_often_than_allowed():

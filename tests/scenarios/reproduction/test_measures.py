@@ -13,6 +13,7 @@ from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
+from scenarios.results.former import plain
 from scenarios.results.former_curves import NotMeasuredError, curve
 from scenarios.results.loss_breakdown import budget
 from scenarios.schema.load import parse
@@ -127,7 +128,7 @@ def world():
 def test_the_budget_of_a_descent_is_its_composition_round_by_round(world):
     step, scale = 0.1, Geometric(2.0, 0.9)
     algorithm = PrivateGradientDescent(30, Constant(step), scale, Clip(1.0))
-    one = {"name": "A", "budget": budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)}
+    one = {"name": "A", "budget": plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))}
     by_hand = np.cumsum([0.0] + [2 * step / scale(k) for k in range(1, 30)])
     assert curve(one, "epsilon_claimed", "rounds").y == pytest.approx(by_hand, rel=1e-12)
     assert claimed(one) == pytest.approx(by_hand[-1])
@@ -136,10 +137,10 @@ def test_the_budget_of_a_descent_is_its_composition_round_by_round(world):
 
 def test_where_a_budget_becomes_vacuous(world):
     algorithm = PrivateGradientDescent(5000, Constant(0.1), Constant(1.0), Clip(1.0))  # 0.2 a round, but the first
-    found = budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)
+    found = plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))
     assert len(found["count"]) <= 60
     one = {"name": "A", "budget": found}
-    short = budget(Simulation(*world, replace(algorithm, rounds=101)), ADJACENCY, 1e-3, BARE)
+    short = plain(budget(Simulation(*world, replace(algorithm, rounds=101)), ADJACENCY, 1e-3, BARE))
     assert vacuous_from({"name": "A", "budget": short}, 20.0).high == math.inf
     assert vacuous_from(one, 20.0).low == 102  # ε = 0.2 (k − 1) is 20 at 101
     with pytest.raises(NotMeasuredError, match="after 7"):
@@ -148,7 +149,7 @@ def test_where_a_budget_becomes_vacuous(world):
 
 def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
     simulation = Simulation(*world, DPRecal(step=0.2, per_agent=25, stddev=0.5, ratio=1.1))
-    one = {"name": "A", "budget": budget(simulation, ADJACENCY, 1e-3, BARE)}
+    one = {"name": "A", "budget": plain(budget(simulation, ADJACENCY, 1e-3, BARE))}
     points = curve(one, "epsilon_claimed", "plf")
     assert points.x == tuple(range(1, 26))
     assert points.y == tuple(simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 26))
@@ -159,7 +160,7 @@ def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
 def test_everybody_active_in_every_round_has_a_budget_of_rounds(world):
     algorithm = RwAdmm(0.3, "everybody", per_agent=20, noise="laplace", scale=Constant(1.0))
     simulation = Simulation(*world, algorithm)
-    found = budget(simulation, ADJACENCY, 1e-3, BARE)
+    found = plain(budget(simulation, ADJACENCY, 1e-3, BARE))
     assert (found["unit"], found["last"], found["count"]) == ("rounds", 20, list(range(1, 21)))
     assert found["epsilon"] == [simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 21)]
 
@@ -170,6 +171,6 @@ def test_who_claims_nothing_has_no_budget(world):
 
 def test_a_failed_condition_has_no_number(world):
     algorithm = PrivateGradientDescent(9, Constant(0.1), Constant(1.0))
-    one = {"name": "A", "budget": budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE)}
+    one = {"name": "A", "budget": plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))}
     with pytest.raises(NotMeasuredError, match="no clipping"):
         claimed(one)

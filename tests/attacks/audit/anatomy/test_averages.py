@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.intervals import Interval
-from attacks.audit.loss.release_cost import averages, described, ratio
+from attacks.audit.loss.release_cost import averages, ratio
 from attacks.replay import Release
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.mechanisms import (
@@ -16,6 +16,7 @@ from netsim.mechanisms import (
     small_shift_ratio,
 )
 from netsim.schedules import Constant, Geometric
+from scenarios.results.audited import average_case
 from tests.attacks.audit.anatomy.test_breakdown import dpp2, samples
 
 SURE = 1 - 1e-6
@@ -62,9 +63,7 @@ def test_gaussian_noise_has_an_average_and_no_worst_case():
     assert found.computed in found.lost
     assert np.isinf(found.worst)
     assert found.measured_gamma is found.computed_gamma is found.formula_gamma is None
-    told = described(found)
-    assert told["gamma_measured"] is None
-    assert told["computed"] == found.computed
+    assert average_case(found).gamma_measured is None
 
 
 def test_laws_that_are_none_of_the_three_or_differ_have_no_value():

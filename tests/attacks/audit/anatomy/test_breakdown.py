@@ -8,11 +8,12 @@ import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss_breakdown import MOST_PARTS, Breakdown, described
+from attacks.audit.loss_breakdown import Breakdown
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
+from scenarios.results.audited import MOST_PARTS, loss_breakdown
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
@@ -161,9 +162,9 @@ def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
 
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
     parts = samples(dpp2(rounds=MOST_PARTS), chunks=1)
-    told = described(Breakdown.of(1, parts), 0.95)
-    assert len(told["releases"]) == MOST_PARTS < told["counts"]["releases"] == 2 * MOST_PARTS
-    assert told["total"]["count"] == 2 * MOST_PARTS
-    kept = [row["release"] for row in told["releases"]]
+    found = loss_breakdown(Breakdown.of(1, parts), 0.95)
+    assert len(found.releases) == MOST_PARTS < found.counts.releases == 2 * MOST_PARTS
+    assert found.total.count == 2 * MOST_PARTS
+    kept = [row.release for row in found.releases]
     assert kept == sorted(kept)
     assert max(kept) == 2 * MOST_PARTS - 1  # the last rounds are the dearest

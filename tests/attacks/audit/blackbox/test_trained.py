@@ -20,7 +20,8 @@ from netsim.network.laws import ConstantDelay, ExponentialDelay
 from netsim.network.links import LinkLaw
 from netsim.simulation import Simulation
 from netsim.transcript.record import Transcript
-from scenarios.results import entries as describe
+from scenarios.results.audited import audit_result
+from scenarios.results.former import plain
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_archive import Stopped
 from tests.attacks.audit.test_early_stopping import ANYTHING, half, world
@@ -74,7 +75,7 @@ def second(sound):
 
 
 def told(found):
-    return json.dumps(describe.audit(found), sort_keys=True)
+    return json.dumps(plain(audit_result(found)), sort_keys=True)
 
 
 def test_an_uncovered_second_message_is_found_at_the_ceiling():
