@@ -20,8 +20,8 @@ from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInt
 from scenarios.results.base import Setting, taken
 from scenarios.results.entries import Results
 from scenarios.results.files import RESULTS, write_json
-from scenarios.results.former_findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
+from scenarios.results.former_findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import part
 from scenarios.results.run import Timeline
 from scenarios.results.tree import AlgorithmResult
