@@ -1,29 +1,93 @@
 """Inference of private gradients from a view: by an algorithm's closed form, or by a probe of its code.
 
 At a tapped door the record is the agent's own. On links an eavesdropper puts it together as far as it goes
-(`attacks.closed_form.exchanges`): for algorithms that only exchange and wait for everybody, and for tokens
-that walk. What
-was not heard becomes an unknown beside the gradients, and costs those that it hides.
+(`attacks.closed_form.exchanges`): for algorithms that only exchange and wait for everybody, and for tokens that walk.
+What was not heard becomes an unknown beside the gradients, and costs those that it hides.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from attacks.closed_form.dpp2 import relay_evidence, through_relay
 from attacks.closed_form.exchanges import Surroundings
-from attacks.closed_form.registry import (
-    ClosedForm,
-    Inversion,
-    closed_form_of,
-)
-from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from attacks.closed_form.gradient_descent import through_differences, unclipped
+from attacks.closed_form.gradient_tracking import through_tracking, tracking_evidence
+from attacks.closed_form.random_penalty_admm import penalty_evidence, through_penalties
+from attacks.closed_form.recal import duals, iterates, sparse_evidence, through_duals, through_iterates
+from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
 from attacks.probe import Assumption, Free, Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
 from netsim.errors import AttackError
+from netsim.models.model import L1
 from netsim.transcript.record import Record
+
+
+class ClosedForm(NamedTuple):
+    """An algorithm's own inversion: estimates by `infer`, and `evidence` with the covariance and law of their errors.
+
+    `first`: it is tried before a probe, because it is exact, goes over gaps that a probe cannot, or inverts what a
+    probe refuses as a rule; else after a probe that refused.
+    """
+
+    infer: Inversion
+    evidence: Callable[[AdversaryView], list[Evidence]]
+    first: bool
+
+
+def closed_form_of(algorithm: Algorithm) -> ClosedForm | None:
+    """The algorithm's own inversion, if there is one. A new one goes here."""
+    if isinstance(algorithm, Recal) or (isinstance(algorithm, DPRecal) and algorithm.reading == "as_analysed"):
+        return ClosedForm(through_duals, _recal, first=True)
+    if isinstance(algorithm, DPRecal):
+        return ClosedForm(through_iterates, _dp_recal, first=True)
+    if isinstance(algorithm, RandomPenaltyAdmm):
+        return ClosedForm(through_penalties, penalty_evidence, first=True)
+    if isinstance(algorithm, PrivateGradientDescent):
+        return ClosedForm(through_differences, _independent_laplace, first=False)
+    if isinstance(algorithm, Dpp2):
+        return ClosedForm(through_relay, relay_evidence, first=False)
+    if isinstance(algorithm, DiaDSP | Cpgt):
+        return ClosedForm(through_tracking, _tracking, first=False)
+    return None
+
+
+def _recal(view: AdversaryView) -> list[Evidence]:
+    return duals(view).evidence()
+
+
+def _dp_recal(view: AdversaryView) -> list[Evidence]:
+    deployable = isinstance(view.public.algorithm, DPRecal) and view.public.algorithm.reading == "as_deployable"
+    if deployable and isinstance(view.public.regularizer, L1):
+        return sparse_evidence(view)
+    return iterates(view).evidence()
+
+
+def _tracking(view: AdversaryView) -> list[Evidence]:
+    return tracking_evidence(view) if view.public.codec.lossless else Evidence.each(through_tracking(view), law=None)
+
+
+def _independent_laplace(view: AdversaryView) -> list[Evidence]:
+    """Each error is that of one release. What was clipped is no gradient: `unclipped` alone, the rest is hidden.
+
+    You get an `AttackError` where a clip may have acted on every gradient of every agent.
+    """
+    estimates = through_differences(view)
+    kept = unclipped(view, estimates)
+    if estimates and not kept:
+        raise AttackError(
+            "the clip may have acted on every gradient: what was sent tells the clipped ones alone "
+            "(through_differences), not the gradients"
+        )
+    lost = Counter(e.agent for e in estimates)
+    lost.subtract(e.agent for e in kept)
+    return [replace(one, hidden=lost[one.agent]) for one in Evidence.each(kept, "laplace")]
+
 
 FREE = Free()
 
@@ -153,7 +217,7 @@ def inferred(view: AdversaryView, *, jointly: bool = False) -> tuple[Inversion, 
 def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = False) -> list[Evidence]:
     """The same, one for each agent of which something was inferred, with what is known of the errors.
 
-    By the algorithm's own inversion where that comes first (`attacks.closed_form.registry`), else by a probe; of the
+    By the algorithm's own inversion where that comes first (`closed_form_of`), else by a probe; of the
     agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
     time. `jointly`: by one probe of all agents at once.
     """

@@ -1,45 +1,32 @@
-"""DPP² inverted: gradients from y and z where η_k is known, and with all η fitted to the transcript where it is
-not.
+"""DPP² inverted: gradients from y and z where η_k is known, and with all η fitted to the transcript where it is not.
 
-With d⁰ = 0 the y that were sent tell d^{k+1} = η_k d^k + y^k, and q^{k+1} = ρ(P d^{k+1})_i. Then each
-gradient is
-told twice, once in z and once by how x moves, for d^{k+1} − d^k = x^k + w^k:
+With d⁰ = 0 the y that were sent give d^{k+1} = η_k d^k + y^k, and q^{k+1} = ρ(P d^{k+1})_i. Then each gradient is on
+the wire twice, in z and in how x moves, for d^{k+1} − d^k = x^k + w^k:
 
     z^k − q^{k+1}                                                  = ∇f(x^k) + e^k,
     (β(Pz^k)_i − d^{k+2} + 2d^{k+1} − d^k)/α − q^{k+1}             = ∇f(x^k) − w^{k+1}/α,
 
-two noises that nothing else holds. The estimate weighs them by their variances, 2u_e² and 2u_w²/α² at rounds
-k and
-k + 1: the errors of different rounds are independent, and the best linear estimate is this. The last
-gradient is told
-once. It needs every y and z of the agent and of its neighbors, and their neighbors' y, from the first round
-on: for
-(P d)_i is built up of (P y)_i.
+two noises that nothing else holds. The estimate weighs them by their variances, 2u_e² and 2u_w²/α² at rounds k and k
++ 1: the errors of different rounds are independent, and this is the best linear estimate. The last gradient is on the
+wire once. It needs every y and z of the agent and its neighbors, and their neighbors' y, from the first round on: (P
+d)_i is built up of (P y)_i. Who may run it: an outsider on all links around the agent, or at its door.
 
-Source: this project. Who may run it: an outsider on all links around the agent, or at its door. Who does not
-know
-η_k: `attacks.closed_form.dpp2`.
+*η unknown* (`fit_relay`). An outsider that taps all links knows, at every agent and coordinate,
 
-An outsider that hears all y and z knows, at every agent and coordinate,
-
-    d^{k+1} = η_k d^k + y^k,
     d^{k+2} − 2d^{k+1} + d^k + αz^k − βPz^k = w^{k+1} + αe^k,        k = 0 … K − 2,
 
-agents × coordinates equations a round for one unknown number. Given η everything else follows, d being a
-function of
-η and of what was told without error: this is a nonlinear regression, solved by Gauss–Newton on whitened
-residuals, on
-prefixes of 4, 8, 16, … rounds so that it starts near. One round at a time (`round_by_round`) each η_{k+1} is
-fitted
-given those before; their errors add up in d, and it drifts.
+agents × coordinates equations a round for one unknown number. Given η everything else follows: this is a nonlinear
+regression, solved by Gauss–Newton on whitened residuals, on prefixes of 4, 8, 16, … rounds so that it starts near.
+One round at a time (`round_by_round`) each η_{k+1} is fitted given those before; their errors add up in d, and it
+drifts.
 
-What is identifiable: η_k counts only through η_k d^k. So η_0 is not (d⁰ = 0), without noise η_1 is not either
-(d¹ = x⁰ = 0), and they hide nothing; every d is identifiable, so there is no other freedom. To first order the
-estimate of a gradient at given η and the residuals are uncorrelated, so that
+Identifiable: η_k counts only through η_k d^k. So η_0 is not (d⁰ = 0), without noise η_1 is not either (d¹ = x⁰ = 0),
+and they hide nothing; every d is. To first order the estimate of a gradient at given η and the residuals are
+uncorrelated, so that
 
     Var ĝ = Var(ĝ | η) + G C Gᵀ,    C = (JᵀJ)⁻¹ of the whitened residuals, G = ∂ĝ/∂η.
 
-Source: this project. Who may run it: an outsider that hears all links.
+Source: this project.
 """
 
 import math

@@ -1,11 +1,8 @@
 """Exchanges in a view: what each agent sent and took, and one agent's record in its code's order, gaps marked.
 
-At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent
-told and
-what its neighbors told it, for algorithms that only exchange and wait for everybody, and for tokens that
-walk. What
-was not heard (lost at the tap, on a link that nobody taps, before the tap began) is a gap up to the last
-message of
+At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent told and
+what its neighbors told it, for algorithms that only exchange and wait for everybody, and for tokens that walk. What
+was not heard (lost at the tap, on a link that nobody taps, before the tap began) is a gap up to the last message of
 the agent that was heard (`attacks.replay.recorded.gap`).
 """
 
@@ -14,7 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
-from attacks.estimates import NOBODY
+from attacks.closed_form.token_walk import NOBODY
 from attacks.replay.recorded import gap
 from netsim.adversary import AdversaryView
 from netsim.algorithms import DPRecal, Recal, Walkman

@@ -1,17 +1,14 @@
-"""Private gradient descent inverted: x_i^{k+1} = Σ_j w_ij x̃_j^k − η_k g_i^k, and everything but g is on the wire.
+"""Private gradient descent inverted.
 
 x_i^{k+1} = Σ_j w_ij x̃_j^k − η_k g_i^k, and everything but g is on the wire, up to the noise of one release:
 
     ĝ_i^k = (Σ_j w_ij x̃_j^k − x̃_i^{k+1})/η_k,   standard deviation √2·b_{k+1}/η_k per coordinate.
 
-What is estimated is the gradient that was used: the clipped one, where the algorithm clips; the point is known
-as the noisy x̃_i^k. It needs what the agent told in both rounds and what it took from its neighbors in the
-first; the
-gradient of the last round is never sent. Who may run it: an eavesdropper on all links around the agent, or
-at its
-door; where exchanges may end without some messages, only at its door. Of an agent that may begin anew, its
-round
-starting over unseen, nothing is estimated.
+The estimate is of the gradient that was used: the clipped one, where the algorithm clips (a probe refuses a clip that
+acts; this does not); its point is the noisy x̃_i^k. It needs what the agent sent in both rounds and what it took from
+its neighbors in the first; the gradient of the last round is never sent. Who may run it: an eavesdropper on all links
+around the agent, or at its door; where exchanges may end without some messages, only at its door. Of an agent that
+may begin anew, its round starting over unseen, nothing is estimated.
 """
 
 import math

@@ -1,38 +1,27 @@
 """DiaDSP and CPGT inverted: gradients and their differences from the tracker y, and the Hessian of a quadratic.
 
-With the copies x^c, y^c that everybody knows and A = Σ_j w_ij (·_j − ·_i) of them, both algorithms read
-(DiaDSP:
-γ = 1, and the copies are what was told)
+With the copies x^c, y^c that everybody knows and A = Σ_j w_ij (·_j − ·_i) of them, both algorithms read (DiaDSP: γ =
+1, and the copies are what was sent)
 
     x^{k+1} = x^a + γA_x − αy^k,    y^{k+1} = y^a + γA_y + ∇f(x^{k+1}) − ∇f(x^k),    x^a = x + w,  y^a = y + e.
 
-*Nothing compressed.* Each y is told twice, as y^a − e^k and as (x^a + γA_x − (x^a)⁺ + w^{k+1})/α; weighed by
-their
-variances these give ŷ^k with independent errors of variance v_k, and from y⁰ = ∇f(x⁰)
+*Nothing compressed.* Each y is on the wire twice, as y^a − e^k and as (x^a + γA_x − (x^a)⁺ + w^{k+1})/α; weighed by
+their variances these give ŷ^k with independent errors of variance v_k, and from y⁰ = ∇f(x⁰)
 
-    ∇f(x^k) − ∇f(x^{k−1}) = ŷ^k − (y^a + γA_y)^{k−1}    with variance v_k,    ∇f(x^k): their sum, with
-    Σ_{t≤k} v_t.
+    ∇f(x^k) − ∇f(x^{k−1}) = ŷ^k − (y^a + γA_y)^{k−1}  with variance v_k,   ∇f(x^k): their sum, with Σ_{t≤k} v_t.
 
-So *differences* are told as well as at the start for as long as noise decays, the gradients themselves only
-as well
-as the first. After a gap DiaDSP's differences go on (`tracking_differences`); CPGT's copies are lost.
+So *differences* become ever better as noise decays, the gradients themselves stay as good as the first. After a gap
+DiaDSP's differences go on (`tracking_differences`); CPGT's copies are lost.
 
-*Compressed.* The wire holds m = C(x^a − x^c) and all that is unknown of the message is within bounds
-(`preimage`):
+*Compressed.* The wire holds m = C(x^a − x^c) and all that is unknown of the message is within bounds (`preimage`):
 
     ∇f(x^k) = y^a − Σ_{t≤k} e^t − γ Σ_{t<k} A_y,    y^a in y^c + C⁻¹(m'),
 
-so that a compressor's errors do not add up over rounds (`compressed_bounds`). Without noise the motion of x
-bounds y
-once more.
+so that a compressor's errors do not add up over rounds (`compressed_bounds`). Without noise the motion of x bounds y
+once more. The last gradient is never sent. Who may run it: an outsider on all links around the agent, or at its door.
 
-The last gradient is never told. Source: this project. Who may run it: an outsider on all links around the
-agent, or
-at its door.
-
-∇f(x^t) = Hx^t + c at points x^0, …, x^T: with the errors whitened and c projected out (or from differences,
-which
-hold no c), rows s_t of S and g_t of G with white errors,
+*Hessian* (`hessian_of`, `hessian_from`). ∇f(x^t) = Hx^t + c at points x^0, …, x^T: with the errors whitened and c
+projected out (or from differences, which hold no c), rows s_t of S and g_t of G with white errors,
 
     minimize ‖S H − G‖²  over symmetric H.
 
@@ -42,16 +31,12 @@ With S = U Σ Vᵀ of rank r and V completed to a basis of the space, H = V M V�
     M_ij = B_ij/σ_j²                      one of them beyond, variance 1/σ_j²,
     M_ij                                  not identifiable where both are beyond r: 0 here.
 
-So r directions tell r(2d − r + 1)/2 of the d(d + 1)/2 numbers: Hv for every v they span, and by symmetry vᵀH.
-Of an f that is no quadratic the differences are the Hessian averaged between two points, times their
-difference.
+So r directions determine r(2d − r + 1)/2 of the d(d + 1)/2 numbers. Of an f that is no quadratic the differences are
+the Hessian averaged between two points, times their difference. The points are taken at their word: where they hold
+noise themselves the estimate is biased by about the square of that noise over the square of the steps. Who may run
+it: whoever has gradients or differences.
 
-The points are taken at their word. Where they hold noise themselves (a told x^a after a gap) the estimate is
-biased
-by about the square of that noise over the square of the steps.
-
-Source: this project; linear algebra. Who may run it: whoever has gradients or differences (`infer`,
-`evidence`).
+Source: this project.
 """
 
 import math

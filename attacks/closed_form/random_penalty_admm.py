@@ -1,4 +1,4 @@
-"""The gradients of ADMM with random penalties, through λ, which anybody on the wire adds up.
+"""ADMM with random penalties inverted, through λ, which anybody on the wire adds up.
 
 Every x is on the wire and the state is what was sent, so λ_i^k = ζ Σ_{t≤k} Σ_j (x_j^t − x_i^t) is known, and so is
 all of
@@ -10,12 +10,10 @@ but θ ~ U(0, 1) and the Laplace noise, both of each coordinate its own:
     ĝ = λ_i + D((x_i + x̄_i)/2 − x⁺),   bias 0,   variance D²((x_i − x̄_i)²/12 + 2b_k²),
     λ_i + D(min(x_i, x̄_i) − x⁺) ≤ ∇f_i(x_i) + D·Lap(b_k) ≤ λ_i + D(max(x_i, x̄_i) − x⁺).
 
-The random penalty hides a gradient by D|x_i − x̄_i|, so nothing at consensus, and nothing in round 0, where all x are
-0. Errors of different rounds and coordinates are independent: θ and the noise of one round are in one release only,
-and no better linear estimate of unknown gradients exists.
-
-It needs all that the agent and its neighbors told from round 0 on; the gradient of the last round is told too, by the
-x⁺ of that round.
+The random penalty hides a gradient by D|x_i − x̄_i|: nothing at consensus, nor in round 0, where all x are 0. Errors
+of different rounds and coordinates are independent: θ and the noise of one round are in one release only, and no
+better linear estimate of unknown gradients exists. It needs all that the agent and its neighbors sent from round 0
+on.
 
 Source: this project; the algorithm: Xiao 2019, Algorithm 1. Who may run it: an outsider on all links around the
 agent, or at its door.

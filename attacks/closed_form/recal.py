@@ -1,69 +1,46 @@
-"""RECAL and DP-RECAL inverted: gradients from the baton's duals, from its iterates, and under r = w‖x‖₁.
+"""RECAL and DP-RECAL inverted: gradients from the token's duals, from its iterates, and under r = w‖x‖₁.
 
-From (u, x) → (u⁺, x⁺) at one visit, with λ = y = 0 before an agent's first:
+*Duals* (`through_duals`). From (u, x) → (u⁺, x⁺) at one visit, with λ = y = 0 before an agent's first:
 
     λ⁺ = λ + (u⁺ − u),   y⁺ = x⁺ − (λ⁺ − λ)/β,   ∇f(y) = λ + β(x − y) − (y⁺ − y)/α.
 
-It works on DP-RECAL *as analysed* too: there the exact u is on the wire beside its noisy copy. With r = 0
-line 2
-tells y once more, and batons that were missed follow from those that were not
-(`attacks.closed_form.token_system` says what
-a gap costs). With r ≠ 0 a visit that was missed leaves an agent's λ open, and only differences of its later
-gradients follow (`differences`), until Σ_i λ_i = u closes it.
+This works on DP-RECAL *as analysed* too: there the exact u is on the wire beside its noisy copy. What tokens that
+were missed cost: `attacks.closed_form.token_system`. Source: the DP-RECAL paper, Appendix A; this project's for gaps.
 
-Source: the DP-RECAL paper, Appendix A, and this project's for gaps. Who may run it: any eavesdropper; α and
-β are
-public.
+*Iterates* (`through_iterates`). For r = 0 line 2 of a visit reads x⁺ = x − ũ − β(x − y), and x, ũ, x⁺ are all on the
+wire: y = x − (x − ũ − x⁺)/β. The next visit gives y⁺; then λ⁺ = λ + β(x⁺ − y⁺) and ∇f(y) as above, whatever the noise
+on ũ. The last gradient of an agent stays hidden. Against the repaired readings the same algebra runs with errors that
+are stated exactly: under ``sent_state`` they are independent with deviation σ_τ/(αβ); under ``fresh_noise`` each y is
+on the wire twice, in ũ⁺ − ũ with noise σ_τ/β and in the next visit's x⁺ with noise σ_{τ+1}/β, and its error stays in
+λ, so that the errors of an agent's gradients are correlated (`iterates(view).evidence()`). With r ≠ 0, x⁺ gives y
+only up to the proximal map: the repaired readings are read through ũ⁺ − ũ alone. Source: this project.
 
-For r = 0 a visit's line 2 reads x⁺ = x − ũ − β(x − y_i), and x, ũ, x⁺ are all on the wire:
-
-    y = x − (x − ũ − x⁺)/β.
-
-An agent's next visit tells its y⁺; then λ⁺ = λ + β(x⁺ − y⁺) and ∇f(y) = λ + β(x − y) − (y⁺ − y)/α, whatever
-the noise on ũ. The last gradient of an agent stays hidden: no later x⁺ tells its y⁺.
-
-Against the repaired readings the same algebra still runs, with errors that are stated exactly:
-
-- ``sent_state``: λ and y are what the agent told, and only its step is off: the estimates are unbiased,
-their errors
-  independent with standard deviation σ_τ/(αβ), the last gradient's too.
-- ``fresh_noise``: each y is told twice, by ũ⁺ − ũ with noise σ_τ/β and by the next visit's x⁺ with noise
-  σ_{τ+1}/β, and is taken with weights; its error stays in λ, so the errors of an agent's gradients are
-  correlated:
-  use `iterates(view).evidence()`. The last gradient follows from ũ⁺ alone.
-
-With r ≠ 0, x⁺ tells y only up to the proximal map: the repaired readings are read through ũ⁺ − ũ alone, with
-its
-noise. With r = w‖x‖₁ the first two tell many coordinates exactly, and bounds of the others
-(`attacks.closed_form.recal`). What missed batons
-cost: `attacks.closed_form.token_system`.
-
-Source: our extension of the DP-RECAL paper's Appendix A. Who may run it: any eavesdropper.
-
-Line 2 is x⁺ = S(x − ũ − β(x − y)) with the soft threshold S at nw. A coordinate with x⁺ ≠ 0 tells y,
-
-    β(x − y) = x − ũ − x⁺ − sign(x⁺)nw,
-
-and one with x⁺ = 0 tells that |x − ũ − β(x − y)| ≤ nw. Each y_k lies in an interval of its own, and with
-λ_k = β Σ_{t≤k}(x_t − y_t), x_t the iterate that visit t − 1 sent, the gradient is one linear form of them,
+*Soft threshold* (`sparse_bounds`, `sparse_evidence`). For r = w‖x‖₁ line 2 is x⁺ = S(x − ũ − β(x − y)) with the soft
+threshold S at nw. A coordinate with x⁺ ≠ 0 gives y, β(x − y) = x − ũ − x⁺ − sign(x⁺)nw, and one with x⁺ = 0 gives
+|x − ũ − β(x − y)| ≤ nw. With λ_k = β Σ_{t≤k}(x_t − y_t), x_t the iterate that visit t − 1 sent, the gradient is one
+linear form of the y_k, each of which lies in an interval of its own,
 
     ∇f(y_k) = λ_k + β(x − y_k) − (y_{k+1} − y_k)/α,
 
-so that its bounds are those of the form: tight, given this. A coordinate whose y was never inside an
-interval is
-exact. An interval stays in λ for good: later bounds are wider. The chain of an agent ends at the first visit
-of which
-something was missed, and its last gradient stays hidden.
+so that its bounds are those of the form: tight, given this. An interval stays in λ for good: later bounds are wider.
+As an estimate each y that is not exact is read from ũ⁺ − ũ, with noise σ/β, the last gradient's too; that which
+coordinates are zero depends on the same noise a little is left out of the covariance. Source: this project.
 
-As an estimate (`sparse_evidence`) each y that is not told exactly is read from ũ⁺ − ũ, with noise σ/β; the last
-gradient's too. That which coordinates are zero depends on the same noise a little is left out of the
-covariance.
+*As published* (`through_noisy_duals`). What DP-RECAL's own paper measures its defence against: the duals' formula
+with ũ in the place of u, which ignores that x⁺ gives y without any noise. ``as_deployable`` sends ũ⁺ = ũ + Δλ + n_τ,
+so that this gradient is off by (n_0 = 0)
 
-Where the exact u is on the wire (RECAL, as analysed) nothing needs bounds: `attacks.closed_form.recal` holds
-for any r.
-Source: this project. Who may run it: any eavesdropper.
+    Σ_{s<τ} n_s + n_{τ−1} + (n_τ − n_{τ−1})/(αβ),   and the point by −n_{τ−1}/β.
+
+Under ``sent_state`` only n_τ/(αβ) is left. Under ``as_analysed`` ũ⁺ − ũ has the noise of the holder before in it too,
+and under ``fresh_noise`` x⁺ has more: there the stated deviation is √2 that of (n_τ − n_{τ−1})/(αβ), which is of its
+size and no more. Source: the DP-RECAL paper, Appendix A and its experiments on gradient leakage; that ũ is read where
+u stood is our reading.
+
+Who may run all of these: any eavesdropper; α, β and σ_τ are public.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,10 +48,13 @@ import numpy as np
 from attacks.closed_form.bounds import GradientBounds, Interval, combined
 from attacks.closed_form.dpp2 import root_mean_square
 from attacks.closed_form.token_system import TokenSystem, Wire, exactly
-from attacks.estimates import Evidence, GradientEstimate, Visit, check_lossless, unbroken_visits
+from attacks.closed_form.token_walk import Visit, unbroken_visits
+from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
 from netsim.adversary import AdversaryView
+from netsim.algorithms import Algorithm, Recal
 from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.recal import Walk, coupling
+from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models.model import L1, Zero
 
@@ -249,3 +229,59 @@ def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
     if not smooth:
         return Wire("u_noisy", "u_noisy", stddev, None, exactly, sums=False)
     return Wire("u_noisy", "u_noisy", None, exactly, exactly, sums=False)
+
+
+# ── what the papers infer themselves ─
+
+
+def published_inversion_of(algorithm: Algorithm) -> Inversion:
+    """How an algorithm's own paper infers gradients: RECAL's Appendix A, and for DP-RECAL the same from the noisy ũ.
+
+    You get an `AttackError` for others, whose papers infer none.
+    """
+    if isinstance(algorithm, DPRecal):
+        return through_noisy_duals
+    if isinstance(algorithm, Recal):
+        return through_duals
+    raise AttackError(f"no paper of {type(algorithm).__name__} infers gradients: there is no published inversion")
+
+
+def published_evidence(view: AdversaryView) -> list[Evidence]:
+    """What the algorithm's own paper would infer (`published_inversion_of`), one for each agent."""
+    return Evidence.each(published_inversion_of(view.public.algorithm)(view))
+
+
+def through_noisy_duals(view: AdversaryView) -> list[GradientEstimate]:
+    """An estimate of every gradient of every visit that was heard, agent after agent as the baton went.
+
+    You get an `AttackError` where the algorithm is no DP-RECAL, or a codec changes what is sent.
+    """
+    algorithm = view.public.algorithm
+    if not isinstance(algorithm, DPRecal):
+        raise AttackError(f"{type(algorithm).__name__} is not DP-RECAL: no noisy copy of u is on the wire")
+    check_lossless(view)
+    beta, alpha = coupling(view.public.agents), algorithm.step
+    zero = np.zeros((view.replicas, view.public.dimension))
+    state: dict[int, tuple[Array, Array]] = {}
+    estimates: list[GradientEstimate] = []
+    for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
+        dual, y = state.get(visit.agent, (zero, zero))
+        change = visit.outgoing["u_noisy"] - visit.incoming["u_noisy"]
+        y_new = visit.outgoing["x"] - change / beta
+        gradient = dual + beta * (visit.incoming["x"] - y) - (y_new - y) / alpha
+        deviation = _deviation(algorithm, visit.number + 1, beta)
+        estimates.append(GradientEstimate(visit.agent, visit.number, y, gradient, deviation))
+        state[visit.agent] = dual + change, y_new
+    return estimates
+
+
+def _deviation(algorithm: DPRecal, activation: int, beta: float) -> float:
+    """Standard deviation of a coordinate of the estimate of an agent's `activation`-th gradient, from 1."""
+    sigma = [float(np.max(algorithm.noise(s).stddev)) for s in range(1, activation + 1)]
+    gain = 1 / (algorithm.step * beta)
+    if algorithm.reading == "sent_state":
+        return sigma[-1] * gain
+    if algorithm.reading != "as_deployable":
+        return math.hypot(sigma[-1], sigma[-2] if activation > 1 else 0.0) * gain * math.sqrt(2)
+    weights = [1.0] * (activation - 2) + ([2 - gain] if activation > 1 else []) + [gain]
+    return math.sqrt(sum((w * s) ** 2 for w, s in zip(weights, sigma, strict=True)))

@@ -1,206 +1,278 @@
-"""The token system: the batons of a walk that were observed, and everything they determine.
+"""Linear system of RECAL's visits: everything that the observed tokens determine, with the covariance of errors.
 
-A baton is named (sender, number): an agent sends one at each of its visits, so `number` is the visit's too,
-and a
-visit that was missed leaves a gap in the numbers. Heard in order, the batons *to* an agent lie between the
-batons
-*from* it, and both have to fit:
+Of visit k of agent i, with token (u, x) in and (u⁺, x⁺) out, the state (y, λ) before and (y⁺, λ⁺) after:
 
-    visits made before < number of a visit ≤ visits made after,
+    change  u⁺ − u = λ⁺ − λ                     u moves as the dual does
+    move    x⁺ = x − ũ − β(x − y)               line 2, where r = 0
+    dual    λ⁺ = λ + β(x⁺ − y⁺)                 line 4
+    sum     u = Σ_i λ_i                         wherever it is certain how many visits each agent had made
+    step    ∇f(y) = λ + β(x − y) − (y⁺ − y)/α   line 3
 
-counted from the start upwards and from the next number that was heard downwards. Where both counts agree,
-the baton
-brought that visit, whatever was missed elsewhere; where they do not, nothing is said. The same counts say
-how many
-visits each agent had made when a baton was sent.
+with y = λ = 0 before an agent's first visit. Unknown are every y and λ, every gradient, and the tokens that were
+missed. A line may hold up to Gaussian noise. The lines are the same for each coordinate. Which of them hold, and up
+to which noise, depends on what is on the wire:
 
-A tap that misses packets may hear a repetition and not the first transmission: such a baton's values hold,
-its place
-does not, until the visit that sent it has one. Where clocks err, only what follows by number from the start
-is in
-order.
-
-Which lines of `attacks.closed_form.token_equations` hold, and up to which noise, is the reading's:
-
-| on the wire                | told          | moved (r = 0) | sum   | gradient's own noise |
+| on the wire                | change        | move (r = 0)  | sum   | gradient's own noise |
 |----------------------------|---------------|---------------|-------|----------------------|
 | RECAL, the exact u         | exact         | exact         | exact | none                 |
 | DP-RECAL as deployable     | not used      | exact         |       | none                 |
 | DP-RECAL, fresh noise      | σ_τ           | σ_τ           |       | none                 |
-| DP-RECAL, told state       | exact         | exact         | exact | σ_τ/(αβ)             |
+| DP-RECAL, sent state       | exact         | exact         | exact | σ_τ/(αβ)             |
 
-Under sent_state y and λ are what an agent told, and its messages tell those exactly; its step to y⁺ before
-it forgot
-is off by its noise. Under fresh_noise every y is told twice, by the noisy change of u when it is made and by
-the
-next visit's x⁺; the two are weighed, and the errors of an agent's gradients are correlated, for λ keeps them.
+Under sent_state y and λ are the agent's own messages, which determine them exactly; its step to y⁺, before it forgot,
+is off by its noise. Under fresh_noise every y is on the wire twice, in the noisy change of u when it is made and in
+the next visit's x⁺; the two are weighed, and the errors of an agent's gradients are correlated, for λ keeps them.
 
-What a gap costs, where r = 0: a visit whose baton in was missed loses that gradient; one whose baton out was
-missed
-loses nothing, the next visit says it again; both together lose the agent's λ, until at some baton the duals
-of all
-others are known. Where r ≠ 0, a lost λ leaves the *differences* of the later gradients.
+Cost of a gap, where r = 0: a visit whose incoming token was missed loses that gradient; one whose outgoing token was
+missed loses nothing, the next visit repeats it; both together lose the agent's λ, until at some token the duals of
+all others are known. Where r ≠ 0, a lost λ leaves the *differences* of the later gradients.
+
+*Solution.* Lines without noise that have one unknown left are solved at once, in order; those with two tie one to the
+other, so that of an agent whose λ is lost one unknown is left. What remains falls into groups that share no unknown,
+each solved by generalized least squares (`attacks.probe.linear`). Groups of more than `LARGEST` unknowns are left out
+whole.
 """
 
-from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.closed_form.token_equations import Found, Line, Name, determined
-from attacks.estimates import NOBODY, Evidence, GradientEstimate, in_order
+from attacks.closed_form.token_walk import ObservedWalk, observed_walk
+from attacks.estimates import Evidence, GradientEstimate
+from attacks.probe.linear import solve
 from netsim.adversary import AdversaryView
 from netsim.algorithms.recal import Walk, coupling
 from netsim.arrays import Array
-from netsim.transcript.message import Values
-from netsim.transcript.record import Record
 
-Id = tuple[int, int]
-"""Sender and number of a baton; agent and number of the visit that sent it. Of a sender that may begin anew, and
-count anew, the number is negative and of this row only."""
-START: Id = (-1, 0)
-"""The baton that the first holder begins with: the public zeros."""
+Name = tuple[str, int, int]
+"""What, of which agent or sender, of which visit or number."""
 
-
-@dataclass(frozen=True)
-class _ObservedToken:
-    """`values` of each baton that was heard, `START` too; `came[visit]`: the baton that brought it, where that is
-    certain; `made[baton]`: how many visits each agent had made when it was sent, its sender's included, where all are
-    certain; `visits[agent]`: how many are known of."""
-
-    values: dict[Id, Values]
-    came: dict[Id, Id]
-    made: dict[Id, tuple[int, ...]]
-    visits: tuple[int, ...]
+NOTHING = 1e-12
+"""A coefficient below this share of the largest that went into it has cancelled."""
+STEEP = 1e6
+"""No unknown is tied to another by a larger factor, or by less than its inverse."""
 
 
-def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> _ObservedToken:
-    """What a view tells of a walk from `first` on; `names` are the baton's fields, zeros at the start."""
-    public = view.public
-    values: dict[Id, Values] = {START: {name: np.zeros((view.replicas, public.dimension)) for name in names}}
-    doors = _at_doors(view, first, values)
-    rows = [_Sent.of(row, index, public.forgetful) for index, row in enumerate(view.messages())]
-    for row in rows:
-        values.setdefault(row.name, row.record.values)
-    order = _Order(public.agents, first, [])
-    if first not in public.forgetful:
-        order = _placed(view, first, rows)
-    certain = {visit: baton for visit, baton in order.came.items() if visit[0] not in doors}
-    came = certain | {visit: baton for found in doors.values() for visit, baton in found.items()}
-    counts = [0] * public.agents
-    for sender, number in values.keys() - {START}:
-        counts[sender] = max(counts[sender], number + 1)
-    made = {} if public.forgetful else order.made
-    return _ObservedToken(values, came, made, tuple(counts))
+class _Tie(NamedTuple):
+    """value = factor · (value of `root`) + `rest`."""
+
+    root: Name
+    factor: float
+    rest: Array
 
 
-class _Sent(NamedTuple):
-    """A baton as it was heard, and its name."""
+class _Ties:
+    """All unknowns by class; what is found of a class's root is found of all its members.
 
-    record: Record
-    name: Id
+    `values` is added to. Small classes are put into large ones, so that an unknown moves a few times only.
+    """
 
-    @classmethod
-    def of(cls, row: Record, index: int, forgetful: Container[int]) -> "_Sent":
-        return cls(row, (row.sender, ~index if row.sender in forgetful else row.number))
+    def __init__(self, values: dict[Name, Array]) -> None:
+        self.values = values
+        self._zero = np.zeros_like(next(iter(values.values())))
+        self._ties: dict[Name, _Tie] = {}
+        self._members: dict[Name, list[Name]] = {}
+
+    def tie(self, name: Name) -> _Tie:
+        """Of an unknown; its own root, if nothing ties it."""
+        if name not in self._ties:
+            self._ties[name] = _Tie(name, 1.0, self._zero)
+            self._members[name] = [name]
+        return self._ties[name]
+
+    def roots(self, terms: Mapping[Name, float]) -> dict[Name, float]:
+        """The unknown roots of Σ coefficient · value, with their coefficients."""
+        found: dict[Name, float] = defaultdict(float)
+        largest: dict[Name, float] = defaultdict(float)
+        for name, coefficient in terms.items():
+            if name not in self.values:
+                root, factor, _ = self.tie(name)
+                found[root] += coefficient * factor
+                largest[root] = max(largest[root], abs(coefficient * factor))
+        return {root: c for root, c in found.items() if abs(c) > NOTHING * largest[root]}
+
+    def constant(self, terms: Mapping[Name, float]) -> Array:
+        """What is known of Σ coefficient · value."""
+        total = self._zero
+        for name, coefficient in terms.items():
+            known = self.values[name] if name in self.values else self.tie(name).rest
+            total = total + coefficient * known
+        return total
+
+    def settle(self, lines: Iterable[Mapping[Name, float]]) -> None:
+        """Σ coefficient · value = 0 for all lines: whatever follows from those with one or two roots."""
+        all_lines = list(lines)
+        holding: dict[Name, set[int]] = defaultdict(set)
+        queue = deque(range(len(all_lines)))
+        waiting = set(queue)
+        for index, line in enumerate(all_lines):
+            for root in self.roots(line):
+                holding[root].add(index)
+        while queue:
+            index = queue.popleft()
+            waiting.discard(index)
+            roots = self.roots(all_lines[index])
+            moved = self._use(roots, all_lines[index])
+            if moved is None:
+                continue
+            for other in holding.pop(moved, set()):
+                for root in roots.keys() - {moved}:
+                    holding[root].add(other)
+                if other not in waiting:
+                    waiting.add(other)
+                    queue.append(other)
+
+    def _use(self, roots: dict[Name, float], line: Mapping[Name, float]) -> Name | None:
+        """The root that is a root no more."""
+        if len(roots) == 1:
+            ((root, coefficient),) = roots.items()
+            self.find(root, -self.constant(line) / coefficient)
+            return root
+        if len(roots) != 2:
+            return None
+        kept, moved = sorted(roots, key=lambda root: len(self._members[root]), reverse=True)
+        factor = -roots[kept] / roots[moved]
+        if not 1 / STEEP < abs(factor) < STEEP:
+            return None
+        rest = -self.constant(line) / roots[moved]
+        for name in self._members.pop(moved):
+            _, own, before = self._ties[name]
+            self._ties[name] = _Tie(kept, own * factor, own * rest + before)
+            self._members[kept].append(name)
+        return moved
+
+    def find(self, root: Name, value: Array) -> None:
+        """The value of a root, and so of all that is tied to it."""
+        for name in self._members.pop(root):
+            _, factor, rest = self._ties.pop(name)
+            self.values[name] = factor * value + rest
+
+    def members(self, root: Name) -> list[Name]:
+        """All unknowns that are tied to a root, itself included."""
+        return list(self._members.get(root, ()))
 
 
-def _at_doors(view: AdversaryView, first: int, values: dict[Id, Values]) -> dict[int, dict[Id, Id]]:
-    """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
-    forgetful = view.public.forgetful
-    doors = {agent: dict[Id, Id]() for agent in view.adversary.doors if agent not in forgetful}
-    held = {agent: deque([START] if agent == first else []) for agent in doors}
-    for index, row in enumerate(view.transcript):
-        name = row.sender, -(10**9) - index if row.sender in forgetful else row.number
-        if row.event == "received" and row.receiver in held:
-            held[row.receiver].append(name)
-        elif row.event == "sent" and row.sender in held and held[row.sender]:
-            doors[row.sender][name] = held[row.sender].popleft()
-        else:
+LARGEST = 1200
+"""Unknowns of a group that is solved at once: some seconds."""
+
+
+class Line(NamedTuple):
+    """Σ coefficient · value = noise of standard deviation `stddev`."""
+
+    terms: dict[Name, float]
+    stddev: float = 0.0
+
+
+class Found(NamedTuple):
+    """`values` of all that is determined, each (replicas, dimension); `groups`: of what noise touches, its place and
+    factor in the unknowns of a group, with the covariance of their errors."""
+
+    values: dict[Name, Array]
+    groups: list[tuple[dict[Name, tuple[int, float]], Array]]
+    ties: _Ties
+
+    def covariance(self, names: Sequence[Name]) -> Array:
+        """(names, names), 0 where exact."""
+        total = np.zeros((len(names), len(names)))
+        for places, covariance in self.groups:
+            here = [k for k, name in enumerate(names) if name in places]
+            there = [places[names[k]][0] for k in here]
+            factors = np.array([places[names[k]][1] for k in here])
+            total[np.ix_(here, here)] = covariance[np.ix_(there, there)] * np.multiply.outer(factors, factors)
+        return total
+
+    def tie(self, name: Name) -> _Tie:
+        """What an unknown that is not determined is tied to."""
+        return self.ties.tie(name)
+
+
+def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequence[Line] = ()) -> Found:
+    """All that the lines and what is known determine; `known` is not changed.
+
+    `combined` are lines that name combinations: asked for only where what they combine is not found at once.
+    """
+    values = _propagated(lines, dict(known))
+    ties = _Ties(values)
+    left = [line for line in lines if any(name not in values for name in line.terms)]
+    left += [line for line in combined if sum(name not in values for name in line.terms) > 2]
+    ties.settle(line.terms for line in left if line.stddev == 0)
+    groups: list[tuple[dict[Name, tuple[int, float]], Array]] = []
+    for group in _groups(left, ties):
+        if len({root for _, roots in group for root in roots}) <= LARGEST:
+            groups.append(_solved(group, ties))
+    return Found(values, groups, ties)
+
+
+def _propagated(lines: Sequence[Line], values: dict[Name, Array]) -> dict[Name, Array]:
+    exact = [line for line in lines if line.stddev == 0]
+    holding: dict[Name, list[int]] = defaultdict(list)
+    left: list[set[Name]] = []
+    for index, line in enumerate(exact):
+        left.append({name for name in line.terms if name not in values})
+        for name in left[-1]:
+            holding[name].append(index)
+    ready = deque(index for index, names in enumerate(left) if len(names) == 1)
+    while ready:
+        index = ready.popleft()
+        if not left[index]:
             continue
-        values.setdefault(name, row.values)
-    return doors
+        (name,) = left[index]
+        terms = exact[index].terms
+        rest = [coefficient * values[other] for other, coefficient in terms.items() if other != name]
+        values[name] = sum(rest[1:], rest[0]) / -terms[name]
+        for other in holding[name]:
+            left[other].discard(name)
+            if len(left[other]) == 1:
+                ready.append(other)
+    return values
 
 
-class _Order:
-    """Batons in the order in which they were sent, and what follows from it (`came` and `made`)."""
-
-    def __init__(self, agents: int, first: int, batons: list[_Sent]) -> None:
-        self.agents, self.first, self.batons = agents, first, batons
-        self.came: dict[Id, Id] = {(first, 0): START}
-        self.made: dict[Id, tuple[int, ...]] = {}
-        after = list(self._downwards())[::-1]
-        for (row, name), low, high in zip(batons, self._upwards(), after, strict=True):
-            if low[row.receiver] == high[row.receiver]:
-                self.came[row.receiver, low[row.receiver]] = name
-            if low == high:
-                self.made[name] = low
-
-    def _upwards(self) -> Iterator[tuple[int, ...]]:
-        """The least number of visits each agent had made when a baton was sent."""
-        made = [0] * self.agents
-        made[self.first] = 1
-        for row, _ in self.batons:
-            made[row.sender] = row.number + 1
-            yield tuple(made)
-            made[row.receiver] += 1  # before whatever is sent next
-
-    def _downwards(self) -> Iterator[tuple[int | None, ...]]:
-        """The greatest, from the last baton to the first; None where none is known."""
-        most: list[int | None] = [None] * self.agents
-        follower = NOBODY
-        for row, _ in reversed(self.batons):
-            known = most[row.receiver]
-            if known is not None and row.receiver != follower:  # a follower's own visit is taken off already
-                most[row.receiver] = known - 1
-            most[row.sender] = row.number + 1
-            yield tuple(most)
-            most[row.sender] = row.number
-            follower = row.sender
+Rooted = tuple[Line, dict[Name, float]]
+"""A line with the unknowns that are left of it."""
 
 
-def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
-    agents = view.public.agents
-    if view.adversary.clock_error > 0:
-        return _Order(agents, first, _by_number(rows, first))
-    names = {id(record): name for record, name in rows}
-    complete = view.adversary.capture_loss == 0
-    certain = [
-        _Sent(row, names[id(row)])
-        for row in in_order([record for record, _ in rows], first)
-        if row.receiver != NOBODY and (complete or row.attempt == 0)
-    ]
-    inside = {name for _, name in certain}
-    floating = {} if complete else {row.name: row for row in rows if row.name not in inside}
-    order = _Order(agents, first, certain)
-    while found := [visit for visit in order.came if visit in floating]:
-        after = {order.came[visit]: floating.pop(visit) for visit in found}
-        order = _Order(agents, first, list(_inserted(order.batons, after)))
-    return order
+def _groups(lines: Sequence[Line], ties: _Ties) -> list[list[Rooted]]:
+    """Lines with unknowns, those together that share one, directly or through others."""
+    parent: dict[Name, Name] = {}
+
+    def top(name: Name) -> Name:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    rooted: list[Rooted] = [(line, roots) for line in lines if (roots := ties.roots(line.terms))]
+    for _, roots in rooted:
+        first, *others = roots
+        for other in others:
+            parent[top(other)] = top(first)
+    groups: dict[Name, list[Rooted]] = defaultdict(list)
+    for line, roots in rooted:
+        groups[top(next(iter(roots)))].append((line, roots))
+    return list(groups.values())
 
 
-def _inserted(batons: Sequence[_Sent], after: dict[Id, _Sent]) -> Iterator[_Sent]:
-    if START in after:
-        yield after[START]
-    for baton in batons:
-        yield baton
-        if baton.name in after:
-            yield after[baton.name]
-
-
-def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
-    """From the start on, as long as the next baton was heard: its sender and number are known before it is."""
-    known = {row.name: row for row in rows}
-    counts: dict[int, int] = {}
-    chain: list[_Sent] = []
-    holder = first
-    while (row := known.get((holder, counts.get(holder, 0)))) is not None:
-        counts[holder] = row.record.number + 1
-        chain.append(row)
-        holder = row.record.receiver
-    return chain
+def _solved(group: Sequence[Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
+    """Adds what the group determines to the values; places, factors and covariance of its unknowns."""
+    unknowns = sorted({root for _, roots in group for root in roots})
+    places = {root: k for k, root in enumerate(unknowns)}
+    design, observed = np.zeros((len(group), len(unknowns))), list[Array]()
+    for row, (line, roots) in enumerate(group):
+        for root, coefficient in roots.items():
+            design[row, places[root]] = coefficient
+        observed.append(-ties.constant(line.terms))
+    noise = np.diag([line.stddev for line, _ in group])
+    found = solve(design, noise, np.array([values.ravel() for values in observed]))
+    members: dict[Name, tuple[int, float]] = {}
+    for root, k in places.items():
+        members |= {name: (k, ties.tie(name).factor) for name in ties.members(root)}
+    for root, k in places.items():
+        if found.identifiable[k]:
+            ties.find(root, found.estimate[k].reshape(observed[0].shape))
+    return members, found.covariance
 
 
 ByVisit = Callable[[int], float]
@@ -327,7 +399,7 @@ class TokenSystem:
         for k, deviation in zip(queries, stddev.tolist(), strict=True):
             yield GradientEstimate(agent, k, values["y", agent, k], values["gradient", agent, k], deviation)
 
-    def _of_agent(self, heard: _ObservedToken, i: int) -> Iterator[Line]:
+    def _of_agent(self, heard: ObservedWalk, i: int) -> Iterator[Line]:
         alpha, beta, wire = self._alpha, self._beta, self._wire
         for k in range(heard.visits[i]):
             y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
@@ -345,7 +417,7 @@ class TokenSystem:
             yield Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha})
 
 
-def _sums(heard: _ObservedToken, u: str) -> Iterator[Line]:
+def _sums(heard: ObservedWalk, u: str) -> Iterator[Line]:
     for baton, made in heard.made.items():
         terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
         yield Line({(u, *baton): 1.0} | terms)

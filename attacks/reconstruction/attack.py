@@ -1,9 +1,8 @@
 """The interface of every reconstruction: evidence, prior and knowledge in, candidate records out.
 
-An attack declares what it `needs`; where a view does not grant it, `reconstruct` refuses with an
-`AttackError` that
-names what is missing. An attack is handed no truth, no label that is not public, and chooses among its own
-candidates by its own objective.
+An attack declares what it `needs`; where a view does not grant it, `reconstruct` refuses with an `AttackError` that
+names what is missing. An attack is handed no truth, no label that is not public, and chooses among its own candidates
+by its own objective.
 """
 
 from collections.abc import Mapping, Sequence

@@ -10,8 +10,7 @@ from attacks.reconstruction.informed import FinitePrior, Informed
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.one_record import LeastSquaresRecord, LogisticRecord, OneRecord, SoftmaxRecord
-from attacks.reconstruction.posterior import PosteriorMean, PosteriorMode, PureMatching
-from attacks.reconstruction.posterior_batch import PosteriorBatch
+from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.row_space import RowSpace
 
 ATTACKS: dict[str, Callable[[], Attack]] = {

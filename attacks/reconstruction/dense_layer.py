@@ -1,7 +1,7 @@
 """What one record puts into a dense layer with an intercept, from that layer's gradients alone.
 
-The layer's slopes s are its intercept's gradient, and the gradient of its matrix is s ⊗ a, whatever comes after it:
-a is a least squares problem with one unknown per feature,
+The layer's slopes s are its intercept's gradient, and the gradient of its matrix is s ⊗ a, whatever comes after it: a
+is a least squares problem with one unknown per feature,
 
     a = Σ_t G_Wᵀ G_b / Σ_t ‖G_b‖².
 

@@ -2,41 +2,31 @@
 
     min over A', y'  of  ‖∇_θ ℓ(θ; A', softmax(y')) − g‖²
 
-by L-BFGS from A', y' ~ N(0, 1). Source: Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019,
-Algorithm 1; the
+by L-BFGS from A', y' ~ N(0, 1). Source: Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019, Algorithm 1; the
 authors' code makes 300 steps of PyTorch's L-BFGS at learning rate 1.
 
-Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1));
-starts
+Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1)); starts
 are N(0, `spread`²), 0.1 by default, nearer to images in [0, 1]; the misfit is divided by ‖g‖², which changes no
-minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit
-is the
-answer; a model of two classes with one output has a sigmoid for the softmax, a regression its value
-itself; the search runs in the span of what is known (`attacks.reconstruction.gradient_matching`), which
-changes no iterate.
-The paper has one gradient. Here the attacker chooses the estimate that tells most (`stack.most_telling`) and
-says
-which in `queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
+minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit is the
+answer; a model of two classes with one output has a sigmoid for the softmax, a regression its value itself; the
+search runs in the span of what is known (`attacks.reconstruction.gradient_matching`), which changes no iterate. The
+paper has one gradient. Here the attacker chooses the estimate that tells most (`stack.most_telling`) and says which
+in `queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
 
-It knows no noise: the errors' covariance is not used but for that choice. Labels that are public are used.
-Who may run it: whoever has one gradient of known records' number; the model and the point are public.
+It knows no noise: the errors' covariance is not used but for that choice. Labels that are public are used. Who may
+run it: whoever has one gradient of known records' number; the model and the point are public.
 
     c* = the class whose part of the last layer's gradient is negative (`label_rules`);
     min over A' of ‖∇_θ ℓ(θ; A', c*) − g‖² by L-BFGS from A' ~ N(0, 1).
 
 Source: Zhao, Mopuri, Bilen, *iDLG: Improved Deep Leakage from Gradients*, 2020 (arXiv 2001.02610), eq. 4 and
-Algorithm 1. The rule is valid for one record, a cross-entropy with hard labels, and either an intercept in
-the last
-layer or activations that are not negative before it; where a case does not grant that, the attack refuses
-it. A noisy
-gradient can have several negative classes or none: the lowest is taken, and `open` says that it is a guess,
-unless
-it alone is several deviations of the noise below 0.
+Algorithm 1. The rule is valid for one record, a cross-entropy with hard labels, and either an intercept in the last
+layer or activations that are not negative before it; where a case does not grant that, the attack refuses it. A noisy
+gradient can have several negative classes or none: the lowest is taken, and `open` says that it is a guess, unless it
+alone is several deviations of the noise below 0.
 
-Departures as in DLG: Wolfe steps, nearer starts, a relative misfit, restarts chosen by it, the choice of the
-round.
-For a logistic loss, whose gradient is that of several records (`identifiability.logistic_twins`), `open`
-counts them.
+Departures as in DLG: Wolfe steps, nearer starts, a relative misfit, restarts chosen by it, the choice of the round.
+For a logistic loss, whose gradient is that of several records (`identifiability.logistic_twins`), `open` counts them.
 """
 
 from collections.abc import Sequence
@@ -46,8 +36,7 @@ import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import logistic_twins
-from attacks.reconstruction.label_rules import by_sign, why_no_sign
-from attacks.reconstruction.matching_descent import Stack, drawn, in_stacks, matched
+from attacks.reconstruction.matching_descent import Stack, by_sign, drawn, in_stacks, matched, why_no_sign
 from attacks.reconstruction.optimizers import LBFGS
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError

@@ -10,11 +10,11 @@ GradInversion*, CVPR 2021.
 Departures, aloud. There is no batch norm in these models, so the paper's strongest prior, the match of its
 statistics, is not there, and every result says so in `open`. The consensus is the plain mean over seeds, which the
 paper takes before registration; its alignment by RANSAC flow is left out, as these images are small and centred. The
-misfit is relative and norms are means over the features, so that the weights α_tv = 1e-4, α_2 = 1e-6 and
-α_group = 1e-2, those published for ImageNet, have another scale; the Langevin noise is 0.01 a step and not 0.2, of a
-range of 1. The rule of labels assumes that no two records share a class, as the paper does, and activations that are
-not negative: where these are not known to be so the attack refuses. Public labels are used instead of it. The answer
-is the seed with the lowest objective. It knows no noise.
+misfit is relative and norms are means over the features, so that the weights α_tv = 1e-4, α_2 = 1e-6 and α_group =
+1e-2, those published for ImageNet, have another scale; the Langevin noise is 0.01 a step and not 0.2, of a range of
+1. The rule of labels assumes that no two records share a class, as the paper does, and activations that are not
+negative: where these are not known to be so the attack refuses. Public labels are used instead of it. The answer is
+the seed with the lowest objective. It knows no noise.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,17 @@ import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import Matching, TotalVariation
-from attacks.reconstruction.label_rules import by_lowest, last_layer, non_negative
 from attacks.reconstruction.matching_descent import (
     Candidates,
     Stack,
+    by_lowest,
     candidates,
     drawn,
     flat,
     in_stacks,
     joined,
+    last_layer,
+    non_negative,
     opens,
     pieces,
 )

@@ -1,34 +1,26 @@
 """Gradient matching: the objective, its label variables, fewer unknowns behind a dense layer, and what stays open.
 
-A softmax for models of several classes (DLG's dummy label), a sigmoid for one probability, the value itself
-for a
+A softmax for models of several classes (DLG's dummy label), a sigmoid for one probability, the value itself for a
 regression.
 
-For each row (a case, a replica and a restart) the unknowns are the features A (m, width) and, where the
-labels are
-not fixed, free variables y (m, outputs) of the targets; with the gradients G(A, T) that these records would
-give at
+For each row (a case, a replica and a restart) the unknowns are the features A (m, width) and, where the labels are
+not fixed, free variables y (m, outputs) of the targets; with the gradients G(A, T) that these records would give at
 the round's point, and the g that was inferred there, the misfit is
 
     squared:  ‖G − g‖²/‖g‖²,       cosine:  1 − ⟨G, g⟩/(‖G‖‖g‖),
 
-over all matched rounds together. Its derivative is a mixed gradient of the model
-(`netsim.models.mixed_gradient`, in
+over all matched rounds together. Its derivative is a mixed gradient of the model (`netsim.models.mixed_gradient`, in
 one pass by `netsim.models.pullback`).
 
-Let z = Wa + b be that layer. The gradient by W of any loss is SᵀA with S = ∂ℓ/∂z; that of ‖SᵀA − G‖² by A is
-S(SᵀA − G) + (…)W. So descent, and any quasi-Newton method, never leaves the span of the rows of W, G and the
-start.
-With an orthonormal basis Q of that span and A = BQᵀ, the misfit is that of the same model of smaller width,
-with WQ
-for W and GQ for G: ‖SᵀA − G‖ = ‖SᵀB − GQ‖. Nothing is approximated: iterates agree up to rounding.
-A penalty on the features themselves (total variation, a box) would leave the span; then this is of no use.
+Let z = Wa + b be that layer. The gradient by W of any loss is SᵀA with S = ∂ℓ/∂z; that of ‖SᵀA − G‖² by A is S(SᵀA −
+G) + (…)W. So descent, and any quasi-Newton method, never leaves the span of the rows of W, G and the start. With an
+orthonormal basis Q of that span and A = BQᵀ, the misfit is that of the same model of smaller width, with WQ for W and
+GQ for G: ‖SᵀA − G‖ = ‖SᵀB − GQ‖. Nothing is approximated: iterates agree up to rounding. A penalty on the features
+themselves (total variation, a box) would leave the span; then this is of no use.
 
-The Jacobian of the matched gradients by the features and, where they are free, the targets; its null space
-is what
-no matching can determine. It is of the model at the point that was found, without noise. Other records far
-away may
-give the same gradient too: `logistic_twins` counts them where there is a closed form.
+The Jacobian of the matched gradients by the features and, where they are free, the targets; its null space is what no
+matching can determine. It is of the model at the point that was found, without noise. Other records far away may give
+the same gradient too: `logistic_twins` counts them where there is a closed form.
 """
 
 from collections.abc import Callable

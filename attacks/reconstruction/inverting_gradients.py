@@ -8,10 +8,10 @@ to break privacy in federated learning?*, NeurIPS 2020, eq. 4 and the authors' c
 
 Labels are recovered where the signs of the last layer's gradient tell them (`label_rules.by_sign`: one record, or as
 many classes with a label's sign as there are records), known where they are public, and else free variables with soft
-labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not
-normalized by a mean and deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it.
-Departures: `iterations` is a field; several restarts run side by side, chosen by the objective without looking at
-the images; the attacker chooses the round as in DLG; with `rounds` above 1 it matches as many at once.
+labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not normalized by a mean and
+deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it. Departures: `iterations`
+is a field; several restarts run side by side, chosen by the objective without looking at the images; the attacker
+chooses the round as in DLG; with `rounds` above 1 it matches as many at once.
 
 The cosine leaves the length of the gradient unused: a model without an intercept whose gradient is a multiple of the
 one record (linear, logistic) then has records of every size with the same misfit, and `open` says so. It knows no
@@ -25,17 +25,19 @@ import numpy as np
 
 from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import Matching, TotalVariation
-from attacks.reconstruction.label_rules import by_sign, last_layer, why_no_sign
 from attacks.reconstruction.matching_descent import (
     Candidates,
     Stack,
+    by_sign,
     candidates,
     drawn,
     flat,
     in_stacks,
     joined,
+    last_layer,
     opens,
     pieces,
+    why_no_sign,
 )
 from attacks.reconstruction.optimizers import Adam
 from netsim.arrays import Array

@@ -5,8 +5,8 @@ records are not identifiable, from any number of exact gradients. H has rank m, 
 an orthonormal basis V (m, d) of the gradients' row space, V∇f_t = S Vθ_t − Vh is a linear regression with m + 1
 unknowns for each of m outputs, and m + 1 gradients at generic points give H = VᵀSV and h.
 
-The answer is one of the pairs (A, t) with that H and h. With a prior (public records) it is the one of largest
-prior density: for a Gaussian of one covariance the quadratic terms do not depend on Q, and the rest is a Procrustes
+The answer is one of the pairs (A, t) with that H and h. With a prior (public records) it is the one of largest prior
+density: for a Gaussian of one covariance the quadratic terms do not depend on Q, and the rest is a Procrustes
 problem. Compare H and h with the truth, not A (`second_moment`, `gram_error`). Under noise the start above goes on to
 the maximum likelihood.
 """
@@ -18,10 +18,8 @@ import numpy as np
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import Batch, Gaussian, minimize
-from attacks.reconstruction.one_record import MIRRORED
-from attacks.reconstruction.product import Product
-from attacks.reconstruction.record_hypotheses import law_of, pooled, preference, sign_is_open
+from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
+from attacks.reconstruction.record_hypotheses import MIRRORED, law_of, pooled, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
 from netsim.models import Linear, Model

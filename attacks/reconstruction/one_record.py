@@ -1,19 +1,14 @@
 """One record from its gradients: closed forms of least squares, logistic and softmax losses, or the best attack.
 
-- *Least squares*, f = c/2·(aᵀθ − t)²: ∇f = c(aᵀθ − t)a. Two gradients at points that differ along a give (a,
-t) up
-  to a joint sign: (−a, −t) has the same gradients everywhere.
-- *Logistic*: ∇f = (σ(aᵀθ) − τ)a. One gradient gives it: its length solves one equation (`rank_one`). With
-the other
+- *Least squares*, f = c/2·(aᵀθ − t)²: ∇f = c(aᵀθ − t)a. Two gradients at points that differ along a give (a, t) up to
+  a joint sign: (−a, −t) has the same gradients everywhere.
+- *Logistic*: ∇f = (σ(aᵀθ) − τ)a. One gradient gives it: its length solves one equation (`rank_one`). With the other
   label −a has the same gradients everywhere, so that the sign is the attacker's knowledge of features, or open.
-- *Softmax*: ∇f = (softmax(Wa + b) − e_y) ⊗ (a, 1). With an intercept any gradient gives a, and the label is
-the one
+- *Softmax*: ∇f = (softmax(Wa + b) − e_y) ⊗ (a, 1). With an intercept any gradient gives a, and the label is the one
   output with a negative slope. Without one a is known up to its length and the length follows from the slopes.
 
-With many rounds all are used, weighted by the inverse of their covariance between rounds; under noise the
-closed form
-is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are told apart
-by the
+With many rounds all are used, weighted by the inverse of their covariance between rounds; under noise the closed form
+is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are told apart by the
 range of values or by the prior; where neither tells (`mirror`), `open` says so.
 """
 
@@ -23,11 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import Positions, minimize, objective
+from attacks.reconstruction.map_estimate import MODELS, Positions, Product, minimize, objective
 from attacks.reconstruction.posterior import PosteriorMode
-from attacks.reconstruction.product import MODELS, Product
 from attacks.reconstruction.record_hypotheses import (
     AS_GOOD,
+    MIRRORED,
     OUTSIDE,
     TIED,
     Hypotheses,
@@ -41,9 +36,6 @@ from attacks.reconstruction.record_hypotheses import (
 from netsim.arrays import Array, Mask
 from netsim.models import Linear
 
-MIRRORED = (
-    "whether it is this record or its mirror image, −features with the other label: both have the same gradients"
-)
 TWO_LENGTHS = "its length: at these points two of them give the same gradients"
 NO_LENGTH = "its length and target: the points do not move along the record, or their noise hides it"
 

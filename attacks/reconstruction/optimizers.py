@@ -2,24 +2,18 @@
 
     m ← β₁m + (1 − β₁)d,   v ← β₂v + (1 − β₂)d²,   x ← Π(x − ηₜ m̂/(√v̂ + 1e-8)),
 
-d = sign(g) if `signed`, else g (Kingma and Ba 2015; the signs are Geiping and others' 2020). ηₜ falls as
-`decay`
-says: *steps*: by 10 after 3/8, 5/8 and 7/8 of the iterations; *cosine*: (1 + cos πt/T)/2 after a linear
-`warmup`.
+d = sign(g) if `signed`, else g (Kingma and Ba 2015; the signs are Geiping and others' 2020). ηₜ falls as `decay`
+says: *steps*: by 10 after 3/8, 5/8 and 7/8 of the iterations; *cosine*: (1 + cos πt/T)/2 after a linear `warmup`.
 
-Directions are those of the two-loop recursion (Nocedal and Wright, 2nd edition, Algorithm 7.4), H₀ =
-sᵀy/yᵀy, in the
-compact form of Byrd, Nocedal and Schnabel 1994 (eq. 3.5): a few products of matrices for all rows in the
-place of
-2 · `history` passes. The step t satisfies the weak Wolfe conditions
+Directions are those of the two-loop recursion (Nocedal and Wright, 2nd edition, Algorithm 7.4), H₀ = sᵀy/yᵀy, in the
+compact form of Byrd, Nocedal and Schnabel 1994 (eq. 3.5): a few products of matrices for all rows in the place of 2 ·
+`history` passes. The step t satisfies the weak Wolfe conditions
 
     f(x + tp) ≤ f(x) + c₁ t gᵀp,   g(x + tp)ᵀp ≥ c₂ gᵀp,
 
 and is found by bracketing (Lewis and Overton 2013, Algorithm 2.6; where the first condition fails, quadratic
-interpolation instead of halving); the first step is at most 1 long. All of it is the same in any orthonormal
-basis.
-Rows are independent: each has a history, a step and an end of its own, and those that have ended are left
-out of the
+interpolation instead of halving); the first step is at most 1 long. All of it is the same in any orthonormal basis.
+Rows are independent: each has a history, a step and an end of its own, and those that have ended are left out of the
 work once they are half of it.
 """
 
@@ -342,50 +336,3 @@ def _bracketed(t: Array, low: Array, high: Array, rising: Mask, flat: Mask, chan
         inside = rising & (low == 0) & np.isfinite(parabola)
         guess = np.where(inside, np.clip(parabola, 0.1 * t, 0.5 * t), middle)
     return np.where(rising | flat, guess, t)
-
-
-EASIER, HARDER = 0.2, 4.0
-"""What the damping is multiplied by after a step that helps, and after one that does not."""
-STALLED = 1e12
-"""Damping beyond which no start moves any more."""
-
-
-class _Fit(NamedTuple):
-    """`unknowns` (starts, size), `value` (starts,) half the sum of squares, and how many `steps` were made."""
-
-    unknowns: Array
-    value: Array
-    steps: int
-
-
-Residuals = Callable[[Array], Array]
-"""Unknowns (starts, size) → residuals (starts, equations)."""
-Jacobian = Callable[[Array], Array]
-"""→ (starts, equations, size)."""
-
-
-def least_squares(residuals: Residuals, jacobian: Jacobian, start: Array, steps: int, enough: float) -> _Fit:
-    """min ½‖r(u)‖² from each start, until the best value is `enough`, after so many steps, or where all have stalled.
-
-    Damping is in units of the normal matrix's diagonal (Marquardt), so that the scale of an unknown does not matter.
-    """
-    x, r = start.copy(), residuals(start)
-    value: Array = 0.5 * np.sum(r * r, axis=1)
-    damping: Array = np.full(len(start), 1e-2)
-    for made in range(steps):
-        if np.min(value) <= enough or np.min(damping) > STALLED:
-            return _Fit(x, value, made)
-        j = jacobian(x)
-        normal: Array = np.matmul(j.swapaxes(1, 2), j)
-        slope: Array = np.einsum("seu,se->su", j, r)
-        diagonal = np.einsum("suu->su", normal)
-        diagonal += damping[:, None] * (diagonal + 1e-3 * np.max(diagonal, axis=1, keepdims=True) + 1e-300)
-        step = np.asarray(np.linalg.solve(normal, slope[..., None]), dtype=np.float64)[..., 0]
-        trial = x - step
-        ahead = residuals(trial)
-        lower: Array = 0.5 * np.sum(ahead * ahead, axis=1)
-        better = lower < value
-        damping = np.where(better, np.maximum(EASIER * damping, 1e-14), HARDER * damping)
-        x, r = np.where(better[:, None], trial, x), np.where(better[:, None], ahead, r)
-        value = np.where(better, lower, value)
-    return _Fit(x, value, steps)

@@ -1,11 +1,11 @@
 """Property inference: which of several public populations an agent's records are drawn from.
 
-A hypothesis is a prior: a share of each class, or another public data set. Under it the mean gradient of m records
-is a Gaussian (`populations.BatchLaw`, k = m), and its log density scores the hypothesis. Such scores are
-overconfident: the Gaussian is an approximation, with a covariance from few records. So they are calibrated. From
-public records that the fit has not seen, batches are drawn under every hypothesis and scored the same way at the
-same points; the score's differences to the first hypothesis are a Gaussian under each (of estimated moments), and
-Bayes' rule on those gives the posterior, with equal prior probabilities.
+A hypothesis is a prior: a share of each class, or another public data set. Under it the mean gradient of m records is
+a Gaussian (`populations.BatchLaw`, k = m), and its log density scores the hypothesis. Such scores are overconfident:
+the Gaussian is an approximation, with a covariance from few records. So they are calibrated. From public records that
+the fit has not seen, batches are drawn under every hypothesis and scored the same way at the same points; the score's
+differences to the first hypothesis are a Gaussian under each (of estimated moments), and Bayes' rule on those gives
+the posterior, with equal prior probabilities.
 
 Source: property inference after Ateniese et al. 2015 and Melis et al. 2019 (theirs is a trained classifier; here the
 likelihood is used, and the classifier is quadratic discriminant analysis of k − 1 log ratios).
@@ -19,11 +19,31 @@ import numpy as np
 from scipy.special import log_softmax
 
 from attacks.reconstruction.attack import Case, Needs, Prior
-from attacks.reconstruction.likelihood_ratio import Choice
-from attacks.reconstruction.populations import BatchLaw, Population, rows_of
+from attacks.reconstruction.informed import BatchLaw, Population, rows_of
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of several hypotheses holds of an agent's data. `log_posterior` (replicas, hypotheses), normalized."""
+
+    attack: str
+    agent: int
+    hypotheses: tuple[str, ...]
+    log_posterior: Array
+    queries: tuple[int, ...]
+
+    @property
+    def posterior(self) -> Array:
+        return np.exp(self.log_posterior)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The likeliest, for each replica."""
+        return tuple(self.hypotheses[int(np.argmax(row))] for row in self.log_posterior)
+
 
 RIDGE = 1e-9
 """Relative: what is added to the covariance of simulated scores."""

@@ -1,24 +1,18 @@
 """Hypotheses of one record: its label, a Gaussian law of its features, its mirror image, its direction and length.
 
-Least squares and logistic losses have the same gradients for both, and so has a softmax of two outputs
-without an
-intercept. A range of one sign tells them apart; another range only where one of them lies outside; a prior
-as far as
+Least squares and logistic losses have the same gradients for both, and so has a softmax of two outputs without an
+intercept. A range of one sign tells them apart; another range only where one of them lies outside; a prior as far as
 ln p(record)/p(mirror image) is decisive. Public labels tell.
 
-G = slope ⊗ x has rank 1 over all rounds and outputs: the first right singular vector u of the whitened
-gradients is
-x's direction, the maximum likelihood one where slopes are free, and exact without noise. What is left is a
-number ρ,
+G = slope ⊗ x has rank 1 over all rounds and outputs: the first right singular vector u of the whitened gradients is
+x's direction, the maximum likelihood one where slopes are free, and exact without noise. What is left is a number ρ,
 x = ρu:
 
 - with an intercept the last entry of x is 1: ρ = 1/u_last;
-- least squares: uᵀG_t/c = ρ²(uᵀθ_t) − ρt for every round is linear in ρ² and ρt, c the loss's scale: two
-rounds do;
-- else uᵀG_t = ρ·ℓ'(ρ Θ_t u): one unknown, found by looking along a grid of lengths and by Newton's method.
-  At θ = 0 the slope is known and the length with it. Where slopes saturate a second length may explain one
-  gradient
-  as well; more rounds decide.
+- least squares: uᵀG_t/c = ρ²(uᵀθ_t) − ρt for every round is linear in ρ² and ρt, c the loss's scale: two rounds do;
+- else uᵀG_t = ρ·ℓ'(ρ Θ_t u): one unknown, found by looking along a grid of lengths and by Newton's method. At θ = 0
+  the slope is known and the length with it. Where slopes saturate a second length may explain one gradient as well;
+  more rounds decide.
 """
 
 import math
@@ -28,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.reconstruction.attack import FLOOR, Known, Prior
-from attacks.reconstruction.map_estimate import Gaussian
-from attacks.reconstruction.product import Product
+from attacks.reconstruction.map_estimate import Gaussian, Product
 from netsim.arrays import Array, Mask
 from netsim.models import Linear
 
@@ -326,3 +319,8 @@ class _Lengths(NamedTuple):
 
     def _mixed(self, values: Array) -> Array:
         return np.einsum("rst,rlktc->rlksc", self.white, values)
+
+
+MIRRORED = (
+    "whether it is this record or its mirror image, −features with the other label: both have the same gradients"
+)

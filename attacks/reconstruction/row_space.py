@@ -9,16 +9,16 @@ basis V of it, z_i = c_iᵀV, and every gradient gives m equations, V∇f_t = �
 for m² numbers, whatever the dimension. T ≥ m + 1 suffices at generic points, T ≥ 2m comfortably.
 
 *Starts.* Where margins are small, ∇f ≈ −z̄/2 + (ZᵀZ/4m) θ: a linear regression on Vθ gives z̄ and ZᵀZ/m, and with
-them Z up to a rotation that keeps z̄. Rotations are drawn at random; each start goes through Levenberg and Marquardt's
-method, and the attacker's own objective chooses.
+them Z up to a rotation that keeps z̄. Rotations are drawn at random; each start goes through Levenberg and
+Marquardt's method, and the attacker's own objective chooses.
 
-*Noise.* Rounds are whitened with their covariance, V is that of the whitened gradients, and the residual is in
-units of the noise. V has errors of its own, so the best start of each group goes on to the maximum likelihood in all
-dimensions (`batch`). Where points are few or near each other, W is nearly singular and noise
-is amplified by its condition: then `posterior` with a prior is the better attack.
+*Noise.* Rounds are whitened with their covariance, V is that of the whitened gradients, and the residual is in units
+of the noise. V has errors of its own, so the best start of each group goes on to the maximum likelihood in all
+dimensions (`batch`). Where points are few or near each other, W is nearly singular and noise is amplified by its
+condition: then `posterior` with a prior is the better attack.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -27,11 +27,8 @@ from scipy.special import expit
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import Batch, Gaussian, minimize
-from attacks.reconstruction.one_record import MIRRORED
-from attacks.reconstruction.optimizers import least_squares
-from attacks.reconstruction.product import Product
-from attacks.reconstruction.record_hypotheses import preference, sign_is_open
+from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
+from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.models import Penalty
@@ -99,7 +96,9 @@ class RowSpace:
             degrees = (batch.white.shape[0] - batch.records) * batch.white.shape[1]
             enough = 0.5 * (max(degrees, 0) + CALM * np.sqrt(2 * batch.white.size))
         for _ in range(0, self.restarts if exact else min(self.restarts, NOISY * self.at_once), self.at_once):
-            fit = least_squares(batch.residuals, batch.jacobian, batch.starts(self.at_once, rng), STEPS, batch.enough)
+            fit = _least_squares(
+                batch.residuals, batch.jacobian, batch.starts(self.at_once, rng), STEPS, batch.enough
+            )
             k = int(np.argmin(fit.value))
             z, value = batch.whole(fit.unknowns[k]), float(fit.value[k])
             if not exact:
@@ -234,3 +233,50 @@ def _left_open(evidence: Evidence, known: Known, features: Array, labels: Array)
         return f"{evidence.rounds} gradients do not determine {known.records} records: it takes {known.records + 1}"
     known = replace(known, labels=None)  # public labels are in no order that means anything here
     return MIRRORED if np.any(sign_is_open(known, features, labels, evidence.exact)) else ""
+
+
+EASIER, HARDER = 0.2, 4.0
+"""What the damping is multiplied by after a step that helps, and after one that does not."""
+STALLED = 1e12
+"""Damping beyond which no start moves any more."""
+
+
+class _Fit(NamedTuple):
+    """`unknowns` (starts, size), `value` (starts,) half the sum of squares, and how many `steps` were made."""
+
+    unknowns: Array
+    value: Array
+    steps: int
+
+
+_Residuals = Callable[[Array], Array]
+"""Unknowns (starts, size) → residuals (starts, equations)."""
+_Jacobian = Callable[[Array], Array]
+"""→ (starts, equations, size)."""
+
+
+def _least_squares(residuals: _Residuals, jacobian: _Jacobian, start: Array, steps: int, enough: float) -> _Fit:
+    """min ½‖r(u)‖² from each start, until the best value is `enough`, after so many steps, or where all have stalled.
+
+    Damping is in units of the normal matrix's diagonal (Marquardt), so that the scale of an unknown does not matter.
+    """
+    x, r = start.copy(), residuals(start)
+    value: Array = 0.5 * np.sum(r * r, axis=1)
+    damping: Array = np.full(len(start), 1e-2)
+    for made in range(steps):
+        if np.min(value) <= enough or np.min(damping) > STALLED:
+            return _Fit(x, value, made)
+        j = jacobian(x)
+        normal: Array = np.matmul(j.swapaxes(1, 2), j)
+        slope: Array = np.einsum("seu,se->su", j, r)
+        diagonal = np.einsum("suu->su", normal)
+        diagonal += damping[:, None] * (diagonal + 1e-3 * np.max(diagonal, axis=1, keepdims=True) + 1e-300)
+        step = np.asarray(np.linalg.solve(normal, slope[..., None]), dtype=np.float64)[..., 0]
+        trial = x - step
+        ahead = residuals(trial)
+        lower: Array = 0.5 * np.sum(ahead * ahead, axis=1)
+        better = lower < value
+        damping = np.where(better, np.maximum(EASIER * damping, 1e-14), HARDER * damping)
+        x, r = np.where(better[:, None], trial, x), np.where(better[:, None], ahead, r)
+        value = np.where(better, lower, value)
+    return _Fit(x, value, steps)

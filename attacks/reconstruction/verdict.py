@@ -2,24 +2,17 @@
 
 In this order, for each replica:
 
-- *failed to optimize*: the optimizer says so, or the residual is larger than noise explains: χ² above its
-quantile,
-  so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative
-  residual
-  above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be
-  called so
-  too.
-- *not identifiable*: it fits, and so does something else whatever the noise: the attack says what is `open`,
-or some
+- *failed to optimize*: the optimizer says so, or the residual is larger than noise explains: χ² above its quantile,
+  so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative residual
+  above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be called so too.
+- *not identifiable*: it fits, and so does something else whatever the noise: the attack says what is `open`, or some
   direction of the records changes no gradient (the Jacobian's rank at the candidate, in its first replica).
-- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most
-`wide`.
+- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most `wide`.
 - *not identifiable* too, where `restarts` fit as well and are as far apart as two draws of the prior.
 - *recovered*, where the expected skill is at least `close`; else *recovered in part*.
 
 Expected skill is 1 − Σ posterior variance/Σ prior variance: of the attack's own `spread` and in Laplace's
-approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is what the model says; the
-scored
+approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is what the model says; the scored
 verdict says what came of it.
 """
 

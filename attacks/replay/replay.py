@@ -1,19 +1,15 @@
 """Replay of one agent's public code on observed messages, under a hypothesis about its data.
 
-`gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would
-explain it; incoming messages are those observed; every other value that is sent is compared with the one
-observed, and so is which messages there are. Two replays of the same record, one per hypothesis, give the exact
-privacy loss of every release and the messages that no noise covers.
+`gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would explain
+it; incoming messages are those observed; every other value that is sent is compared with the one observed, and so is
+which messages there are. Two replays of the same record, one per hypothesis, give the exact privacy loss of every
+release and the messages that no noise covers.
 
-The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never
-goes on the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an
-adversary who knows it, an upper bound for one who sees the wire. Every value that is sent is encoded before
-it is
-compared. Under a codec that rounds each coordinate for itself (`Codec.cells`) a release that is sent can be
-taken
-from the wire as it was rounded, with the interval of what it may have been: that is right for an agent that
-goes on
-with what it told.
+The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never goes on
+the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an adversary who knows
+it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is compared. Under a codec
+that rounds each coordinate for itself (`Codec.cells`) a release that is sent can be taken from the wire as it was
+rounded, with the interval of what it may have been: that is right for an agent that goes on with what it told.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """Pictures: how near one is to another, and the score of one rebuilt record.
 
 Structural similarity is that of Wang, Bovik, Sheikh, Simoncelli 2004 with a square window and sample (co)variances,
-the mean over all windows inside the image: scikit-image's `structural_similarity` with its defaults, but for the
-side of the window. That is 7, and in images too small for it the largest odd number up to half the shorter side
-plus 1: 5 in 8 × 8. Of a picture in colour it is the mean over the channels.
+the mean over all windows inside the image: scikit-image's `structural_similarity` with its defaults, but for the side
+of the window. That is 7, and in images too small for it the largest odd number up to half the shorter side plus 1: 5
+in 8 × 8. Of a picture in colour it is the mean over the channels.
 """
 
 from dataclasses import dataclass

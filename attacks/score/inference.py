@@ -1,14 +1,11 @@
 """Scores of membership and property inference: false alarms, powers, ROC, and what a privacy claim allows.
 
-Scores of the candidate in transcripts of both worlds come in; rates come with Clopper-Pearson intervals. The
-area
+Scores of the candidate in transcripts of both worlds come in; rates come with Clopper-Pearson intervals. The area
 under the ROC is the share of pairs (in, out) in the right order, ties by half, with Hoeffding's interval for U
 statistics, AUC ± √(ln(2/α)/2n), n the smaller sample, which holds for every law (Hoeffding 1963, section 5).
 
-The *advantage* is power less false alarms of the rule "in where the score is above 0", which is the best one
-where
-the score is the exact log likelihood ratio: it is then the total variation between the two worlds'
-transcripts. Its
+The *advantage* is power less false alarms of the rule "in where the score is above 0", which is the best one where
+the score is the exact log likelihood ratio: it is then the total variation between the two worlds' transcripts. Its
 interval is of both rates at once.
 
 (ε, δ)-DP for this pair of worlds allows at most (Kairouz, Oh, Viswanath 2015)
@@ -27,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
-from attacks.reconstruction.likelihood_ratio import Choice, Decision
+from attacks.reconstruction.membership import Decision
+from attacks.reconstruction.property_inference import Choice
 from attacks.score.robustness import approximate_bound
 from netsim.arrays import Array
 

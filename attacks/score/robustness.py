@@ -10,10 +10,10 @@ record and transcript are independent, and there nobody does better than κ. Hen
     (ε, δ)              min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1)
     ρ-zCDP              e^{−(√ln(1/κ) − √ρ)²} where ρ < ln 1/κ, else 1
 
-The reference is any law whatever: an adjacent data set without the record, one fixed record instead, or the middle
-of what the prior's records release. μ, ε, ρ are those of the pairs (record, reference): with the middle as
-reference they are half as large as between records that are furthest apart, and with two records the Gaussian bound
-is then met.
+The reference is any law whatever: an adjacent data set without the record, one fixed record instead, or the middle of
+what the prior's records release. μ, ε, ρ are those of the pairs (record, reference): with the middle as reference
+they are half as large as between records that are furthest apart, and with two records the Gaussian bound is then
+met.
 
 Source: Balle, Cherubin, Hayes 2022; Hayes, Mahloujifar, Balle 2023; Kaissis et al. 2023 for f-DP. The second term of
 pure ε is the other side of the same trade-off function, and smaller where κ > 1/(1 + e^ε).

@@ -4,18 +4,13 @@ PublicKnowledge says the dimension too; it is not looked at here.
 
 On a reliable link data packets less messages are repetitions. Of losses only what follows is said:
 
-- Each data packet that arrives is acknowledged at once, so those without an acknowledgement were lost, or
-are on
-  their way as the run ends. Where packets do not overtake each other, only those that went after the last
-  message
+- Each data packet that arrives is acknowledged at once, so those without an acknowledgement were lost, or are on
+  their way as the run ends. Where packets do not overtake each other, only those that went after the last message
   that arrived for certain can be on their way, and not all of them. (Of a network that copies packets two
   acknowledgements may be one arrival's.)
-- An acknowledgement that arrives ends the repetitions of its message. So for each message that was due
-again, and was
-  not sent again, one arrived; any other one may have been lost. When a message is due is known from the
-  timeout,
-  which the repetitions tell; where nothing is repeated it is not known, and all acknowledgements may have
-  been lost.
+- An acknowledgement that arrives ends the repetitions of its message. So for each message that was due again, and was
+  not sent again, one arrived; any other one may have been lost. When a message is due is known from the timeout,
+  which the repetitions tell; where nothing is repeated it is not known, and all acknowledgements may have been lost.
 
 A repetition is no proof of a loss: a timeout may be shorter than the way there and back.
 """

@@ -1,7 +1,6 @@
 """Computing times of agents: from when their inputs are there until they send.
 
-On reliable links an arrival is acknowledged at once, so its moment is on the wire. Without acknowledgements
-a gap
+On reliable links an arrival is acknowledged at once, so its moment is on the wire. Without acknowledgements a gap
 between two sendings holds the travel of a message too, and only bounds the work.
 """
 

@@ -1,22 +1,15 @@
 """Exchanges inferred from packet times: every consistent reading, and when each agent began each exchange.
 
-An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, …
-after that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new
-message or to
-one that is due at that moment. What is heard beside it excludes most of them: a message whose repetition
-does not
-come had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each
-neighbor have
-arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with
-bounded
+An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, … after
+that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to one
+that is due at that moment. What is heard beside it excludes most of them: a message whose repetition does not come
+had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have
+arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with bounded
 effort: of those that agree on all that is to come it is enough to know that there are several.
 
-How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's
-links are
-its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so
-many packets
-repeated none; else all readings of its packets are followed (`attacks.traffic.exchanges`): where times
-coincide, as
+How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's links are
+its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so many packets
+repeated none; else all readings of its packets are followed (`attacks.traffic.exchanges`): where times coincide, as
 when the timeout is the time that computing takes, two of them may be left, and nothing is said.
 """
 

@@ -2,12 +2,9 @@
 
 The timeout T doubles up to 2^6 T (`netsim.reliable`). It is a setting of the transport and not told here.
 
-Each packet is heard or not by itself, so of N packets it heard Bin(N, 1 − missed). The interval holds at 95
-%: N with
-either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the
-tail is
-therefore compared with that of the least N (the CLs method, A. L. Read, J. Phys. G 28 (2002) 2693), which
-excludes
+Each packet is heard or not by itself, so of N packets it heard Bin(N, 1 − missed). The interval holds at 95 %: N with
+either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the tail is
+therefore compared with that of the least N (the CLs method, A. L. Read, J. Phys. G 28 (2002) 2693), which excludes
 less, and never all.
 """
 

@@ -1,9 +1,7 @@
 """The token's walk: a token that was sent i → j is next sent by j, so new packets form a path of the graph.
 
-A packet that does not continue the path is a repetition; one that continues it may be one too, where an
-earlier token
-of the same link is due again at that very moment. Where nothing was missed, a timeout T under which every
-packet is
+A packet that does not continue the path is a repetition; one that continues it may be one too, where an earlier token
+of the same link is due again at that very moment. Where nothing was missed, a timeout T under which every packet is
 either the next step or due again decodes the walk; where no T does, or two walks are left, nothing is said.
 """
 

@@ -7,12 +7,11 @@ import numpy as np
 
 from attacks import inference as gradients
 from attacks.audit.accounting.intervals import Interval
-from attacks.closed_form.registry import published_evidence
+from attacks.closed_form.recal import published_evidence
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known
-from attacks.reconstruction.likelihood_ratio import Choice, Decision
-from attacks.reconstruction.membership import Membership
-from attacks.reconstruction.property_inference import PropertyInference
+from attacks.reconstruction.membership import Decision, Membership
+from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
     AtLevel,
     MembershipScore,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from attacks import inference as gradients
-from attacks.closed_form.registry import published_evidence
+from attacks.closed_form.recal import published_evidence
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Reconstruction
 from attacks.reconstruction.matching_descent import most_telling

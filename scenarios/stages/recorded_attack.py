@@ -15,8 +15,7 @@ from attacks import inference as gradients
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.inference import Evidence, GradientEstimate
 from attacks.reconstruction.attack import Case, Known
-from attacks.reconstruction.likelihood_ratio import Decision
-from attacks.reconstruction.membership import Membership, Records
+from attacks.reconstruction.membership import Decision, Membership, Records
 from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_gradients

@@ -6,13 +6,13 @@ import pytest
 from attacks.reconstruction import Prior
 from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
 from attacks.reconstruction.one_record import (
-    MIRRORED,
     NO_LENGTH,
     TWO_LENGTHS,
     LeastSquaresRecord,
     LogisticRecord,
     SoftmaxRecord,
 )
+from attacks.reconstruction.record_hypotheses import MIRRORED
 from netsim.errors import AttackError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from tests.attacks.records import case_of

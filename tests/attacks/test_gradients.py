@@ -7,7 +7,7 @@ import pytest
 
 from attacks.closed_form.gradient_descent import through_differences
 from attacks.closed_form.recal import through_duals, through_iterates
-from attacks.estimates import unbroken_visits
+from attacks.closed_form.token_walk import unbroken_visits
 from attacks.inference import infer, inversion_of
 from attacks.score import score_gradients
 from netsim import topology

@@ -8,9 +8,8 @@ from scipy import stats
 
 from attacks.inference import Evidence, evidence
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.informed import FinitePrior, Informed, alone
+from attacks.reconstruction.informed import FinitePrior, Informed, Population, alone
 from attacks.reconstruction.one_record import LogisticRecord, SoftmaxRecord
-from attacks.reconstruction.populations import Population
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records

@@ -13,8 +13,7 @@ from attacks.audit.accounting.quadrature import product_delta
 from attacks.closed_form.gradient_descent import through_differences
 from attacks.inference import Evidence, infer
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.likelihood_ratio import ProductRatio, SampledRatio, tail
-from attacks.reconstruction.membership import Membership
+from attacks.reconstruction.membership import Membership, ProductRatio, SampledRatio, tail
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.errors import AttackError

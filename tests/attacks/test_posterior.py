@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.map_estimate import Weighted, objective
-from attacks.reconstruction.posterior import PosteriorMean, PosteriorMode, PureMatching
-from attacks.reconstruction.posterior_batch import PosteriorBatch
-from attacks.reconstruction.product import Product
+from attacks.reconstruction.map_estimate import Product, Weighted, objective
+from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.record_hypotheses import Hypotheses
 from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError

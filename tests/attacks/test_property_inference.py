@@ -9,7 +9,7 @@ from scipy import stats
 from attacks.closed_form.gradient_descent import through_differences
 from attacks.inference import Evidence
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.populations import BatchLaw, Population
+from attacks.reconstruction.informed import BatchLaw, Population
 from attacks.reconstruction.property_inference import PropertyInference
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.closed_form.recal import through_duals
-from attacks.closed_form.registry import published_inversion_of, through_noisy_duals
+from attacks.closed_form.recal import published_inversion_of, through_duals, through_noisy_duals
 from attacks.inference import inversion_of
 from netsim.algorithms import Recal
 from netsim.errors import AttackError

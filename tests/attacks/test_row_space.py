@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage, stats
 
-from attacks.reconstruction.one_record import MIRRORED
+from attacks.reconstruction.record_hypotheses import MIRRORED
 from attacks.reconstruction.row_space import RowSpace, rank
 from netsim.models import Logistic, Penalty
 from tests.attacks.records import case_of

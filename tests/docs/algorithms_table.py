@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attacks.closed_form.registry import closed_form_of
-from attacks.inference import probed
+from attacks.inference import closed_form_of, probed
 from netsim.adversary import Query
 from netsim.algorithms import Algorithm
 from netsim.errors import AttackError, ScenarioError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attacks import inference as gradients
-from attacks.closed_form.registry import published_inversion_of
+from attacks.closed_form.recal import published_inversion_of
 from attacks.score import score_gradients
 from netsim.arrays import Array
 from netsim.errors import AttackError

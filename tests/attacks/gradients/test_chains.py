@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attacks.closed_form.token_equations import Line, determined
+from attacks.closed_form.token_system import Line, determined
 
 
 def system(seed: int, lines: int, unknowns: int, widest: int):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from attacks.closed_form.recal import duals, iterates, through_duals, through_iterates
-from attacks.closed_form.token_system import START, observed_walk
+from attacks.closed_form.token_walk import START, observed_walk
 from attacks.inference import infer
 from attacks.score import score_gradients
 from netsim import topology

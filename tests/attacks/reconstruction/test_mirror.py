@@ -5,8 +5,8 @@ import pytest
 
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
-from attacks.reconstruction.one_record import MIRRORED, LeastSquaresRecord, LogisticRecord
-from attacks.reconstruction.record_hypotheses import preference
+from attacks.reconstruction.one_record import LeastSquaresRecord, LogisticRecord
+from attacks.reconstruction.record_hypotheses import MIRRORED, preference
 from attacks.reconstruction.row_space import RowSpace
 from netsim.models import Linear, Logistic
 from tests.attacks.noisy import noisy_evidence, white_noise

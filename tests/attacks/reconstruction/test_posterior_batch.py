@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.posterior_batch import PosteriorBatch, _multiplicity
+from attacks.reconstruction.posterior import PosteriorBatch, _multiplicity
 from netsim.models import Logistic
 from tests.attacks.noisy import noisy_evidence, white_noise
 

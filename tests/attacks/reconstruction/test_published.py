@@ -13,7 +13,7 @@ from attacks.reconstruction.catalogue import ATTACKS
 from attacks.reconstruction.dlg import DLG, IDLG
 from attacks.reconstruction.grad_inversion import GradInversion
 from attacks.reconstruction.inverting_gradients import InvertingGradients
-from attacks.reconstruction.label_rules import by_lowest, by_sign
+from attacks.reconstruction.matching_descent import by_lowest, by_sign
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from attacks.reconstruction.likelihood_ratio import Choice, Decision, GaussianRatio
+from attacks.reconstruction.membership import Decision, GaussianRatio
+from attacks.reconstruction.property_inference import Choice
 from attacks.score.inference import (
     allowed_advantage,
     allowed_power,
