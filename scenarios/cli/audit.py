@@ -3,47 +3,70 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError, together
-from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, apart, console, fail, problems, write_document
+from scenarios.cli.options import complete_run, complete_variant, dated_folder, refuse, repeated
+from scenarios.render.terminal import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    apart,
+    console,
+    fail,
+    interrupted,
+    line,
+    print_page,
+    write_result,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from scenarios.cli.progress import Bars
+    from scenarios.results.audit import AuditResult
+    from scenarios.results.folder import RunFolder
+    from scenarios.results.tree import AlgorithmResult, Results
     from scenarios.schema import Scenario
     from scenarios.schema.load import Located
 
-Results = dict[str, Any]
 Game = StrEnum("Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
+_Value = float | int | str | bool
 TARGET = typer.Argument(
     metavar="WHAT",
     help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's YAML "
     "file; or the name of a shipped scenario.",
     show_default=False,
+    autocompletion=complete_run,
 )
 SETTING = typer.Option(
     "-o",
     "--option",
     metavar="NAME=VALUE",
-    help="Of an algorithm of your own a parameter (-o rounds=20) or a field of the scenario (-o topology=complete "
-    "-o agents=8 -o data=digits -o links.loss=0.1); of a scenario a field. As often as you like.",
+    help="For an algorithm of your own: a parameter (-o rounds=20) or a field of the scenario (-o topology=complete "
+    "-o agents=8 -o data=digits -o links.loss=0.1). For a scenario: a field. Repeatable.",
+    show_default=False,
+)
+EPSILON = typer.Option(
+    min=0,
+    help="The ε that you claim of a whole run of your algorithm, between worlds that differ in one record of one "
+    "agent, or as given by -o audit.adjacency=agent (all its labels) or "
+    "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient).",
     show_default=False,
 )
 GAMES = typer.Option(
     "--games",
     help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a game "
-    "whose score is learned; links, nodes, coalitions, or all of these views: from where the claim is refuted.",
+    "with a trained score; links, nodes, coalitions, or views (all three): the points of view from which the claim "
+    "is refuted.",
+    show_default=False,
+)
+OUT = typer.Option(
+    help="The results folder: new, empty, or an earlier one of the same name, which is replaced. Default: "
+    "results/NAME/DATE-TIME.",
     show_default=False,
 )
 
@@ -51,124 +74,102 @@ GAMES = typer.Option(
 def audit(
     what: Annotated[str, TARGET],
     option: Annotated[list[str] | None, SETTING] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="The ε that you claim of your algorithm, of its whole run: between worlds that differ in one record "
-            "of one agent, or else as -o audit.adjacency=agent (all its labels) or "
-            "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient) says.",
-            show_default=False,
-        ),
-    ] = None,
+    epsilon: Annotated[float | None, EPSILON] = None,
     delta: Annotated[
-        float | None, typer.Option(min=0, max=0.999, help="The δ of that claim; 0 if not given.", show_default=False)
+        float | None, typer.Option(min=0, max=0.999, help="The δ of that claim. Default: 0.", show_default=False)
     ] = None,
     trials: Annotated[
-        int | None,
-        typer.Option(min=50, help="Transcripts of each world; 2000 if nobody says another.", show_default=False),
+        int | None, typer.Option(min=50, help="Transcripts of each world. Default: 2000.", show_default=False)
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(min=0.5, max=0.999999, help="Of all that is said together; 0.95.", show_default=False),
+        typer.Option(min=0.5, max=0.999999, help="Joint confidence level. Default: 0.95.", show_default=False),
     ] = None,
     games: Annotated[list[Game] | None, GAMES] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of several algorithms this one (name or slug).", show_default=False),
+        typer.Option(metavar="NAME", help="Audit only this algorithm (name or slug).", show_default=False),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option(help="Of a scenario with variants this one.", show_default=False)
+        str | None,
+        typer.Option(help="Audit only this variant.", show_default=False, autocompletion=complete_variant),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The results folder, new or empty, or a former one of the same name, which is replaced; if not "
-            "given, results/NAME/DATE-TIME.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path | None, OUT] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Of a folder: make one more audit, though one is there.")
+        bool, typer.Option("--again", help="Make another audit in a folder that already has one.")
     ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that share the simulations; -1: one per core.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Verdicts and the three epsilons as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print verdicts and the three epsilons as JSON.")] = False,
 ) -> None:
     """Audit a privacy claim, and nothing else: is it true?
 
     Simulates two worlds that differ in one agent's private data, replays the agent's own code on what was sent, plays
-    the game of telling the worlds apart, and says a verdict with three epsilons: claimed, exact, audited.
+    the game of distinguishing the worlds, and gives a verdict with three epsilons: claimed, exact, audited.
 
     netsim audit mine.py:Mine -o rounds=20 -o scale=0.5 --epsilon 1
 
-    audits an algorithm of your own (this runs the code in mine.py): no scenario is needed. Without --epsilon it is
-    held to what its claim() says; where it says nothing, the audit says what it costs.
+    audits an algorithm of your own (this runs the code in mine.py) without a scenario. The claim is --epsilon, or
+    that of its claim(); without either, the audit computes the cost alone.
 
     netsim audit FOLDER
 
-    goes on with an audit that was stopped, and only then are transcripts added. One that is done has been read: with
-    --trials, --confidence, --games or --again you get a new one, with noise of its own, and both are told. Audits of
+    continues an audit that was interrupted, and only then adds transcripts. A finished audit has been read:
+    --trials, --confidence, --games or --again make a new one, with noise of its own, and both are reported. Audits of
     a folder share their error: the n-th new one at --confidence C is made at 1 - (1 - C)/(n(n + 1)), so that with the
-    first, at 1 - a, all hold together at C - a at least, however many there are. One that refutes the claim decides:
-    later ones take nothing back. None is made that would bring what holds together below 0.5. Code that was changed
-    is not audited in the folder of the old.
+    first, at 1 - a, all hold together at C - a at least, however many there are. A refutation is final: later audits
+    do not withdraw it. No audit is made that would bring the joint confidence below 0.5, nor one of code that was
+    changed.
 
-    Exit status: 0 done, 1 an algorithm is refuted or unprotected (but for one that the scenario marks `baseline:
-    true`), 2 wrong input, 70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder,
-    goes on).
+    Exit status: 0 done, 1 an algorithm is refuted or unprotected (unless the scenario marks it `baseline: true`),
+    2 wrong input, 70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder,
+    continues).
     """
-    order = _Order(what, option or [], _claim(epsilon, delta), _settings(trials, confidence, games or []))
-    order = replace(order, algorithm=algorithm, variant=variant, out=out, again=again, jobs=jobs, as_json=as_json)
+    settings = _settings(trials, confidence, games or [])
+    claim = None if epsilon is None and delta is None else (epsilon, delta or 0.0)
+    order = _Order(what, option or [], claim, settings, algorithm, variant, out, again, jobs, as_json)
     try:
         order.run()
     except ScenarioError as error:
-        fail(order.worded(error), as_json=as_json)
+        fail(order.in_command_words(error), as_json=as_json)
     except NetsimError as error:
         fail(error, order.out, as_json=as_json)
     except typer.Exit:
         raise
-    except Exception as error:  # a defect, or the algorithm's own: told in full, and no finding about a claim
+    except Exception as error:  # a defect, or the algorithm's own: with its traceback, and no finding about a claim
         fail(error, order.out, as_json=as_json)
 
 
-def _claim(epsilon: float | None, delta: float | None) -> Results | None:
-    if epsilon is None and delta is None:
-        return None
-    return {"epsilon": epsilon, "delta": delta or 0.0, "source": "the command line"}
-
-
-def _settings(trials: int | None, confidence: float | None, games: Sequence[Game]) -> Results:
-    """Fields of `audit`, of what was given."""
-    told: Results = {"trials": trials, "confidence": confidence}
+def _settings(trials: int | None, confidence: float | None, games: Sequence[Game]) -> dict[str, _Value]:
+    """The fields of `audit` that were given."""
+    found: dict[str, _Value | None] = {"trials": trials, "confidence": confidence}
     for game in games:
         match str(game):
             case "anytime":
-                told["stop"] = "refuted"
+                found["stop"] = "refuted"
             case "classifier":
-                told["classifier"] = True
+                found["classifier"] = True
             case other:
-                told["views"] = "all" if other == "views" else other
-    return {name: value for name, value in told.items() if value is not None}
+                found["views"] = "all" if other == "views" else other
+    return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What was asked on the command line."""
+    """The options of the command line."""
 
     what: str
-    options: Sequence[str]
-    claim: Results | None
-    settings: Mapping[str, Any]
-    algorithm: str | None = None
-    variant: str | None = None
-    out: Path | None = None
-    again: bool = False
-    jobs: int = -1
-    as_json: bool = False
+    options: list[str]
+    claim: tuple[float | None, float] | None
+    settings: Mapping[str, _Value]
+    algorithm: str | None
+    variant: str | None
+    out: Path | None
+    again: bool
+    jobs: int
+    as_json: bool
 
     def run(self) -> None:
         from scenarios.files.library import library
-        from scenarios.results.folder import is_results
         from scenarios.schema.own_code import is_own
 
         if self.jobs == 0 or self.jobs < -1:
@@ -176,157 +177,146 @@ class _Order:
         if self.what not in library() and is_own(self.what):
             self._own()
         elif Path(self.what).is_dir():
-            self._folder(Path(self.what), is_results(Path(self.what)))
+            self._folder(Path(self.what))
         else:
             self._scenario()
 
-    # ── an algorithm of somebody's own ──────────────────────────────────────────────────────────────────
     def _own(self) -> None:
+        """Audit an algorithm of the user's own."""
         from scenarios.cli.own_scenario import scenario_of
 
-        self._refuse(variant=self.variant, again=self.again, algorithm=self.algorithm)
-        given = [f"audit.{name}={_yaml(value)}" for name, value in self.settings.items()]
-        scenario = scenario_of(self.what, [*self.options, *given], self.claim)
-        self._simulated(scenario, scenario)
+        there_is_one = "there is one algorithm"
+        refuse("--variant", self.variant, "an algorithm of your own has no variants", "a scenario, or a folder")
+        refuse("--again", self.again, "there is no audit yet to make another of", "a results folder")
+        refuse("--algorithm", self.algorithm, there_is_one, "a scenario, or a folder")
+        scenario = scenario_of(self.what, [*self.options, *self._fields()], self.claim)
+        self._simulate(scenario, scenario)
 
-    # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────
+    def _fields(self) -> list[str]:
+        return [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
+
     def _scenario(self) -> None:
         from scenarios.build.variants import alone
         from scenarios.schema.load import load_scenario
 
-        self._refuse(epsilon=self.claim, again=self.again)
+        self._refuse_claim()
+        refuse("--again", self.again, "there is no audit yet to make another of", "a results folder")
         located = load_scenario(self.what, self.options)
-        located = load_scenario(self.what, [*self.options, *self._only(located.scenario)])
+        located = load_scenario(self.what, [*self.options, *self._only_audit(located.scenario)])
         located = located if self.variant is None else alone(located, self.variant)
-        self._simulated(located, located.scenario)
+        self._simulate(located, located.scenario)
 
-    def _only(self, scenario: "Scenario") -> list[str]:
-        """Settings that leave of a scenario its audit alone."""
+    def _refuse_claim(self) -> None:
+        refuse("--epsilon", self.claim, "only for an algorithm of your own", "FILE.py:CLASS")
+
+    def _only_audit(self, scenario: "Scenario") -> list[str]:
+        """Settings that leave only the audit of a scenario."""
+        from scenarios.results.entries import slug
+
         found = ["attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
         if scenario.audit is None:
             found.append("audit={}")
         if self.algorithm is not None:
-            chosen = [spec for spec in scenario.algorithms if self.algorithm in (spec.name, _slug(spec.name))]
+            slugs = {slug(spec.name, ()): spec for spec in scenario.algorithms}
+            chosen = [spec for name, spec in slugs.items() if self.algorithm in (spec.name, name)]
             if not chosen:
-                names = ", ".join(_slug(spec.name) for spec in scenario.algorithms)
-                raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", names)
+                raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", ", ".join(slugs))
             kept = [spec.model_dump(mode="json", exclude_unset=True) | {"kind": spec.kind} for spec in chosen]
             found.append(f"algorithms={json.dumps(kept)}")
-        return found + [f"audit.{name}={_yaml(value)}" for name, value in self.settings.items()]
+        return found + self._fields()
 
-    def _simulated(self, source: "Scenario | Located", scenario: "Scenario") -> None:
+    def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> None:
+        from scenarios.cli.progress import Bars
+        from scenarios.results.former import tree_of
         from scenarios.stages.reaudit import remark
         from scenarios.stages.study import run_study
 
-        folder = self.out or Path("results") / scenario.name / datetime.now().strftime("%Y%m%d-%H%M%S")
-        self._said.print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
-        if said := remark(folder, scenario):
-            self._remark(said)
-        with self._bars() as bars:
-            results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
+        folder = self.out or dated_folder(scenario.name)
+        apart(self.as_json).print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
+        if found := remark(folder, scenario):
+            self._remark(found)
+        with Bars(apart(self.as_json)) as bars:
+            results = tree_of(run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs))
         self._end(results, folder)
 
-    # ── a results folder ────────────────────────────────────────────────────────────────────────────────
-    def _folder(self, folder: Path, results: bool) -> None:
-        from scenarios.results.folder import RunFolder, parts_of, read_results
+    def _folder(self, folder: Path) -> None:
+        """Continue the audits of a results folder, or make new ones."""
+        from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
+        from scenarios.results.former import tree_of
         from scenarios.stages.reaudit import refresh
 
-        self._refuse(epsilon=self.claim, out=self.out, option=self.options)
-        if not results:
+        self._refuse_claim()
+        refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
+        refuse(
+            "-o", self.options, "a folder has its scenario: another one is another run",
+            "--trials, --confidence, --games",
+        )  # fmt: skip
+        if not is_results(folder):
             raise ScenarioError("folder", str(folder), "no results folder: it has no manifest.json", "one of a run")
         places = parts_of(folder, self.variant)
         try:
             for place in places:
                 if len(places) > 1:
-                    self._said.print(f"[bold]{escape(place.name)}[/]")
-                self._again(RunFolder.open(place))
-        finally:  # what was done before it was stopped is told over all variants, too
+                    apart(self.as_json).print(f"[bold]{escape(place.name)}[/]")
+                self._reaudit(RunFolder.open(place))
+        finally:  # what was done before an interruption is reported over all variants, too
             if places != [folder]:
                 refresh(folder)
-        if places != [folder]:
-            folder = places[0] if self.variant is not None else folder
-        self._end(read_results(folder), folder)
+        shown = places[0] if places != [folder] and self.variant is not None else folder
+        self._end(tree_of(read_results(shown)), shown)
 
-    def _again(self, kept: Any) -> None:
+    def _reaudit(self, kept: "RunFolder") -> None:
+        from scenarios.cli.progress import Bars
         from scenarios.stages.reaudit import Reaudit
 
         for remark in kept.remarks():
             self._remark(remark)
         try:
-            with self._bars() as bars:
-                Reaudit(kept, self.settings, bars, self._remark, self.again, self.jobs).run(self.algorithm)
+            with Bars(apart(self.as_json)) as bars:
+                audits = Reaudit(kept, self.settings, bars, self._remark, self.again, self.jobs)
+                audits.run(self.algorithm)
         except KeyboardInterrupt:
-            problems.print("[yellow]Interrupted: what the audit has seen is kept.[/]")
-            problems.print(f"Go on with: [bold]{escape(self.command)}[/]", highlight=False, soft_wrap=True)
+            interrupted("what the audit has seen is kept", self.command)
             raise typer.Exit(INTERRUPTED) from None
 
-    # ── what is said ────────────────────────────────────────────────────────────────────────────────────
     @property
     def command(self) -> str:
-        """What repeats it."""
-        words = ["netsim audit", shlex.quote(self.what), *(f"-o {shlex.quote(one)}" for one in self.options)]
+        """The command line that repeats this one."""
+        words: list[str] = []
         if self.claim is not None:
-            words += [f"--{k} {v}" for k, v in self.claim.items() if k != "source" and v not in (None, 0.0)]
-        games = {"stop": "--games anytime", "classifier": "--games classifier"}
+            epsilon, delta = self.claim
+            words += [f"--epsilon {epsilon}"] if epsilon is not None else []
+            words += [f"--delta {delta}"] if delta else []
+        games = {"stop": "anytime", "classifier": "classifier", "views": str(self.settings.get("views"))}
         for name, value in self.settings.items():
-            views = f"--games {'views' if value == 'all' else value}"
-            words.append(games.get(name) or (views if name == "views" else f"--{name} {value}"))
-        words += [f"--{k} {shlex.quote(v)}" for k in ("algorithm", "variant") if (v := getattr(self, k)) is not None]
-        return " ".join([*words, *(["--again"] if self.again else [])])
-
-    @property
-    def _said(self) -> Console:
-        """Where everything goes but JSON."""
-        return apart(self.as_json)
-
-    @contextmanager
-    def _bars(self) -> "Generator[Bars]":
-        from scenarios.cli.progress import Bars
-
-        with Bars(self._said) as bars:
-            yield bars
+            game = games.get(name, "").replace("all", "views")
+            words.append(f"--games {game}" if game else f"--{name} {value}")
+        chosen = {"--algorithm": self.algorithm, "--variant": self.variant}
+        words += [f"{name} {shlex.quote(value)}" for name, value in chosen.items() if value is not None]
+        return " ".join([repeated("netsim audit", self.what, self.options), *words, *["--again"] * self.again])
 
     def _remark(self, sentence: str) -> None:
-        self._said.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-    def _end(self, results: Results, folder: Path) -> None:
-        from scenarios.cli.json_output import verdicts_as_plain
+    def _end(self, results: "Results", folder: Path) -> None:
+        """Print what was found; the exit status is 70 where an audit could not judge and nothing else decides."""
+        from scenarios.cli.json_output import document
 
-        told = verdicts_as_plain(results, folder)
-        refused = [row["name"] for row in told["algorithms"] if row["audit_status"] == "refused"]
-        if told["exit_status"] == DONE and refused:
-            told |= {"exit_status": FAILED, "exit_reason": f"not judged: {', '.join(refused)}"}
+        found = document(results, folder)
+        refused = [row.name for row in found.algorithms if row.audit_status == "refused"]
+        if found.exit_status == DONE and refused:
+            found = replace(found, exit_status=FAILED, exit_reason=f"not judged: {', '.join(refused)}")
         if self.as_json:
-            write_document(told)
+            write_result(found)
         else:
             _print(results, folder)
-        if told["exit_status"] == INTERRUPTED:
-            problems.print("[yellow]Interrupted: the folder holds what was done until then.[/]")
-            again = self.command if Path(self.what).is_dir() else f"{self.command} --out {shlex.quote(str(folder))}"
-            problems.print(f"Go on with: [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
-        raise typer.Exit(told["exit_status"])
+        if found.exit_status == INTERRUPTED:
+            same = self.command if Path(self.what).is_dir() else f"{self.command} --out {shlex.quote(str(folder))}"
+            interrupted("the folder holds what was done until then", same)
+        raise typer.Exit(found.exit_status)
 
-    def _refuse(self, **given: object) -> None:
-        """A `ScenarioError` for an option that means nothing here."""
-        of = {
-            "epsilon": ("--epsilon", "a claim is given by hand to an algorithm of your own", "FILE.py:CLASS"),
-            "again": ("--again", "there is no audit yet to make one more of", "a results folder"),
-            "out": ("--out", "an audit of a folder stays in it", "no --out"),
-            "option": (
-                "-o",
-                "a folder has its scenario: another one is another run",
-                "--trials, --confidence, --games",
-            ),
-            "variant": ("--variant", "an algorithm of your own has no variants", "a scenario, or a folder"),
-            "algorithm": ("--algorithm", "there is one algorithm", "a scenario, or a folder"),
-        }
-        for name, value in given.items():
-            if value:
-                field, why, allowed = of[name]
-                raise ScenarioError(field, value, why, allowed)
-
-    def worded(self, error: ScenarioError) -> ScenarioError:
-        """The error in the words of the command line."""
+    def in_command_words(self, error: ScenarioError) -> ScenarioError:
+        """The error with the names of options for fields."""
         from scenarios.cli.own_scenario import in_command_words
         from scenarios.schema.own_code import is_own
 
@@ -336,65 +326,29 @@ class _Order:
         return in_command_words(error) if is_own(self.what) else error
 
 
-def _print(results: Results, folder: Path) -> None:
-    from scenarios.render.verdicts import print_variants, print_verdicts, print_witnesses
+def _print(results: "Results", folder: Path) -> None:
+    from scenarios.render.verdicts import print_results
+    from scenarios.results.audit import AuditResult
 
-    if "variants" in results:
-        print_variants(results)
-    else:
-        print_verdicts(results)
-        _print_earlier(results)
-    print_witnesses(results, folder)
-    for entry in results.get("algorithms", []):
-        audit: Results = entry.get("audit") or {}
-        if audit.get("claim"):
-            console.print(_held(entry, audit), highlight=False, markup=False, soft_wrap=True)
-        if entry["kind"] == "python" and audit.get("verdict") == "undefined":
-            console.print("Hold it to a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
-    console.print(f"\nReport: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
+    print_results(results, folder)
+    for entry in results.algorithms:
+        if isinstance(entry.audit, AuditResult):
+            line(_terms(entry, entry.audit))
+            if entry.kind == "python" and entry.audit.verdict == "undefined":
+                console.print("To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
+    print_page(folder)
 
 
-def _held(entry: Results, audit: Results) -> str:
-    """What a claim is held against: which worlds are adjacent, by how much a gradient differs, δ, and the pair."""
-    from scenarios.render import sentences
+def _terms(entry: "AlgorithmResult", audit: "AuditResult") -> str:
+    """The terms of a claim: adjacent worlds, change of a gradient, δ, and the pair."""
+    from scenarios.render.numbers import show
     from scenarios.schema.own import BY_HAND
 
-    claim: Results = audit["claim"]
-    stated = "" if claim["norm"] == BY_HAND else f"; the claim is stated in {claim['norm']}"
-    how = (
-        ""
-        if entry["kind"] != "python"
-        else " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
-    )
+    claim = audit.claim
+    stated = "" if claim.norm == BY_HAND else f"; the claim is stated in {claim.norm}"
+    other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
     return (
-        f"{entry['name']} is held to its ε between worlds that differ so: {claim['adjacency']} (the gradient by "
-        f"{sentences.number(claim['gradient_change'])} at most, in ℓ2{stated}), at δ = "
-        f"{sentences.number(claim['delta'])}. Pair examined: {audit['pair']}.{how}"
+        f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} (the gradient by "
+        f"{show(claim.gradient_change)} at most, in ℓ2{stated}), at δ = {show(claim.delta)}. Pair examined: "
+        f"{audit.pair}.{other if entry.kind == 'python' else ''}"
     )
-
-
-def _print_earlier(results: Results) -> None:
-    """What audits of the same claim said before."""
-    from scenarios.render import sentences
-
-    for entry in results["algorithms"]:
-        audit: Results = entry.get("audit") or {}
-        others = [("before", one) for one in audit.get("earlier", [])]
-        for when, one in others + [("since", one) for one in audit.get("later", [])]:
-            said = one["verdict"] or "refused"
-            proven = "–" if one["epsilon_audited"] is None else f"≥ {sentences.number(one['epsilon_audited'])}"
-            console.print(
-                f"{escape(entry['name'])}, audited {when} (draw {one['draw']}): {said}, ε audited {proven} with "
-                f"{one['trials'] or 0:,} transcripts at {one['confidence']:.6g}.",
-                style="dim", highlight=False, soft_wrap=True,
-            )  # fmt: skip
-
-
-def _slug(name: str) -> str:
-    from scenarios.results.entries import slug
-
-    return slug(name, ())
-
-
-def _yaml(value: object) -> str:
-    return {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli.completing import AsJson, Scenario, Settings
+from scenarios.cli.options import AsJson, Scenario, Settings
 from scenarios.render.terminal import DONE, WRONG_INPUT, console, fail, problems, remark, write_document
 
 if TYPE_CHECKING:

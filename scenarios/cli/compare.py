@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenarios.cli.options import complete_results
+
 if TYPE_CHECKING:
     from scenarios.render.comparison import Comparison
 
@@ -12,6 +14,7 @@ PLACES = typer.Argument(
     help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
     show_default=False,
     metavar="FOLDER…",
+    autocompletion=complete_results,
 )
 PAGE = Path("comparison.html")
 
@@ -102,8 +105,8 @@ def _table(*columns: tuple[str, Any]) -> Any:
 def _verdicts(comparison: "Comparison") -> Any:
     from rich.markup import escape
 
+    from scenarios.render.former_sentences import subject
     from scenarios.render.page.comparison import verdict_row
-    from scenarios.render.sentences import subject
     from scenarios.render.verdicts import COLOURS
 
     right = [(name, "right") for name in ("ε claimed", "ε exact [interval]", "ε audited", "δ")]

@@ -9,14 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli import completing
-from scenarios.cli.completing import AsJson
+from scenarios.cli import options
+from scenarios.cli.options import AsJson
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
 
 data = typer.Typer(help="Data sets by name: list them, fetch one, or say where they are kept.", no_args_is_help=True)
 PARTS = ("train", "test")
 NAME = typer.Argument(
-    help="A data set of `netsim data list`.", show_default=False, autocompletion=completing.fetchable
+    help="A data set of `netsim data list`.", show_default=False, autocompletion=options.complete_data_set
 )
 PART = typer.Option(
     help="Only this part of the published split; if not given, all that there is.", show_default=False

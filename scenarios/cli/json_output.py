@@ -1,19 +1,29 @@
-"""Document that `--json` prints, and the exit status with its reason."""
+"""Document that `--json` prints of a run or an audit, and the exit status with its reason."""
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-from scenarios.papers import figures as reproduction
+from scenarios.papers.outcome import DIFFERS
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
-from scenarios.results import former_findings as findings
+from scenarios.results import findings
+from scenarios.results.attacks import Membership, Property
+from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
+from scenarios.results.base import Setting, Status, Verdict, result
 from scenarios.results.files import PAGE, RESULTS
-
-Result = Mapping[str, Any]
-Plain = dict[str, Any]
+from scenarios.results.findings import Entry
+from scenarios.results.paper import Reproduction
+from scenarios.results.tree import (
+    AlgorithmResult,
+    AlgorithmSummary,
+    AuditStatus,
+    MembershipSummary,
+    Results,
+    RunError,
+    VariantResult,
+    VariantStatus,
+)
 
 
 @dataclass(frozen=True)
@@ -24,148 +34,222 @@ class Ending:
     reason: str
 
 
-def ending(results: Result) -> Ending:
+@result
+class AuditedEpsilon:
+    """ε proven by a game: above its lower end nothing is known."""
+
+    lower: float
+    confidence: float
+    upper: float = math.inf
+
+
+@result
+class AlgorithmRow:
+    """One algorithm: its verdict and the three epsilons.
+
+    ε exact and audited are null without an audit; the claim is then that of the budget, of which adjacency and norm
+    are not kept. Of several audits in one folder, the numbers are those of the one that decides.
+    """
+
+    variant: str | None
+    name: str
+    kind: str | None
+    baseline: bool
+    audit_status: AuditStatus | None
+    verdict: Verdict | None
+    """Of all audits of the folder."""
+    claim_broken: bool
+    reason: str
+    epsilon_claimed: float | None
+    epsilon_exact: EpsilonInterval | None
+    epsilon_audited: AuditedEpsilon | None
+    delta: float | None
+    theorem: str | None
+    adjacency: str | None
+    norm: str | None
+    gradient_change: float | None
+    failed_conditions: tuple[str, ...]
+    joint_confidence: float | None
+    """Of this audit and all before it together; null where there is one alone."""
+    earlier: tuple[OtherAudit, ...]
+    later: tuple[OtherAudit, ...]
+    pair: str | None
+    first_violation: int | None
+    outside_model: str | None
+    membership: Membership | MembershipSummary | None
+    property: Property | None
+    witness: str | None
+    folder: str
+    report: str
+
+
+@result
+class VariantRow:
+    """One variant of a study."""
+
+    name: str
+    fields: dict[str, Setting]
+    status: VariantStatus
+    error: str | None
+    folder: str | None
+    report: str | None
+
+
+@result
+class Document:
+    """A run or an audit: how it ended, and a row for each algorithm."""
+
+    command: str
+    name: str
+    title: str
+    status: Status
+    exit_status: int
+    exit_reason: str
+    error: RunError | None
+    folder: str
+    report: str
+    results: str
+    seed: int
+    versions: dict[str, str]
+    reproduction: Reproduction | None
+    variants: tuple[VariantRow, ...]
+    algorithms: tuple[AlgorithmRow, ...]
+
+
+def ending(results: Results) -> Ending:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
-    that is refuted or unprotected and no baseline, or a paper's finding that was found otherwise (1), done (0)."""
-    if results.get("status") == "interrupted":
+    that is refuted or unprotected and no baseline, or a paper's finding that differs (1), done (0)."""
+    if results.status == "interrupted":
         return Ending(INTERRUPTED, "interrupted: the folder has what was done until then")
-    if results.get("status") == "failed":
+    if results.status == "failed":
         return Ending(FAILED, _failed(results))
-    failing = [
-        (
-            findings.has_claim(entry) or findings.membership_breaks_claim(entry),
-            f"{f'{variant}: ' if variant else ''}{_how(entry)}",
-        )
-        for variant, entry in _entries(results)
-        if findings.decides_failure(entry)
-    ]
-    broken, bare = ([words for claimed, words in failing if claimed is which] for which in (True, False))
+    failing = [(where, one) for where, one in _entries(results) if findings.decides_failure(one)]
+    broken, bare = (
+        [f"{where}{_how(one)}" for where, one in failing if _claims(one) is claimed] for claimed in (True, False)
+    )
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
     reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
-    if reproduction.differs(results):
-        found: Result = results["reproduction"]
-        reasons.append(f"{found['item']} of {found['paper']} differs")
+    if (paper := results.reproduction) is not None and paper.outcome == DIFFERS:
+        reasons.append(f"{paper.item} of {paper.paper} differs")
     if reasons:
         return Ending(REFUTED, "; ".join(reasons))
     return Ending(DONE, "done: nothing but baselines is refuted or unprotected")
 
 
-def _how(entry: Result) -> str:
-    """How an algorithm fails."""
-    if findings.verdict(entry) in findings.BROKEN:
-        return f"{entry['name']} is {findings.verdict(entry)}"
-    return f"membership is told better than the claim of {entry['name']} allows"
+def _entries(results: Results) -> Iterator[tuple[str, Entry]]:
+    """Every algorithm that was begun, after its variant's name."""
+    yield from (("", one) for one in results.algorithms)
+    for variant in results.variants or ():
+        yield from ((f"{variant.name}: ", one) for one in variant.algorithms)
 
 
-def verdicts_as_plain(results: Result, folder: Path) -> Plain:
-    """The document of a run whose results are these, in this folder, from which those of variants are read."""
-    end, variants = ending(results), cast("list[Plain]", results.get("variants") or [])
-    rows = [row(entry, folder) for entry in results.get("algorithms", [])]
-    for variant in variants:
-        place = folder / variant["name"]
-        rows += [row(entry, place, variant["name"]) for entry in _full(variant, place)]
-    return {
-        "command": results.get("command", ""),
-        "name": results["name"],
-        "title": results.get("title", ""),
-        "status": results["status"],
-        "exit_status": end.status,
-        "exit_reason": end.reason,
-        "error": results.get("error"),
-        "folder": str(folder),
-        "report": str(folder / PAGE),
-        "results": str(folder / RESULTS),
-        "seed": results.get("seed"),
-        "versions": results.get("versions"),
-        "reproduction": results.get("reproduction"),
-        "variants": [_variant(one, folder) for one in variants],
-        "algorithms": rows,
-    }
+def _claims(entry: Entry) -> bool:
+    return findings.has_claim(entry) or findings.membership_breaks_claim(entry)
 
 
-def row(entry: Result, folder: Path, variant: str | None = None) -> Plain:
-    """One algorithm: its verdict and the three epsilons.
-
-    `epsilon_claimed` is None where no number is claimed. `epsilon_exact` goes from `lower` to `upper`, with an
-    `estimate`; of `epsilon_audited` the `lower` end is proven at `confidence`, and nothing is known above it. Both
-    are None without an audit, and the claim is then that of the budget, of which `adjacency` and `norm` are not kept.
-    Where a folder was audited more than once, `verdict` is that of all its audits, and the numbers are those of the
-    one that decides; it and all before it hold at once with probability `together`, and `earlier` and `later` sum up
-    the others. Without others these are None and empty.
-    """
-    audit, budget = _part(entry, "audit"), _part(entry, "budget")
-    claim, exact, audited = _part(audit, "claim"), _part(audit, "epsilon_exact"), audit.get("epsilon_audited")
-    spent: list[Any] = budget.get("epsilon") or []
-    return {
-        "variant": variant,
-        "name": entry["name"],
-        "kind": entry.get("kind"),
-        "baseline": bool(entry.get("baseline")),
-        "audit_status": findings.audit_status(entry),
-        "verdict": findings.verdict(entry),
-        "claim_broken": findings.claim_is_broken(entry),
-        "reason": findings.sentence(entry),
-        "epsilon_claimed": audit["epsilon_claimed"] if claim else spent[-1] if spent else None,
-        "epsilon_exact": {key: exact[key] for key in ("lower", "estimate", "upper")} if exact else None,
-        "epsilon_audited": None if audited is None else _above(audited, audit["confidence"]),
-        "delta": claim.get("delta", budget.get("delta")),
-        "theorem": claim.get("source", budget.get("source")),
-        "adjacency": claim.get("adjacency"),
-        "norm": claim.get("norm"),
-        "gradient_change": claim.get("gradient_change"),
-        "failed_conditions": list(claim.get("failed_conditions", budget.get("failed_conditions")) or ()),
-        "together": audit.get("together"),
-        "earlier": list(audit.get("earlier") or ()),
-        "later": list(audit.get("later") or ()),
-        "pair": audit.get("pair"),
-        "first_violation": audit.get("first_violation"),
-        "outside_model": findings.outside_model(entry),
-        "membership": entry.get("membership"),
-        "property": entry.get("property"),
-        "witness": str(folder / audit["witness"]) if audit.get("witness") else None,
-        "folder": str(folder),
-        "report": str(folder / PAGE),
-    }
+def _how(entry: Entry) -> str:
+    if (verdict := findings.verdict(entry)) in findings.BROKEN:
+        return f"{entry.name} is {verdict}"
+    return f"membership is inferred better than the claim of {entry.name} allows"
 
 
-def _above(lower: float, confidence: float) -> Plain:
-    return {"lower": lower, "upper": math.inf, "confidence": confidence}
+def _failed(results: Results) -> str:
+    if error := results.error:
+        return f"failed: {error.type}: {error.message}"
+    return f"failed: {', '.join(one.name for one in results.variants or () if one.status == 'failed')}"
 
 
-def _variant(variant: Result, folder: Path) -> Plain:
-    place = folder / variant["name"]
-    told = {key: variant.get(key) for key in ("name", "fields", "status", "error")}
-    there = variant.get("report") is not None
-    return told | {"folder": str(place) if there else None, "report": str(place / PAGE) if there else None}
+def document(results: Results, folder: Path) -> Document:
+    """The document of a run with these results, in this folder, from which those of variants are read."""
+    end = ending(results)
+    rows = [_row(entry, folder) for entry in results.algorithms]
+    for variant in results.variants or ():
+        place = folder / variant.name
+        rows += [_row(entry, place, variant.name) for entry in _full(variant, place)]
+    return Document(
+        command=results.command,
+        name=results.name,
+        title=results.title,
+        status=results.status,
+        exit_status=end.status,
+        exit_reason=end.reason,
+        error=results.error,
+        folder=str(folder),
+        report=str(folder / PAGE),
+        results=str(folder / RESULTS),
+        seed=results.seed,
+        versions=results.versions,
+        reproduction=results.reproduction,
+        variants=tuple(_variant(one, folder / one.name) for one in results.variants or ()),
+        algorithms=tuple(rows),
+    )
 
 
-def _full(variant: Result, place: Path) -> list[Result]:
-    """A variant's algorithms with all that its own folder has of them, or else as they are summed up."""
-    if not variant.get("algorithms"):
-        return []
+def _variant(variant: VariantResult, place: Path) -> VariantRow:
+    there = variant.report is not None
+    return VariantRow(
+        name=variant.name,
+        fields=variant.fields,
+        status=variant.status,
+        error=variant.error,
+        folder=str(place) if there else None,
+        report=str(place / PAGE) if there else None,
+    )
+
+
+def _full(variant: VariantResult, place: Path) -> tuple[Entry, ...]:
+    """A variant's algorithms as in its own folder, or else as summed up."""
+    from netsim.errors import ScenarioError
+    from scenarios.results.folder import read_results
+    from scenarios.results.former import tree_of
+
+    if not variant.algorithms:
+        return ()
     try:
-        kept: Result = json.loads((place / RESULTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return list(variant["algorithms"])
-    return list(kept["algorithms"])
+        return tree_of(read_results(place)).algorithms
+    except ScenarioError:
+        return variant.algorithms
 
 
-def _entries(results: Result) -> Iterator[tuple[str, Result]]:
-    """Every algorithm that was begun, with its variant's name."""
-    for entry in results.get("algorithms", []):
-        yield "", entry
-    for variant in results.get("variants", []):
-        for entry in variant["algorithms"]:
-            yield variant["name"], entry
-
-
-def _failed(results: Result) -> str:
-    if error := results.get("error"):
-        return f"failed: {error['type']}: {error['message']}"
-    lost = [one["name"] for one in results.get("variants", []) if one["status"] == "failed"]
-    return f"failed: {', '.join(lost)}"
-
-
-def _part(of: Result, key: str) -> Result:
-    part: Any = of.get(key)
-    return cast(Result, part) if isinstance(part, Mapping) else {}
+def _row(entry: AlgorithmResult | AlgorithmSummary, folder: Path, variant: str | None = None) -> AlgorithmRow:
+    whole = entry if isinstance(entry, AlgorithmResult) else None
+    audit = entry.audit
+    full = audit if isinstance(audit, AuditResult) else None
+    repeated = audit if isinstance(audit, AuditResult | AuditRefused) else None
+    judged, budget = findings.judged(entry), whole and whole.budget
+    claim, exact = full and full.claim, judged and judged.epsilon_exact
+    proven = None
+    if judged is not None and judged.epsilon_audited is not None and judged.confidence is not None:
+        proven = AuditedEpsilon(lower=judged.epsilon_audited, confidence=judged.confidence)
+    source = claim or budget
+    claimed = budget.epsilon[-1] if budget is not None and budget.epsilon else None
+    return AlgorithmRow(
+        variant=variant,
+        name=entry.name,
+        kind=whole and whole.kind,
+        baseline=entry.baseline,
+        audit_status=entry.audit_status,
+        verdict=findings.verdict(entry),
+        claim_broken=findings.claim_is_broken(entry),
+        reason=findings.sentence(entry) if whole else (judged and judged.reason) or "",
+        epsilon_claimed=judged.epsilon_claimed if judged is not None else claimed,
+        epsilon_exact=exact and EpsilonInterval(lower=exact.lower, estimate=exact.estimate, upper=exact.upper),
+        epsilon_audited=proven,
+        delta=source and source.delta,
+        theorem=source and source.source,
+        adjacency=claim and claim.adjacency,
+        norm=claim and claim.norm,
+        gradient_change=claim and claim.gradient_change,
+        failed_conditions=source.failed_conditions if source else (),
+        joint_confidence=repeated and repeated.joint_confidence,
+        earlier=repeated.earlier if repeated else (),
+        later=repeated.later if repeated else (),
+        pair=full and full.pair,
+        first_violation=full and full.first_violation,
+        outside_model=entry.outside_model,
+        membership=entry.membership,
+        property=whole and whole.property,
+        witness=str(folder / full.witness) if full and full.witness else None,
+        folder=str(folder),
+        report=str(folder / PAGE),
+    )

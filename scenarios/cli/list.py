@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.cli.completing import AsJson
+from scenarios.cli.options import AsJson
 from scenarios.render.terminal import console, write_document
 
 Rows = list[dict[str, Any]]

@@ -14,18 +14,18 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli import completing
+from scenarios.cli import options
 from scenarios.render.terminal import console, fail
 
 NAME = typer.Argument(help="What to call it: small letters, digits, hyphens.", show_default=False)
 FROM = typer.Option(
     "--from", help="A shipped scenario, or a file, of which to say only what is different.", show_default=False,
-    metavar="SCENARIO", autocompletion=completing.scenarios,
+    metavar="SCENARIO", autocompletion=options.complete_scenario,
 )  # fmt: skip
 DEFAULT = "private_gradient_descent"
 KIND = typer.Option(
     help=f"The kind of the algorithm; if not given, {DEFAULT}.", show_default=False, metavar="KIND",
-    autocompletion=completing.kinds,
+    autocompletion=options.complete_algorithm,
 )  # fmt: skip
 VALID = re.compile(r"[a-z0-9][a-z0-9-]*")
 GRAPHS = ("ring", "star", "complete")

@@ -26,7 +26,7 @@ SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "p
 FIELDS = "or topology, agents, problem, data, links, adversary, audit, seed, …"
 
 
-def scenario_of(place: str, settings: Sequence[str], claim: dict[str, Any] | None = None) -> Scenario:
+def scenario_of(place: str, settings: Sequence[str], claim: tuple[float | None, float] | None = None) -> Scenario:
     """The scenario that audits the algorithm of FILE.py:CLASS. A setting NAME=VALUE is a parameter of the class where
     it has one of that name, a field of the scenario where not; `topology`, `agents`, `problem` and `data` are short
     for a kind or a name.
@@ -49,7 +49,7 @@ def scenario_of(place: str, settings: Sequence[str], claim: dict[str, Any] | Non
         "audit": {},
     }
     if claim is not None:
-        algorithm["claim"] = claim
+        algorithm["claim"] = {"epsilon": claim[0], "delta": claim[1], "source": "the command line"}
     tree = _copied(tree)
     for setting in settings:
         name, value = _setting(setting)

@@ -8,13 +8,16 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from scenarios.cli.options import complete_results
 from scenarios.render.terminal import console, fail, problems
 from scenarios.results.files import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
 
-FOLDER = typer.Argument(help="A results folder, or the results.json in it.", show_default=False)
+FOLDER = typer.Argument(
+    help="A results folder, or the results.json in it.", show_default=False, autocompletion=complete_results
+)
 
 
 def report(

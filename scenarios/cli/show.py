@@ -7,15 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli import completing
-from scenarios.cli.completing import Settings
+from scenarios.cli import options
+from scenarios.cli.options import Settings
 from scenarios.files.document import Fields, place_of
 from scenarios.render.terminal import fail, write
 
 WHAT = typer.Argument(
     help="A shipped scenario, a YAML file, or the kind of an algorithm.",
     show_default=False,
-    autocompletion=completing.shown,
+    autocompletion=options.complete_subject,
 )
 
 
@@ -46,7 +46,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str | None:
     from scenarios.files.library import library, variant_names
 
     there = name in library() or Path(name).is_file()
-    if not there and "/" not in name and not name.endswith(completing.YAML):
+    if not there and "/" not in name and not name.endswith(options.YAML):
         return None
     if resolved or settings:
         return _resolved(name, settings)

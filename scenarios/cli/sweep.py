@@ -168,6 +168,6 @@ def _print(found: dict[str, Any], varied: list[str]) -> None:
 
 
 def _cell(value: Any) -> str:
-    from scenarios.render import sentences
+    from scenarios.render import former_sentences as sentences
 
     return sentences.number(value) if isinstance(value, float) else "–" if value is None else escape(str(value))

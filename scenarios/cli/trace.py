@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from scenarios.cli.options import complete_results
 from scenarios.render.terminal import WRONG_INPUT, console, fail, remark, write
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.transcript.message.Kind`, which takes its time to load."""
-PLACE = typer.Argument(help="A results folder, a transcript (.parquet), or a spool (.spool).", show_default=False)
+PLACE = typer.Argument(
+    help="A results folder, a transcript (.parquet), or a spool (.spool).",
+    show_default=False,
+    autocompletion=complete_results,
+)
 ROWS = 20
 USES = {
     "--pcapng": ("--replica",),

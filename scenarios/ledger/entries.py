@@ -15,7 +15,7 @@ from typing import Any
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.render.sentences import word
+from scenarios.render.former_sentences import word
 from scenarios.results import entries as describe
 from scenarios.results import former_findings as findings
 from scenarios.results.entries import Results

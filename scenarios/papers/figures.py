@@ -7,12 +7,12 @@ from typing import Any, cast
 from netsim.metrics.measures import Curve, Measures
 from scenarios.papers import measures
 from scenarios.papers.measures import COSTS, NAMES, REBUILT
-from scenarios.papers.outcome import DIFFERS, Ran, judge
+from scenarios.papers.outcome import Ran, judge
 from scenarios.results import former_curves as leaks
 from scenarios.results import former_curves as points
 from scenarios.results.former_curves import NotMeasuredError, curve, entry_of
 from scenarios.results.loss_breakdown import VACUOUS
-from scenarios.results.numbers import flow, number, part
+from scenarios.results.numbers import flow, number
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (
     AXES,
@@ -287,16 +287,3 @@ def reproduced(
         stated = scenario.reproduces.vacuous_above if scenario.reproduces is not None else None
         found["figures"] = figures(scenario.figures, runs, fields, stated or VACUOUS)
     return found
-
-
-def differs(results: Result) -> bool:
-    """Whether something that a paper shows was found to be otherwise."""
-    return part(results, "reproduction").get("outcome") == DIFFERS
-
-
-def line(results: Result) -> str | None:
-    """The outcome in one line; None where nothing was to be reproduced."""
-    found = results.get("reproduction")
-    if not found:
-        return None
-    return f"{found['paper']}, {found['item']}: {found['outcome']}. {found['sentence']}"

@@ -21,7 +21,7 @@ from scenarios.render.compared_runs import (
     ratio,
     subjects,
 )
-from scenarios.render.sentences import word
+from scenarios.render.former_sentences import word
 from scenarios.results import former_findings as findings
 from scenarios.results.numbers import items, number, numbers, part, show
 

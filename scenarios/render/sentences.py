@@ -1,159 +1,21 @@
-"""Sentences about results, shared by terminal and page: headline, terms, cautions, traffic analysis."""
+"""Results in words, for terminal and page alike: verdicts, headline, cautions, and what attacks found."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from scenarios.results import former_findings as findings
-from scenarios.results.former_findings import (
-    NO_CLAIM,
-    NOT_REACHED,
-    audit_status,
-    caution,
-    claim_is_broken,
-    deadline_note,
-    diverged,
-    drowned,
-    has_claim,
-    misled,
-    outside_model,
-    sentence,
-    verdict,
-)
-from scenarios.results.numbers import MISSING, items, part, show
-from scenarios.results.numbers import number as numbers_number
+from scenarios.render.numbers import MISSING, show
+from scenarios.results import findings
+from scenarios.results.attacks import GradientResult, ImageResult
+from scenarios.results.audit import AuditResult, OverTime, Views, ViewsResult
+from scenarios.results.base import Refused
+from scenarios.results.findings import Entry
+from scenarios.results.traffic import ActivityResult, Amount, ComputingResult, DimensionResult, IntervalScore, Traffic
+from scenarios.results.tree import AlgorithmResult, Results
 
-Results = dict[str, Any]
-REBUILT_SKILL = 0.999
-
-
-def number(value: object) -> str:
-    """Three digits, ∞, or a dash where there is none."""
-    if value is None:
-        return "–"
-    return "∞" if float(str(value)) == float("inf") else f"{float(str(value)):.3g}"
-
-
-def amount(value: float | None) -> str:
-    """A whole number in full, other numbers in four digits, a dash where there is none."""
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def ending(entry: Results) -> str | None:
-    """A warning where the run ended far above where it began."""
-    if not findings.diverged(entry):
-        return None
-    convergence: Results = entry["convergence"]
-    return f"Diverged: the relative error ends at {number(convergence.get('final'))}."
-
-
-def traffic(entry: Results) -> str | None:
-    """What the run put on the wire, or on the air, in a line."""
-    run: Results | None = entry["run"]
-    if not run:
-        return None
-    traffic: Results = run["traffic"]
-    packets, size = (traffic.get(key, 0) for key in ("packets_sent", "bytes_sent"))
-    sent = f"{packets:,} packets, {size:,} bytes on the wire"
-    if "transmissions" in traffic:
-        sent = f"{traffic['transmissions']:,} transmissions, {traffic['transmitted_bytes']:,} bytes on the air"
-    return f"{sent}, {float(run['time']):.4g} s of virtual time."
-
-
-def stopped_early(entry: Mapping[str, Any]) -> str | None:
-    """That a run failed or was interrupted, and when; None of one that was to its end."""
-    run: Mapping[str, Any] = entry.get("run") or {}
-    words = {"failed": "failed", "interrupted": "was interrupted"}.get(str(run.get("stopped")))
-    if words is None:
-        return None
-    timeline: Mapping[str, Any] = entry.get("timeline") or {}
-    return f"The run {words} at {float(timeline.get('ended', run['time'])):.4g} s of virtual time."
-
-
-def searched(entry: Results) -> str | None:
-    """What was searched for the pair that was audited; None where the pair was given."""
-    audit: Results = entry["audit"] or {}
-    search: Results | None = audit.get("search")
-    return f"Pair: {search['sentence']}." if search else None
-
-
-def stopped(entry: Results, results: Results) -> str | None:
-    """After how many transcripts of each world, of those it was allowed, an audit that may end early ended."""
-    audit: Results = entry["audit"] or {}
-    anytime: Results = audit.get("anytime") or {}
-    if not anytime.get("stopped"):
-        return None
-    most: int = results["scenario"]["audit"]["trials"]
-    return f"The audit ended after {audit['trials']:,} of at most {most:,} transcripts of each world: refuted."
-
-
-def games(entry: Results) -> str | None:
-    """What each game proved, white box and black boxes; None where no classifier was asked for: ε audited says it."""
-    audit: Results = entry["audit"] or {}
-    if not (audit.get("classifier") or audit.get("classifier_refused")):
-        return None
-    told = [f"the exact loss proves ε ≥ {number(audit['white_box']['epsilon_audited'])} (white box)"]
-    for name, what in (("black_box", "inferred gradients"), ("classifier", "the trained classifier")):
-        game, refused = audit.get(name), audit.get(f"{name}_refused")
-        if game:
-            told.append(f"{what} ε ≥ {number(game['epsilon_audited'])}")
-        elif refused:
-            told.append(f"{what} nothing ({str(refused).rstrip('.')})")
-    return f"Games: {', '.join(told)}."
-
-
-def gradients(entry: Results | None, who: str) -> str | None:
-    """What was inferred, by `who` (`findings.listener`), and how well; or why there was no attack."""
-    if not entry:
-        return None
-    if "refused" in entry:
-        return f"No attack on the gradients: {_as_sentence(entry['refused'])}"
-    if not entry["estimated"]:
-        return f"None of {entry['asked']} private gradients could be inferred {_source(who, 'from what was tapped')}."
-    found, source = f"{entry['estimated']} of {entry['asked']} private gradients", _source(who, "from the wire")
-    if float(entry["worst"]) < findings.EXACT_GRADIENT:
-        return f"{found} recovered {source}, the worst to {number(entry['worst'])}."
-    worst = f", the worst {number(entry['worst'])}" if findings.misled(entry) else ""
-    return (
-        f"{found} estimated {source}, median relative error {number(entry['median'])}{worst} "
-        f"({number(entry['baseline'])} for who knows only the public quadratic term)."
-    )
-
-
-def _source(who: str, outside: str) -> str:
-    """How who is no mere eavesdropper on links got it."""
-    return outside if who == "eavesdropper" else f"by the {who}"
-
-
-def _as_sentence(reason: object) -> str:
-    """A reason as the end of a sentence."""
-    return str(reason).rstrip(".") + "."
-
-
-def images(entry: Results | None) -> str | None:
-    """How many images were rebuilt, or why none was."""
-    if not entry:
-        return None
-    if "refused" in entry:
-        return f"No image was rebuilt: {_as_sentence(entry['refused'])}"
-    skills = [float(agent["skill"]) for agent in entry["agents"]]
-    rebuilt = sum(skill > REBUILT_SKILL for skill in skills)
-    if rebuilt:
-        return f"{rebuilt} of {len(skills)} training images rebuilt."
-    best = max(skills)
-    than = (
-        f"better than the prior's guess by more than {best:.1%}" if best > 0.001 else "better than the prior's guess"
-    )
-    return f"No training image rebuilt: none is {than}."
-
-
-Result = Mapping[str, Any]
 NOT_AUDITED = "not audited"
-_PARTS = ("convergence", "run", "gradients", "images", "reconstructions", "audit")
-_MARKS = {  # strongest finding first: (severity class, what the word means)
+_MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
         "A message on the wire is a deterministic function of private data: no noise covers it and ε is "
@@ -168,55 +30,128 @@ _MARKS = {  # strongest finding first: (severity class, what the word means)
         "Nothing measured exceeds the claim. This is not a proof: another pair of adjacent worlds may do worse.",
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
-    NOT_REACHED: ("none", "The run ended before this algorithm was audited."),
-    NO_CLAIM: ("none", "The algorithm promises no privacy, so there is no claim to test."),
+    "not reached": ("none", "The run ended before this algorithm was audited."),
+    "no claim": ("none", "The algorithm promises no privacy, so there is no claim to test."),
 }
 _SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
+_REBUILT_SKILL = 0.999
+_ROUNDING = 1e-9
+"""Seconds below which computing takes no time."""
+_MOST_VIEWS = 6
+"""Refuted views that the terminal names."""
+_UNRANKED = "nobody's computing is certainly slower than another's"
+_WEAKER = (
+    "Views are played with black-box scores, a trained classifier's or those of inferred gradients, which are weaker "
+    "than the exact loss at the door"
+)
 
 
-def subjects(results: Result) -> list[dict[str, Any]]:
-    """The algorithms, strongest finding first, every part a mapping, with `word`, `mark` and `sentence` to show."""
-    order = list(_MARKS)
-    entries = [subject(a) | {"deadline": deadline_note(results, a)} for a in items(results, "algorithms")]
-    return sorted(entries, key=lambda a: order.index(a["word"]) if a["word"] in order else -1)
-
-
-def word(entry: Result) -> str:
+# ── verdicts ────────────────────────────────────────────────────────────────────────────────────────────
+def word(entry: Entry) -> str:
     """The verdict of an algorithm, or why it has none."""
-    status = audit_status(entry)
-    return verdict(entry) or (status if status in (NO_CLAIM, NOT_REACHED) else NOT_AUDITED)
+    status = entry.audit_status
+    return findings.verdict(entry) or (status if status in ("no claim", "not reached") else NOT_AUDITED)
 
 
-def subject(algorithm: Result) -> dict[str, Any]:
-    """One algorithm as the templates show it: every part a mapping, with `word`, `mark` and `sentence`."""
-    kind = _MARKS.get(word(algorithm), ("open", ""))[0]
-    parts = {name: part(algorithm, name) for name in _PARTS}
-    shown = {"name": "unnamed", "kind": "", "summary": ""} | dict(algorithm) | parts
-    skills = [numbers_number(one.get("skill")) for one in items(parts["images"], "agents")]
-    shown["median_skill"] = median(skills) if skills else math.nan
-    inferred = part(shown, "gradients")
-    shown["learned_nothing"] = numbers_number(inferred.get("median")) >= numbers_number(inferred.get("baseline"))
-    shown |= {"misled": misled(inferred), "drowned": drowned(algorithm), "diverged": diverged(algorithm)}
-    said = {"word": word(algorithm), "sentence": sentence(algorithm), "mark": kind, "symbol": _SYMBOLS[kind]}
-    return shown | said | {"caution": caution(algorithm)}
+def meaning(word: str) -> str:
+    """The meaning of a verdict, or of the word in its place."""
+    return _MARKS[word][1]
 
 
-def headline(ordered: Sequence[Result]) -> str:
-    """The finding in a sentence or two; only what was claimed counts as a claim."""
-    judged = [a for a in ordered if verdict(a) and outside_model(a) is None]
-    claims = [a for a in judged if has_claim(a)]
-    silent = _tally([a["word"] for a in judged if not has_claim(a)])
+@dataclass(frozen=True)
+class Finding:
+    """One algorithm with its verdict in words."""
+
+    entry: AlgorithmResult
+    deadline: str | None = None
+    """Caution about exchanges with a deadline."""
+
+    @property
+    def word(self) -> str:
+        """The verdict, or why there is none."""
+        return word(self.entry)
+
+    @property
+    def mark(self) -> str:
+        """Severity class of the verdict: bad, open, good, none."""
+        return _MARKS.get(self.word, ("open", ""))[0]
+
+    @property
+    def symbol(self) -> str:
+        """The class as one character."""
+        return _SYMBOLS[self.mark]
+
+    @property
+    def sentence(self) -> str:
+        """The outcome of the audit."""
+        return findings.sentence(self.entry)
+
+    @property
+    def caution(self) -> str | None:
+        """A caution about an active adversary."""
+        return findings.caution(self.entry)
+
+    @property
+    def median_skill(self) -> float:
+        """Of rebuilt images; nan without any."""
+        images = self.entry.images
+        skills = [one.skill for one in images.agents] if isinstance(images, ImageResult) else []
+        return median(skills) if skills else math.nan
+
+    @property
+    def learned_nothing(self) -> bool:
+        """Whether inferred gradients are no better than the public quadratic term."""
+        found = self.entry.gradients
+        if not isinstance(found, GradientResult) or found.median is None or found.baseline is None:
+            return False
+        return found.median >= found.baseline
+
+    @property
+    def misled(self) -> bool:
+        """Whether the median of the gradients' errors hides wrong estimates."""
+        return isinstance(self.entry.gradients, GradientResult) and findings.misled(self.entry.gradients)
+
+    @property
+    def drowned(self) -> bool:
+        """Whether noise kept the run farther from the optimum than it started."""
+        return findings.drowned(self.entry)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the errors grew without bound."""
+        return findings.diverged(self.entry)
+
+
+def ranked(results: Results) -> list[Finding]:
+    """The algorithms of a run, strongest finding first."""
+    order = list(_MARKS)
+    found = [Finding(one, findings.deadline_note(results, one)) for one in results.algorithms]
+    return sorted(found, key=lambda one: order.index(one.word) if one.word in order else -1)
+
+
+def meanings(ordered: Sequence[Finding]) -> list[tuple[str, str, str]]:
+    """The verdict words used: (word, severity class, meaning)."""
+    used = {one.word for one in ordered}
+    return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
+
+
+def headline(ordered: Sequence[Finding]) -> str:
+    """The finding in a sentence or two; only a stated number counts as a claim."""
+    with_verdict = [one for one in ordered if findings.verdict(one.entry)]
+    judged = [one for one in with_verdict if one.entry.outside_model is None]
+    beyond = _tally([one.word for one in with_verdict if one.entry.outside_model is not None])
+    claims = [one for one in judged if findings.has_claim(one.entry)]
+    silent = _tally([one.word for one in judged if not findings.has_claim(one.entry)])
     besides = f" Audited without a claimed number: {silent}." if silent else ""
-    beyond = _tally([a["word"] for a in ordered if verdict(a) and outside_model(a) is not None])
     if beyond:
         besides += f" Outside the papers' threat model, with an active adversary on the links: {beyond}."
-    false = [str(a["name"]) for a in ordered if part(part(a, "membership"), "claim").get("broken")]
+    false = [one.entry.name for one in ordered if findings.membership_breaks_claim(one.entry)]
     if false:
-        besides += f" Membership is told better than the claim allows: {', '.join(false)}."
+        besides += f" Membership is inferred better than the claim allows: {', '.join(false)}."
     if not claims:
         return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
-    broken = [a["word"] for a in claims if claim_is_broken(a)]
-    others = [a["word"] for a in claims if not claim_is_broken(a)]
+    broken = [one.word for one in claims if findings.claim_is_broken(one.entry)]
+    others = [one.word for one in claims if not findings.claim_is_broken(one.entry)]
     total = f"{len(claims)} audited privacy claim{'s' * (len(claims) > 1)}"
     if not broken:
         return f"Of {total}, none was shown to be false: {_tally(others)}.{besides}"
@@ -225,194 +160,306 @@ def headline(ordered: Sequence[Result]) -> str:
     return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
 
 
-def terms(ordered: Sequence[Result]) -> str:
-    """Under which δ, adjacency and confidence the epsilons are; what differs between algorithms has no word here."""
-    audits = [a["audit"] for a in ordered if a["audit"].get("verdict")]
-    deltas, worlds, levels = (
-        {show(part(audit, "claim").get("delta")) for audit in audits} - {MISSING},
-        {str(part(audit, "claim").get("adjacency") or "") for audit in audits} - {""},
-        {show(100 * numbers_number(audit.get("confidence"))) for audit in audits} - {MISSING},
-    )
-    said = [f"δ = {one}" for one in deltas] if len(deltas) == 1 else []
-    said += [f"adjacent: {one}" for one in worlds] if len(worlds) == 1 else []
-    told = f"{'; '.join(said)}." if said else ""
+def terms(ordered: Sequence[Finding]) -> str:
+    """δ, adjacency and confidence of the epsilons, each where it is the same for all algorithms."""
+    audits = [one.entry.audit for one in ordered if isinstance(one.entry.audit, AuditResult)]
+    deltas = {show(audit.claim.delta) for audit in audits}
+    worlds = {audit.claim.adjacency for audit in audits} - {""}
+    levels = {show(100 * audit.confidence) for audit in audits}
+    stated = [f"δ = {one}" for one in deltas] if len(deltas) == 1 else []
+    stated += [f"adjacent: {one}" for one in worlds] if len(worlds) == 1 else []
+    parts = [f"{'; '.join(stated)}."] if stated else []
     if len(levels) == 1:
-        told += f" What is proven of one audit holds at {levels.pop()}\u202f% confidence, all together."
-    return told.strip()
+        parts.append(f"The intervals of one audit hold together at {levels.pop()}\u202f% confidence.")
+    return " ".join(parts)
 
 
 def _tally(words: Sequence[str]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
-def meanings(ordered: Sequence[Result]) -> list[tuple[str, str, str]]:
-    """The verdict words on this page: (word, severity class, meaning)."""
-    used = {a["word"] for a in ordered}
-    return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
-
-
-def meaning(word: str) -> str:
-    """What a verdict, or the word in its place, means."""
-    return _MARKS[word][1]
-
-
-def missing(results: Result) -> list[str]:
-    """What an unfinished scenario still owes: whole algorithms, and the parts of the last one it reached."""
-    if results.get("status", "complete") == "complete":
+def missing(results: Results) -> list[str]:
+    """Unfinished work of a scenario: whole algorithms, and the parts of the last one it reached."""
+    if results.status == "complete":
         return []
-    algorithms = items(results, "algorithms")
-    scenario = part(results, "scenario")
-    asked = part(scenario, "attacks")
-    owed = {"gradients": asked.get("gradients", True), "images": asked.get("images", True)}
-    owed["reconstructions"] = bool(asked.get("reconstruct"))
     lines: list[str] = []
-    if algorithms:
-        owed["audit"] = audit_status(algorithms[-1]) == NOT_REACHED
-        absent = [p for p in _PARTS if not algorithms[-1].get(p) and owed.get(p, True)]
-        if (early := stopped_early(algorithms[-1])) is not None:
+    if results.algorithms:
+        last, attacks = results.algorithms[-1], results.scenario.attacks
+        wanted = {
+            "convergence": True,
+            "run": True,
+            "gradients": attacks.gradients,
+            "images": attacks.images,
+            "reconstructions": bool(attacks.reconstruct),
+            "audit": last.audit_status == "not reached",
+        }
+        absent = [part for part, due in wanted.items() if due and getattr(last, part) is None]
+        if (early := stopped_early(last)) is not None:
             absent.insert(0, f"the rest of the run, which {early[8:-1]}")
         if absent:
-            lines.append(f"{algorithms[-1].get('name', 'unnamed')}: {', '.join(absent)}")
-    reached = {a.get("name") for a in algorithms}
-    planned = [str(a.get("name", "unnamed")) for a in items(scenario, "algorithms")]
-    return lines + [f"{name}: everything" for name in planned if name not in reached]
+            lines.append(f"{last.name}: {', '.join(absent)}")
+    reached = {one.name for one in results.algorithms}
+    return lines + [f"{one.name}: everything" for one in results.scenario.algorithms if one.name not in reached]
 
 
-ROUNDING = 1e-9
-NOBODY = "nobody's computing is certainly slower than another's"
+# ── the run and its audit ───────────────────────────────────────────────────────────────────────────────
+def ending(entry: AlgorithmResult) -> str | None:
+    """A warning where the run ended far above where it began."""
+    if entry.convergence is None or not findings.diverged(entry):
+        return None
+    return f"Diverged: the relative error ends at {show(entry.convergence.final)}."
 
 
-# ── in words ────────────────────────────────────────────────────────────────────────────────────────────
+def carried(entry: AlgorithmResult) -> str | None:
+    """Packets, bytes and virtual time of a run."""
+    if entry.run is None:
+        return None
+    counts = entry.run.traffic
+    sent = f"{counts.get('packets_sent', 0):,} packets, {counts.get('bytes_sent', 0):,} bytes on the wire"
+    if "transmissions" in counts:
+        sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
+    return f"{sent}, {entry.run.time:.4g} s of virtual time."
 
 
-def traffic_sentences(found: Results | None) -> list[str]:
-    """What is told in the terminal: two sentences at most."""
-    if not found:
+def stopped_early(entry: AlgorithmResult) -> str | None:
+    """A note that a run failed or was interrupted, and when; None of one that was to its end."""
+    if entry.run is None or entry.run.stopped is None:
+        return None
+    words = {"failed": "failed", "interrupted": "was interrupted"}[entry.run.stopped]
+    ended = entry.run.time if entry.timeline is None else entry.timeline.ended
+    return f"The run {words} at {ended:.4g} s of virtual time."
+
+
+def searched(entry: AlgorithmResult) -> str | None:
+    """The search for the audited pair; None where the pair was given."""
+    audit = entry.audit
+    return f"Pair: {audit.search.sentence}." if isinstance(audit, AuditResult) and audit.search else None
+
+
+def stopped(entry: AlgorithmResult, results: Results) -> str | None:
+    """Transcripts of each world after which an audit ended that may end early."""
+    audit, spec = entry.audit, results.scenario.audit
+    if not isinstance(audit, AuditResult) or spec is None or not audit.sequential_test.stopped:
+        return None
+    return f"The audit ended after {audit.trials:,} of at most {spec.trials:,} transcripts of each world: refuted."
+
+
+def games(entry: AlgorithmResult) -> str | None:
+    """The bounds that white and black boxes prove; None without a classifier, since ε audited is the same then."""
+    audit = entry.audit
+    if not isinstance(audit, AuditResult) or not (audit.classifier or audit.classifier_refused):
+        return None
+    proved = [f"the exact loss proves ε ≥ {show(audit.white_box.epsilon_audited)} (white box)"]
+    for game, refused, what in (
+        (audit.black_box, audit.black_box_refused, "inferred gradients"),
+        (audit.classifier, audit.classifier_refused, "the trained classifier"),
+    ):
+        if game:
+            proved.append(f"{what} ε ≥ {show(game.epsilon_audited)}")
+        elif refused:
+            proved.append(f"{what} nothing ({refused.rstrip('.')})")
+    return f"Games: {', '.join(proved)}."
+
+
+def over_time(found: OverTime | None) -> str | None:
+    """Where the budget is exceeded, and where it means nothing any more; None where neither is so."""
+    if found is None:
+        return None
+    exact: list[str] = []
+    if found.exceeds_from is not None and found.exceeds is not None:
+        ends, when = found.exceeds, moment(found, found.exceeds_from, "at {}")
+        numbers = f"{show(ends.exact)} > {show(ends.claimed)}"
+        exact.append(f"first exceeds the claim {when} ({numbers}, claimed of a run that ends there)")
+    level = found.vacuous_above
+    if found.exact_vacuous_from is not None:
+        exact.append(f"is above {level:g} {moment(found, found.exact_vacuous_from, 'from {} on')}")
+    parts = [f"The exact ε {' and '.join(exact)}."] if exact else []
+    if found.claimed_vacuous_from is not None:
+        when = moment(found, found.claimed_vacuous_from, "from {} on")
+        parts.append(f"The claim is vacuous (ε > {level:g}) {when}.")
+    if found.undefined_from is not None:
+        when = moment(found, found.undefined_from, "from {} on")
+        parts.append(f"The claim is undefined {when}: {found.condition}.")
+    return " ".join(parts) or None
+
+
+def moment(found: OverTime, k: int, within: str = "{}") -> str:
+    """The k-th round or activation in the words `within`; what is sent after the last round is in none."""
+    if found.rounds is not None and k > found.rounds:
+        return f"after the last round ({found.rounds:,})"
+    return within.format(f"{found.unit.removesuffix('s')} {k:,}")
+
+
+def view_strength(by_exact_loss: bool) -> str:
+    """The evidence that a view is; `by_exact_loss`: whether the exact loss refutes the claim."""
+    return f"{_WEAKER}, which does refute the claim." if by_exact_loss else f"{_WEAKER}."
+
+
+def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
+    """The number of views that refute the claim, and a line for each of the smallest of these."""
+    if found is None:
         return []
-    if found["refused"]:
-        return [f"No traffic analysis: {_traffic_ended(found['refused'])}"]
-    known = [who_when(found)] if found["activity"]["found"] or found["activity"]["wrong"] else []
-    known += [] if found["computing"]["refused"] else [slower(found)]
-    told = [f"Times and sizes alone tell: {'; '.join([*known, dimension(found)])}."]
-    if why := found["activity"]["refused"]:
-        all_of_it = "All of who acted when" if known else "Who acted when"
-        told.append(f"{all_of_it} is not identifiable: {_traffic_ended(why)}")
-    return told
+    if not isinstance(found, ViewsResult):
+        return [f"No views: {found.refused}"]
+    refuted = [one for one in found.views if one.refuted]
+    if not refuted:
+        weak = "" if found.powered else " So few trials could not have refuted it for a single one."
+        return [f"The claim is refuted for none of {len(found.views)} views.{weak} {view_strength(by_exact_loss)}"]
+    smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
+    lines = [
+        f"The claim is refuted by black-box scores for {len(refuted)} of {len(found.views)} views "
+        f"(false discovery rate at most {100 * found.false_discovery_rate:.3g}%):"
+    ]
+    lines += [
+        f"  {one.taps}: e-value 10^{one.log_e / math.log(10):.1f}, ε ≥ {show(one.epsilon_audited)} by itself"
+        for one in smallest[:_MOST_VIEWS]
+    ]
+    left = len(refuted) - len(lines) + 1
+    which = ", which contain one of these" if len(smallest) <= _MOST_VIEWS else ""
+    return lines + ([f"  and {left} more{which}"] if left else [])
 
 
-def who_when(found: Results) -> str:
-    """Who acted when."""
-    activity = found["activity"]
-    if activity["asked"] is None:
-        return f"who acted when, {activity['found']:,} activations"
-    wrong = f", {activity['wrong']:,} wrong" if activity["wrong"] else ""
-    guess = "" if activity["guessed"] is None else f" (a guess without the tap: {activity['guessed']:.0%})"
-    return f"who acted when, {activity['found']:,} of {activity['asked']:,} activations{wrong}{guess}"
+# ── gradients and images ────────────────────────────────────────────────────────────────────────────────
+def gradients(found: GradientResult | Refused | None, who: str) -> str | None:
+    """The gradients inferred by `who` (`findings.listener`), and how well; or why there was no attack."""
+    if found is None:
+        return None
+    if isinstance(found, Refused):
+        return f"No attack on the gradients: {_ended(found.refused)}"
+    outside = "from the wire" if found.estimated else "from what was tapped"
+    source = outside if who == "eavesdropper" else f"by the {who}"
+    if found.worst is None or not found.estimated:
+        return f"None of {found.queries} private gradients could be inferred {source}."
+    count = f"{found.estimated} of {found.queries} private gradients"
+    if found.worst < findings.EXACT_GRADIENT:
+        return f"{count} recovered {source}, the worst to {show(found.worst)}."
+    worst = f", the worst {show(found.worst)}" if findings.misled(found) else ""
+    return (
+        f"{count} estimated {source}, median relative error {show(found.median)}{worst} "
+        f"({show(found.baseline)} for who knows only the public quadratic term)."
+    )
 
 
-def slower(found: Results) -> str:
-    """Who computes slowest, or how many pairs are told apart."""
-    work = found["computing"]
-    if work["truth"] is None:
-        return _slower_unscored(work)
-    if not any(work["truth"]):
-        return "that computing takes no time" if _none_takes_time(work) else "no order of computing times"
-    if work["slowest"] is not None:
-        right = "" if work["slowest"] == work["slowest_truth"] else " (wrongly)"
-        return f"agent {work['slowest']} computes slowest{right}"
-    if not work["ranked"]:
-        return NOBODY
-    wrong = f", {work['ranked'] - work['rightly']} wrongly" if work["ranked"] > work["rightly"] else ""
-    return f"which of two agents computes slower for {work['ranked']} of {work['pairs']} pairs{wrong}"
+def images(found: ImageResult | Refused | None) -> str | None:
+    """The number of images rebuilt, or why none was."""
+    if found is None:
+        return None
+    if isinstance(found, Refused):
+        return f"No image was rebuilt: {_ended(found.refused)}"
+    skills = [agent.skill for agent in found.agents]
+    rebuilt = sum(skill > _REBUILT_SKILL for skill in skills)
+    if rebuilt:
+        return f"{rebuilt} of {len(skills)} training images rebuilt."
+    best = max(skills)
+    by = f" by more than {best:.1%}" if best > 0.001 else ""
+    return f"No training image rebuilt: none is better than the prior's guess{by}."
 
 
-def _slower_unscored(work: Results) -> str:
-    """The same without the truth."""
-    if work["slowest"] is not None:
-        return f"agent {work['slowest']} computes slowest"
-    if _none_takes_time(work):
+def _ended(reason: str) -> str:
+    """A reason as the end of a sentence."""
+    return reason.rstrip(".") + "."
+
+
+# ── times and sizes ─────────────────────────────────────────────────────────────────────────────────────
+def traffic(found: Traffic | None) -> list[str]:
+    """Traffic analysis in two sentences at most."""
+    if found is None:
+        return []
+    if isinstance(found, Refused):
+        return [f"No traffic analysis: {_ended(found.refused)}"]
+    activity = found.activity
+    known = [_who_when(activity)] if activity.found or activity.wrong else []
+    known += [] if found.computing.refused else [_slower(found.computing)]
+    lines = [f"Times and sizes alone reveal: {'; '.join([*known, _dimension(found.dimension)])}."]
+    if activity.refused:
+        what = "All of who acted when" if known else "Who acted when"
+        lines.append(f"{what} is not identifiable: {_ended(activity.refused)}")
+    return lines
+
+
+def _who_when(activity: ActivityResult) -> str:
+    if activity.activations is None:
+        return f"who acted when, {activity.found:,} activations"
+    wrong = f", {activity.wrong:,} wrong" if activity.wrong else ""
+    guess = "" if activity.guessed is None else f" (a guess without the tap: {activity.guessed:.0%})"
+    return f"who acted when, {activity.found:,} of {activity.activations:,} activations{wrong}{guess}"
+
+
+def _slower(work: ComputingResult) -> str:
+    """The slowest agent, or the number of ranked pairs; what is wrong is marked where the truth is known."""
+    scored = work.truth is not None
+    no_time = all(mean is not None and mean[2] < _ROUNDING for mean in work.means)
+    if work.truth is not None and not any(work.truth):
+        return "that computing takes no time" if no_time else "no order of computing times"
+    if work.slowest is not None:
+        wrong = " (wrongly)" if scored and work.slowest != work.slowest_truth else ""
+        return f"agent {work.slowest} computes slowest{wrong}"
+    if no_time and not scored:
         return "that computing takes no time"
-    return f"which of two agents computes slower for {work['ranked']} pairs" if work["ranked"] else NOBODY
+    if not work.ranked:
+        return _UNRANKED
+    of = f" of {work.pairs}" if scored else ""
+    wrong = 0 if work.rightly is None else work.ranked - work.rightly
+    mistaken = f", {wrong} wrongly" if wrong else ""
+    return f"which of two agents computes slower for {work.ranked}{of} pairs{mistaken}"
 
 
-def _none_takes_time(work: Results) -> bool:
-    return all(mean is not None and mean[2] < ROUNDING for mean in work["means"])
-
-
-def dimension(found: Results) -> str:
-    """The dimension."""
-    size = found["dimension"]
-    if size["refused"]:
+def _dimension(size: DimensionResult) -> str:
+    if size.low is None or size.high is None:
         return "not the dimension"
-    if size["low"] == size["high"]:
-        wrong = "" if size["truth"] in (None, size["low"]) else " (wrongly)"
-        return f"dimension {size['low']:,}{wrong}"
-    return f"a dimension from {size['low']:,} to {_whole(float(size['high']))}"
+    if size.low == size.high:
+        wrong = "" if size.truth in (None, size.low) else " (wrongly)"
+        return f"dimension {size.low:,}{wrong}"
+    return f"a dimension from {size.low:,} to {_whole(size.high)}"
 
 
-def _traffic_ended(reason: object) -> str:
-    return str(reason).rstrip(".") + "."
-
-
-def _whole(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:,.0f}"
-
-
-# ── on the page ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def traffic_rows(found: Results) -> list[tuple[str, str, str, str]]:
-    """What was asked, what was found, the truth or how it was met, and why not more; one row each."""
-    activity, work, size = found["activity"], found["computing"], found["dimension"]
-    counted = [
-        ("Who acted when", f"{activity['found']:,} of {activity['asked']:,} activations",
-         f"{activity['wrong']:,} wrong{_guess(activity['guessed'])}",
-         activity["refused"] or ""),
-        ("Activations of each agent", _met(activity["score"]), _error(activity["score"]),
-         "" if activity["guessed"] is not None else "rounds are public: the tap adds nothing"),
-        ("Seconds to compute", "–" if work["refused"] else f"{_met(work['score'])}, {work['kind']}",
-         _error(work["score"]), work["refused"] or _why_bounded(work)),
-        ("Who computes slower", f"{work['ranked']:,} of {work['pairs']:,} pairs", f"{work['rightly']:,} rightly", ""),
-    ]  # fmt: skip
-    for name, key in (("Repeated packets", "repeated"), ("Lost packets", "lost")):
-        one = found[key]
-        told = "–" if one["total"] is None else _interval(one["total"])
-        truth = "" if one["total"] is None else f"truth {one['total_truth']:,}"
-        open_end = (
-            "the last packets may be on their way, and acknowledgements be lost unnoticed" if key == "lost" else ""
-        )
-        counted.append((name, told, truth, one["refused"] or open_end))
-    told = "–" if size["refused"] else _interval([size["low"], None, size["high"]])
-    return [*counted, ("Dimension", told, f"truth {size['truth']:,}", size["refused"] or "")]
-
-
-def _guess(share: float | None) -> str:
-    return "" if share is None else f"; a guess: {share:.0%}"
-
-
-def _why_bounded(work: Results) -> str:
-    return {
+def traffic_rows(found: Traffic) -> list[tuple[str, str, str, str]]:
+    """Quantity, conclusion, truth or agreement with it, and why not more: one row a quantity."""
+    assert not isinstance(found, Refused)
+    activity, work, size = found.activity, found.computing, found.dimension
+    guess = "" if activity.guessed is None else f"; a guess: {activity.guessed:.0%}"
+    bounded = {
         "bounded": "a gap between packets holds a message's travel, or its wait, too",
         "estimated": "the mean wait for the public clock is subtracted",
-    }.get(work["kind"], "")
+    }
+    rows = [
+        ("Who acted when", f"{activity.found:,} of {activity.activations or 0:,} activations",
+         f"{activity.wrong or 0:,} wrong{guess}", activity.refused or ""),
+        ("Activations of each agent", _held(activity.score), _off(activity.score),
+         "" if activity.guessed is not None else "rounds are public: the tap adds nothing"),
+        ("Seconds to compute", MISSING if work.refused else f"{_held(work.score)}, {work.kind}",
+         _off(work.score), work.refused or bounded.get(work.kind, "")),
+        ("Who computes slower", f"{work.ranked:,} of {work.pairs:,} pairs", f"{work.rightly or 0:,} rightly", ""),
+    ]  # fmt: skip
+    unknown_end = "the last packets may be on their way, and acknowledgements be lost unnoticed"
+    for name, one, end in (("Repeated packets", found.repeated, ""), ("Lost packets", found.lost, unknown_end)):
+        truth = "" if one.total is None else f"truth {one.total_truth:,}"
+        rows.append((name, MISSING if one.total is None else _interval(one.total), truth, one.refused or end))
+    sizes = MISSING if size.low is None or size.high is None else _interval((size.low, None, size.high))
+    return [*rows, ("Dimension", sizes, f"truth {size.truth:,}", size.refused or "")]
 
 
-def _met(score: Results) -> str:
-    exact = f", {score['exact']} exactly" if score["exact"] else ""
-    return f"{score['held']} of {score['estimated']} intervals hold the truth{exact}" if score["estimated"] else "–"
+def _held(score: IntervalScore | None) -> str:
+    if score is None or not score.estimated:
+        return MISSING
+    exact = f", {score.exact} exactly" if score.exact else ""
+    return f"{score.held} of {score.estimated} intervals hold the truth{exact}"
 
 
-def _error(score: Results) -> str:
-    if score["error"] is None:
+def _off(score: IntervalScore | None) -> str:
+    if score is None or score.error is None:
         return ""
-    error = score["error"] if score["error"] > ROUNDING else 0
-    return f"off by {error:.3g} in the mean; a guess: {score['baseline']:.3g}"
+    error = score.error if score.error > _ROUNDING else 0.0
+    return f"off by {show(error)} in the mean; a guess: {show(score.baseline)}"
 
 
-def _interval(amount: Sequence[float | None]) -> str:
+def _interval(amount: Amount) -> str:
     low, value, high = amount
-    low, high = float(low or 0), math.inf if high is None else float(high)
     if low == high:
         return _whole(low)
     between = f"{_whole(low)} … {_whole(high)}"
     return between if value is None else f"{_whole(value)} ({between})"
+
+
+def _whole(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:,.0f}"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -35,7 +35,7 @@ problems = _Console(stderr=True)
 
 
 def apart(as_json: bool) -> Console:
-    """Where a command says what is for people: apart from the one document that `--json` prints."""
+    """The console for people: apart from the document that `--json` prints."""
     return problems if as_json else console
 
 
@@ -48,22 +48,40 @@ def write(text: str) -> None:
         console.on_broken_pipe()
 
 
-def write_document(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """The one JSON document of `--json`; infinities and NaN are the texts "inf", "-inf", "nan"."""
+def write_document(value: object) -> None:
+    """The JSON document of `--json`; infinities and NaN are the texts "inf", "-inf", "nan"."""
     from scenarios.results.files import as_json
 
     write(as_json(value))
 
 
+def write_result(found: object) -> None:
+    """The same of a result, a frozen dataclass."""
+    from scenarios.results.serialize import plain
+
+    write_document(plain(found))
+
+
+def line(text: str, *, style: str | None = None, soft_wrap: bool = True) -> None:
+    """A plain sentence on the standard output."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=soft_wrap)
+
+
 def remark(text: str) -> None:
-    """A plain sentence apart from what was asked, so that JSON stays JSON."""
+    """A plain sentence on the standard error, so that JSON stays JSON."""
     if text:
         problems.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def status_of(error: Exception) -> int:
-    """The exit status of a command that this error ended: wrong input, or a failure."""
-    return WRONG_INPUT if isinstance(error, ScenarioError) else FAILED
+def print_page(folder: Path) -> None:
+    """The place of a run's page."""
+    console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
+
+
+def interrupted(kept: str, command: str) -> None:
+    """What a Ctrl-C left, and the command that continues."""
+    problems.print(f"[yellow]Interrupted: {kept}.[/]")
+    problems.print(f"Continue with: [bold]{escape(command)}[/]", highlight=False, soft_wrap=True)
 
 
 def stopped(error: BaseException | None) -> bool:
@@ -92,33 +110,32 @@ def fail(
     options: Mapping[str, str] | None = None,
     as_json: bool = False,
 ) -> NoReturn:
-    """`tell` what is wrong, where the folder is that holds what was done, and end with the exit status.
+    """Print what is wrong and where the folder is that holds what was done, and end with the exit status.
 
-    `status`: in place of `status_of`. `said`: in place of the error's own words. `options`: a field of Python by the
-    option's name on the command line. With `as_json` the standard output gets a document with the `error`, too.
+    `status`: in place of wrong input (2) or failed (70). `said`: in place of the error's own words. `options`: the
+    option's name by a field's name. With `as_json` the standard output gets a document with the `error`, too.
     """
     if isinstance(error, ScenarioError) and options is not None:
         named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
         error = together(named)
     if isinstance(error, ImportError | SystemError) and stopped(error):
         leave()
-    code = status_of(error) if status is None else status
-    told = str(error) if said is None else said
+    code = status or (WRONG_INPUT if isinstance(error, ScenarioError) else FAILED)
     if "coroutine" in str(error):  # Python would say of it, after the last line, that it was not awaited
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     page: Path | None = None
     if folder is not None and (folder / PAGE).exists():
         kept, page = {"folder": str(folder)}, folder / PAGE
     print_error(error, said=said, page=page)
     if as_json:
-        write_document({"exit_status": code, "exit_reason": told, "error": error_as_plain(error)} | kept)
+        write_document({"exit_status": code, "exit_reason": said or str(error), "error": _as_plain(error)} | kept)
     raise typer.Exit(code)
 
 
 def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
-    """Say an error with its notes, a hint last; one that netsim does not raise on purpose, a defect, in full. `page`:
-    of what was done until then."""
+    """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
+    traceback. `page`: of what was done until then."""
     if not isinstance(error, NetsimError):
         traceback.print_exception(error)
     if page is not None:
@@ -128,34 +145,32 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
-    lines += map(escape, _notes(error))
+    lines += map(escape, getattr(error, "__notes__", []))
     if len(words) > 1:
         lines.append(f"{len(words)} mistakes")
     for line in lines:
         problems.print(line, highlight=False, soft_wrap=True)
 
 
-def error_as_plain(error: Exception) -> dict[str, Any]:
+def _as_plain(error: Exception) -> dict[str, object]:
     """An error for machines: `type`, `message`, and of a `ScenarioError` all `mistakes`, each with where it is and
     what is allowed."""
-    plain: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    plain: dict[str, object] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, ScenarioError):
         plain["mistakes"] = [_mistake(one) for one in error.each()]
     return plain
 
 
-def _mistake(error: ScenarioError) -> dict[str, Any]:
-    where: dict[str, Any] = {"file": error.file, "line": error.line, "field": error.field}
-    return where | {"value": _value(error.value), "problem": error.problem, "allowed": error.allowed}
-
-
-def _value(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
-
-
-def _notes(error: Exception) -> list[str]:
-    notes: list[str] = getattr(error, "__notes__", [])
-    return notes
+def _mistake(error: ScenarioError) -> dict[str, object]:
+    plain = error.value is None or isinstance(error.value, bool | int | float | str)
+    return {
+        "file": error.file,
+        "line": error.line,
+        "field": error.field,
+        "value": error.value if plain else repr(error.value),
+        "problem": error.problem,
+        "allowed": error.allowed,
+    }
 
 
 @dataclass(frozen=True)

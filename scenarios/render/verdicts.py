@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
@@ -11,110 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render import sentences
-from scenarios.render import sentences as traffic_told
-from scenarios.render.terminal import Column, console, fitted, problems
-from scenarios.results import former_findings as findings
-from scenarios.results import former_inference as decisions
-from scenarios.results import former_measures as progress
-from scenarios.results import former_reconstructions as defences
-from scenarios.results import loss_breakdown as anatomy
-from scenarios.results import views as views_described
-
-Results = dict[str, Any]
-
-
-def print_recorded_attack(told: Sequence[Results]) -> None:
-    """A block for each algorithm: its gradients, and its records."""
-    for one in told:
-        console.print(f"\n[bold]{escape(one['algorithm'])}[/]", highlight=False)
-        if one.get("refused"):
-            _line(one["refused"])
-            continue
-        several = "first replica" if one["replicas"] == 1 else f"{one['replicas']} replicas"
-        _line(f"{one['rows']:,} rows heard ({several}): {one['transcript']}")
-        _gradients(one["gradients"])
-        _truth(one["truth"])
-        if one["reconstructions"] is not None:
-            _records(one["reconstructions"])
-        _others(one)
-
-
-def _gradients(found: Results) -> None:
-    if found["refused"]:
-        _line(f"No gradient was inferred: {found['refused']}")
-        return
-    if "asked" not in found:
-        silent = found["inferred"].count(0)
-        of = f", of {silent} agents none" if silent else ""
-        _line(f"{found['estimated']:,} gradients estimated, {found['exact']:,} of them exactly{of}.")
-    else:
-        of = f"{found['estimated']:,} of {found['asked']:,} private gradients estimated"
-        error = f"relative error: median {_number(found['median'])}, worst {_number(found['worst'])}"
-        _line(f"{of}; {error} ({_number(found['baseline'])} for who knows only the public quadratic term).")
-    _line(f"Estimates: {found['estimates']}")
-
-
-def _truth(truth: Results | None) -> None:
-    if truth is None:
-        return
-    if truth["remade"]:
-        _line(f"Scored: the truth was made again from the seed, in {truth['seconds']:.1f} s, with the same messages.")
-    elif truth["why_not"] != "not asked for":
-        _line(f"Not scored: {truth['why_not']}.")
-    else:
-        _line("Not scored: the truth is not in a transcript (--score makes it again from the seed).")
-
-
-def _records(found: Results) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("attack on records")
-    table.add_column("verdict")
-    for name in ("skill", "MSE", "rebuilt"):
-        table.add_column(name, justify="right", no_wrap=True)
-    refused: list[str] = []
-    for one in found["attacks"]:
-        if one["refused"]:
-            refused.append(f"{one['attack']}: refused: {one['refused']}")
-            continue
-        hits: Results = one.get("success") or {}
-        table.add_row(
-            escape(one["attack"]), one["verdict"] or _seen(one), _number(one.get("skill")), _number(one.get("mse")),
-            f"{hits['count']} of {hits['of']}" if hits else "–",
-        )  # fmt: skip
-    if table.row_count:
-        console.print(table)
-    for line in refused:
-        _line(line)
-    if found["sentence"]:
-        _line(found["sentence"])
-    if found["records"]:
-        _line(f"Records: {found['records']}")
-
-
-def _others(one: Results) -> None:
-    """What rebuilds nothing: traffic, membership, a property."""
-    traffic: Results = one["traffic_analysis"] or {}
-    for line in traffic.get("sentences", []):
-        _line(line)
-    for name in ("membership", "property"):
-        if one[name] is not None:
-            _line(one[name]["sentence"])
-
-
-def _seen(one: Results) -> str:
-    """What the attacker says itself, without the truth: of agents and replicas."""
-    counted: dict[str, int] = one.get("seen") or {}
-    said = ", ".join(f"{count} × {word}" for word, count in counted.items())
-    return f"by itself: {said}" if said else "not scored"
-
-
-def _number(value: Any) -> str:
-    return "–" if value is None else sentences.number(value)
-
-
-def _line(text: str) -> None:
-    console.print(f"  {text}", highlight=False, markup=False, soft_wrap=True)
-
+from scenarios.render.numbers import MISSING, show
+from scenarios.render.sentences import word
+from scenarios.render.terminal import Column, console, fitted, line, problems
+from scenarios.results import findings, inference, measures, reconstructions
+from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
+from scenarios.results.audit import AuditResult, EpsilonExact
+from scenarios.results.findings import Entry
+from scenarios.results.measures import Row
+from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
 COLOURS = {
     "refuted": "bold red",
@@ -124,9 +28,7 @@ COLOURS = {
     "vacuous": "yellow",
     "undefined": "yellow",
 }
-
-
-COSTS = {
+_COSTS = {
     "plf": ("Θ", 0),
     "count": ("closed", 1),
     "messages": ("messages", 0),
@@ -134,159 +36,244 @@ COSTS = {
     "queries": ("queries", 2),
     "time": ("seconds", 4),
 }
-"""What is shown of costs: its heading, and in which order they go where there is no room; 0: never."""
+"""Columns of the costs: heading, and in which order they go where there is no room; 0: never."""
+
+
+def coloured(entry: Entry) -> str:
+    """The verdict in rich's markup."""
+    return f"[{COLOURS.get(word(entry), 'dim')}]{word(entry)}[/]"
+
+
+# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
+def print_results(results: Results, folder: Path) -> None:
+    """Verdicts and findings of a run or a study, and where to look further."""
+    if results.variants is not None:
+        _print_variants(results.variants)
+    else:
+        print_verdicts(results)
+        _print_earlier(results)
+    if (paper := results.reproduction) is not None:
+        line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
+    _print_witnesses(results, folder)
 
 
 def print_verdicts(results: Results) -> None:
-    _print_network(results)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm", overflow="fold")
-    for column in ("ε claimed", "ε exact", "ε audited"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for entry in results["algorithms"]:
-        audit: Results = entry["audit"] or {}
-        verdict, style = _verdict(entry)
-        table.add_row(
-            escape(entry["name"]),
-            sentences.number(audit.get("epsilon_claimed")),
-            _exact(audit.get("epsilon_exact")),
-            f"≥ {sentences.number(audit['epsilon_audited'])}" if "epsilon_audited" in audit else "–",
-            f"[{style}]{verdict}[/]" + ("*" if findings.outside_model(entry) else ""),
-        )
+    """The network, the three epsilons, and what was found of each algorithm."""
+    if results.network is not None:
+        grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column()
+        for term, text in [("network", results.network.name), *results.network.settings]:
+            grid.add_row(escape(term), escape(text))
+        console.print(grid, highlight=False)
+    table = _table("algorithm", right=("ε claimed", "ε exact", "ε audited"), last="verdict")
+    for entry in results.algorithms:
+        star = "*" if entry.outside_model else ""
+        table.add_row(escape(entry.name), *_epsilons(entry), coloured(entry) + star)
     console.print(table)
-    if any(map(findings.outside_model, results["algorithms"])):
-        console.print("* outside the paper's threat model: an active adversary meddled\n", highlight=False)
+    if any(entry.outside_model for entry in results.algorithms):
+        line("* outside the paper's threat model: an active adversary interfered\n")
     if (audited := findings.auditor(results)) is not None:
-        console.print(f"{audited}\n", highlight=False)
-    for entry in results["algorithms"]:
+        line(f"{audited}\n", soft_wrap=False)
+    for entry in results.algorithms:
         _print_findings(results, entry)
     _print_costs(results)
 
 
-def print_witnesses(results: Results, folder: Path) -> None:
-    """Where the transcripts are that break a claim, or show that nothing is protected where no number is claimed."""
-    found: list[tuple[Path, Results, Results]] = [
-        (folder, entry, entry.get("audit") or {}) for entry in results.get("algorithms", [])
-    ]
-    for variant in results.get("variants", []):
-        found += [(folder / variant["name"], entry, entry) for entry in variant["algorithms"]]
-    for place, entry, audit in found:
-        if name := audit.get("witness"):
-            named, claimed = escape(entry["name"]), audit.get("epsilon_claimed")
-            number = claimed is not None and math.isfinite(float(claimed))
-            shows = f"breaks the claim of {named}" if number else f"shows it ({named})"
-            console.print(
-                f"A transcript that {shows}: [bold]netsim witness {escape(str(place / name))}[/]",
-                highlight=False, soft_wrap=True,
-            )  # fmt: skip
+def _epsilons(entry: AlgorithmResult) -> tuple[str, str, str]:
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return MISSING, MISSING, MISSING
+    return show(audit.epsilon_claimed), _exact(audit.epsilon_exact), f"≥ {show(audit.epsilon_audited)}"
 
 
-def print_variants(results: Results) -> None:
-    """A row for each variant and algorithm, and what failed."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in ("variant", "algorithm"):
-        table.add_column(column, overflow="fold")
-    for column in ("final error", "ε claimed", "gradient error"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for variant in results["variants"]:
-        for entry in variant["algorithms"]:
-            table.add_row(
-                escape(variant["name"]), escape(entry["name"]), sentences.number(entry["final"]),
-                sentences.number(entry["epsilon_claimed"]), sentences.number(entry["gradient_error"]),
-                entry["verdict"] or "–",
-            )  # fmt: skip
-    console.print(table)
-    for variant in results["variants"]:
-        if variant["status"] not in ("complete", "interrupted", "not reached"):
-            words = f"{variant['name']}: {variant['status']}: {variant['error']}".removeprefix(": ")
-            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
+def _exact(found: EpsilonExact) -> str:
+    same = found.lower == found.upper
+    return show(found.estimate) if same else f"{show(found.lower)} … {show(found.upper)}"
 
 
-def _print_network(results: Results) -> None:
-    """What is not by default in the network, a row each."""
-    net: Results = results["network"]
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for term, text in [("network", net["name"]), *net["settings"]]:
-        table.add_row(escape(term), escape(text))
-    console.print(table, highlight=False)
-
-
-def _print_findings(results: Results, entry: Results) -> None:
-    verdict, style = _verdict(entry)
-    console.print(f"[bold]{escape(entry['name'])}[/]: [{style}]{verdict}[/]", highlight=False)
+def _print_findings(results: Results, entry: AlgorithmResult) -> None:
+    console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}", highlight=False)
     if (caution := findings.caution(entry)) is not None:
         console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
-    said = [
+    lines = [
         findings.sentence(entry),
         sentences.searched(entry),
         sentences.stopped(entry, results),
         sentences.games(entry),
-        anatomy.loss_sentence(entry.get("over_time")),
+        sentences.over_time(entry.over_time),
         sentences.ending(entry),
-        sentences.traffic(entry),
-        sentences.gradients(entry["gradients"], findings.listener(results)),
-        *traffic_told.traffic_sentences(entry.get("traffic_analysis")),
+        sentences.carried(entry),
+        sentences.gradients(entry.gradients, findings.listener(results)),
+        *sentences.traffic(entry.traffic_analysis),
         findings.deadline_note(results, entry),
-        sentences.images(entry["images"]),
-        *defences.lines(entry.get("reconstructions")),
-        *decisions.lines(entry),
-        *views_described.lines(entry.get("views"), findings.exact_loss_refutes(entry)),
+        sentences.images(entry.images),
+        *reconstructions.lines(entry.reconstructions),
+        *inference.lines(entry),
+        *sentences.views(entry.views, findings.exact_loss_refutes(entry)),
     ]
-    for sentence in filter(None, said):
-        console.print(Padding(escape(str(sentence)), (0, 0, 0, 2)), highlight=False)
+    for text in filter(None, lines):
+        console.print(Padding(escape(text), (0, 0, 0, 2)), highlight=False)
 
 
 def _print_costs(results: Results) -> None:
-    """What it cost to reach each accuracy that was reached, and a sentence about those that were not."""
-    rows = progress.rows(results["algorithms"])
+    """Costs of each accuracy that was reached, and a sentence about those that were not."""
+    rows = measures.rows(results.algorithms)
     if all(accuracy is None for _, accuracy, _ in rows):
         return
     reached = [row for row in rows if any(value is not None for value in row[2])]
-    measure = results["scenario"]["measures"]["measure"].replace("_", " ")
     if reached:
-        _print_reached(reached, measure)
-    missed: dict[str, str | None] = dict.fromkeys((name for name, _, _ in rows), None)
-    for name in missed:
-        some = [
-            sentences.number(one) for who, one, values in rows if who == name and values.count(None) == len(values)
-        ]
+        _print_reached(reached, results.scenario.measures.measure.replace("_", " "))
+    missed: list[str] = []
+    for name in dict.fromkeys(name for name, _, _ in rows):
+        some = [show(one) for who, one, values in rows if who == name and values.count(None) == len(values)]
         none = not any(who == name for who, _, _ in reached)
-        missed[name] = f"{name} (none)" if none else f"{name} ({', '.join(some)})" if some else None
-    if told := list(filter(None, missed.values())):
-        console.print(f"Accuracies not reached: {'; '.join(told)}.", highlight=False, markup=False)
+        missed += [f"{name} ({'none' if none else ', '.join(some)})"] if none or some else []
+    if missed:
+        line(f"Accuracies not reached: {'; '.join(missed)}.", soft_wrap=False)
 
 
-def _print_reached(rows: list[progress.Row], measure: str) -> None:
-    keys = [key for key, _, _ in progress.COLUMNS]
+def _print_reached(rows: Sequence[Row], measure: str) -> None:
+    keys = [key for key, _, _ in measures.COLUMNS]
     names = [escape(row[0]) if k == 0 or rows[k - 1][0] != row[0] else "" for k, row in enumerate(rows)]
     columns = [
         Column("algorithm", names, at_least=24),
-        Column("accuracy", [sentences.number(accuracy) for _, accuracy, _ in rows], right=True, whole=True),
+        Column("accuracy", [show(accuracy) for _, accuracy, _ in rows], right=True, whole=True),
     ]
-    for key, (head, spared) in COSTS.items():
-        cells = [sentences.amount(values[keys.index(key)]) for _, _, values in rows]
+    for key, (head, spared) in _COSTS.items():
+        cells = [_amount(values[keys.index(key)]) for _, _, values in rows]
         columns.append(Column(head, cells, right=True, whole=True, spared=spared))
     console.print(fitted(columns, console))
-    console.print(
-        f"What it cost until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
+    line(
+        f"Costs until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
         "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
-        highlight=False,
+        soft_wrap=False,
     )
 
 
-def _verdict(entry: Results) -> tuple[str, str]:
-    from scenarios.render.sentences import word
+def _amount(value: float | None) -> str:
+    """A whole number in full, other numbers in four digits."""
+    if value is None:
+        return MISSING
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
-    return word(entry), COLOURS.get(word(entry), "dim")
+
+def _print_witnesses(results: Results, folder: Path) -> None:
+    """Commands that show the transcripts which break a claim, or that nothing is protected where none is made."""
+    found: list[tuple[Path, str, str | None, float | None]] = []
+    for entry in results.algorithms:
+        if isinstance(entry.audit, AuditResult):
+            found.append((folder, entry.name, entry.audit.witness, entry.audit.epsilon_claimed))
+    for variant in results.variants or ():
+        place = folder / variant.name
+        found += [(place, one.name, one.witness, one.epsilon_claimed) for one in variant.algorithms]
+    for place, name, file, claimed in found:
+        if file is not None:
+            stated = claimed is not None and math.isfinite(claimed)
+            shows = f"breaks the claim of {escape(name)}" if stated else f"shows it ({escape(name)})"
+            command = f"[bold]netsim witness {escape(str(place / file))}[/]"
+            console.print(f"A transcript that {shows}: {command}", highlight=False, soft_wrap=True)
 
 
-def _exact(interval: Results | None) -> str:
-    if interval is None:
-        return "–"
-    if interval["lower"] == interval["upper"]:
-        return sentences.number(interval["estimate"])
-    return f"{sentences.number(interval['lower'])} … {sentences.number(interval['upper'])}"
+def _print_variants(variants: Sequence[VariantResult]) -> None:
+    """A row for each variant and algorithm, and each error."""
+    heads = ("final error", "ε claimed", "gradient error")
+    table = _table("variant", "algorithm", right=heads, last="verdict")
+    for variant in variants:
+        for one in variant.algorithms:
+            numbers = map(show, (one.final, one.epsilon_claimed, one.gradient_error))
+            table.add_row(escape(variant.name), escape(one.name), *numbers, one.verdict or MISSING)
+    console.print(table)
+    for variant in variants:
+        if variant.status not in ("complete", "interrupted", "not reached"):
+            words = f"{variant.name}: {variant.status}: {variant.error}".removeprefix(": ")
+            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
+
+
+def _print_earlier(results: Results) -> None:
+    """The verdicts of other audits of the same claims in the folder."""
+    for entry in results.algorithms:
+        if entry.audit is None:
+            continue
+        others = [("before", one) for one in entry.audit.earlier] + [("since", one) for one in entry.audit.later]
+        for when, one in others:
+            proven = MISSING if one.epsilon_audited is None else f"≥ {show(one.epsilon_audited)}"
+            line(
+                f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
+                f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
+                style="dim",
+            )
+
+
+def _table(*left: str, right: Sequence[str], last: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in left:
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(last, no_wrap=True)
+    return table
+
+
+# ── attacks on a recorded transcript ────────────────────────────────────────────────────────────────────
+def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
+    """A block for each algorithm: its gradients, its records, and the rest."""
+    for one in reports:
+        console.print(f"\n[bold]{escape(one.algorithm)}[/]", highlight=False)
+        if one.refused:
+            line(f"  {one.refused}")
+            continue
+        several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
+        line(f"  {one.rows:,} rows captured ({several}): {one.transcript}")
+        lines = [*_gradients(one.gradients), *_truth(one.truth)]
+        for text in lines:
+            line(f"  {text}")
+        if one.reconstructions is not None:
+            _print_records(one.reconstructions)
+        others = [*one.sentences, *(found.sentence for found in (one.membership, one.property) if found is not None)]
+        for text in others:
+            line(f"  {text}")
+
+
+def _gradients(found: KeptGradients | None) -> list[str]:
+    if found is None:
+        return []
+    if found.refused:
+        return [f"No gradient was inferred: {found.refused}"]
+    if found.queries is None:
+        silent = (found.inferred or ()).count(0)
+        of = f", of {silent} agents none" if silent else ""
+        first = f"{found.estimated:,} gradients estimated, {found.exact:,} of them exactly{of}."
+    else:
+        error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
+        public = f"({show(found.baseline)} for who knows only the public quadratic term)"
+        first = f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
+    return [first, f"Estimates: {found.estimates}"]
+
+
+def _truth(truth: TruthStatus | None) -> list[str]:
+    if truth is None:
+        return []
+    if truth.remade:
+        how = "with the same messages"
+        return [f"Scored: the truth was simulated again from the seed, in {truth.seconds:.1f} s, {how}."]
+    if truth.why_not == "not asked for":
+        return ["Not scored: the truth is not in a transcript (--score simulates it again from the seed)."]
+    return [f"Not scored: {truth.why_not}."]
+
+
+def _print_records(found: KeptRecords) -> None:
+    table = _table("attack on records", "verdict", right=("skill", "MSE"), last="rebuilt")
+    refused: list[str] = []
+    for one in found.attacks:
+        if one.refused:
+            refused.append(f"{one.attack}: refused: {one.refused}")
+            continue
+        own = ", ".join(f"{count} × {name}" for name, count in (one.seen or {}).items())
+        verdict = one.verdict or (f"by itself: {own}" if own else "not scored")
+        hits = MISSING if one.success is None else f"{one.success.count} of {one.success.of}"
+        table.add_row(escape(one.attack), verdict, show(one.skill), show(one.mse), hits)
+    if table.row_count:
+        console.print(table)
+    for text in [*refused, *filter(None, (found.sentence, found.records and f"Records: {found.records}"))]:
+        line(f"  {text}")

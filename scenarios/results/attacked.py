@@ -148,3 +148,12 @@ class AttackReport:
     """On the traffic."""
     membership: KeptMembership | None = None
     property: KeptProperty | None = None
+
+
+@result
+class AttackReports:
+    """The document of `netsim attack --json`."""
+
+    folder: str | None
+    """Of the run that was simulated first; null of transcripts that were there."""
+    algorithms: tuple[AttackReport, ...]

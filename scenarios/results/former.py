@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from scenarios.results.attacked import AttackReport
 from scenarios.results.audit import Audit, AuditResult
 from scenarios.results.files import as_json
 from scenarios.results.run import Timeline
@@ -181,3 +182,18 @@ def judged(entry: AlgorithmResult) -> dict[str, Any]:
         "over_time": entry.over_time and plain(entry.over_time),
         "views": entry.views and plain(entry.views),
     }
+
+
+def report_of(old: Mapping[str, Any]) -> AttackReport:
+    """Findings of attacks on a kept transcript, of stages that still return dictionaries."""
+    found = dict(old)
+    found["gradients"] = _renamed(found["gradients"], {"asked": "queries"})
+    if traffic := found["traffic_analysis"]:
+        found["sentences"] = traffic["sentences"]
+        traffic = {key: value for key, value in traffic.items() if key != "sentences"}
+        found["traffic_analysis"] = traffic if traffic["refused"] else _traffic(traffic)
+    if membership := found["membership"]:
+        lists = {key: [_renamed(one, {"said": "accepted"}) for one in membership.get(key, ())]
+                 for key in ("levels", "agents")}  # fmt: skip
+        found["membership"] = membership | lists
+    return TypeAdapter(AttackReport).validate_python(found)

@@ -26,6 +26,12 @@ def dumps(results: Results) -> str:
     return as_json(_ADAPTER.dump_python(results, by_alias=True))
 
 
+def plain(found: object) -> dict[str, object]:
+    """Any result as the mapping that JSON has of it, infinities and NaN as numbers."""
+    adapter: TypeAdapter[object] = TypeAdapter(type(found))
+    return adapter.dump_python(found, by_alias=True)
+
+
 def loads(text: str, file: str = RESULTS) -> Results:
     """The tree that `dumps` wrote; trees without NaN are equal to the one written.
 

@@ -13,8 +13,8 @@ from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
+from scenarios.render.former_sentences import missing
 from scenarios.render.page.report import render, render_study
-from scenarios.render.sentences import missing
 from scenarios.results import former
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Setting, taken

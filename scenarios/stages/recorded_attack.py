@@ -31,7 +31,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of
 from scenarios.build.problem import Ownership, parts_of_agents, prior_of
 from scenarios.build.progress import Progress, simulated
-from scenarios.render import sentences as traffic_told
+from scenarios.render import former_sentences as traffic_told
 from scenarios.results import entries as describe
 from scenarios.results import former_inference as decisions
 from scenarios.results import former_measures as traffic

@@ -9,7 +9,7 @@ import pytest
 from attacks.audit.verdict import Verdict
 from attacks.reconstruction.verdict import Name
 from scenarios.papers.outcome import AGREES, CANNOT, DIFFERS, SHAPE, UNFINISHED
-from scenarios.render import sentences as words
+from scenarios.render import former_sentences as words
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()

@@ -8,7 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
+from scenarios.results.folder import read_results
+from scenarios.results.former import tree_of
 from scenarios.results.former_reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
@@ -40,6 +43,10 @@ def folder(tmp_path_factory):
     return place
 
 
+def found_by_run(folder):
+    return json.loads(dumps(tree_of(read_results(folder))))["algorithms"]
+
+
 def attacked(*asked):
     done = runner.invoke(app, ["attack", *map(str, asked), "--json"])
     assert done.exit_code == 0, done.stderr
@@ -47,10 +54,9 @@ def attacked(*asked):
 
 
 def test_it_finds_what_the_run_found_and_the_truth_is_made_again(folder):
-    results = json.loads((folder / "results.json").read_text())["algorithms"]
-    for told, entry in zip(attacked(folder), results, strict=True):
+    for told, entry in zip(attacked(folder), found_by_run(folder), strict=True):
         assert told["truth"]["remade"]
-        for name in ("estimated", "asked", "worst", "median", "baseline", "inferred", "attack"):
+        for name in ("estimated", "queries", "worst", "median", "baseline", "inferred", "attack"):
             assert told["gradients"][name] == entry["gradients"][name]
         ours, theirs = told["reconstructions"]["attacks"][0], entry["reconstructions"]["attacks"][0]
         for name in ("verdict", "verdicts", "skill", "mse", "success"):
@@ -73,14 +79,14 @@ def test_estimates_open_in_pandas_with_the_documented_columns(folder):
 def test_without_the_truth_there_are_the_same_estimates_and_no_scores(folder, tmp_path):
     (scored, _), (told, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
     assert told["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
-    assert "worst" not in told["gradients"]
+    assert told["gradients"]["worst"] is None
     one, two = (pd.read_parquet(each["gradients"]["estimates"]) for each in (scored, told))
     assert two["error"].isna().all()
     assert np.array_equal(np.stack(one["gradient"]), np.stack(two["gradient"]))
     (attack,) = told["reconstructions"]["attacks"]
     assert attack["verdict"] is None
     assert attack["seen"] == {"recovered": 4}
-    assert "originals" not in told["reconstructions"]
+    assert told["reconstructions"]["originals"] is None
 
 
 def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one(folder):
@@ -115,7 +121,7 @@ def test_another_seed_makes_another_transcript_and_nothing_is_scored(folder, tmp
     (told,) = attacked(*asked)
     assert not told["truth"]["remade"]
     assert "the seed makes another transcript here" in told["truth"]["why_not"]
-    assert "worst" not in told["gradients"]
+    assert told["gradients"]["worst"] is None
 
 
 def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
@@ -128,7 +134,7 @@ def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
 
 def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_path):
     run_scenario(parse(text(1, "{insiders: [0]}")), tmp_path / "run")
-    entry = json.loads((tmp_path / "run" / "results.json").read_text())["algorithms"][0]
+    entry = found_by_run(tmp_path / "run")[0]
     scored, unscored = attacked(tmp_path / "run")[0], attacked(tmp_path / "run", "--no-score")[0]
     assert scored["gradients"]["inferred"] == entry["gradients"]["inferred"]
     assert scored["gradients"]["worst"] == entry["gradients"]["worst"]
@@ -140,8 +146,8 @@ def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch)
     (tmp_path / "small.yaml").write_text(text() + "audit: {trials: 50}\n")
     done = runner.invoke(app, ["attack", "small.yaml", "--attack", "one_record", "--out", "out"])
     assert done.exit_code == 0
-    assert "Scored: the truth was made again from the seed" in done.output
-    entry = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
+    assert "Scored: the truth was simulated again from the seed" in done.output
+    entry = found_by_run(tmp_path / "out")[0]
     assert entry["audit"] is None
     assert entry["reconstructions"]["attacks"][0]["attack"] == "one_record"
     assert (tmp_path / "out" / "estimates-plain.parquet").exists()

@@ -1,6 +1,7 @@
 """A scenario's audit: stopped and gone on with, or spread over processes, it writes the same bytes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from netsim.problems import Bent, Tilted
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.render import sentences
+from scenarios.render.numbers import show
+from scenarios.results.former import tree_of
 from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing
 from scenarios.stages.runner import run_scenario
@@ -178,14 +181,15 @@ def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
 
 def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
-    results = run_scenario(parse(text), tmp_path)
-    (entry,) = results["algorithms"]
+    results = tree_of(run_scenario(parse(text), tmp_path))
+    (entry,) = results.algorithms
     assert sentences.stopped(entry, results) is None
-    early = entry | {"audit": entry["audit"] | {"trials": 100, "anytime": {"stopped": True}}}
+    test = replace(entry.audit.sequential_test, stopped=True)
+    early = replace(entry, audit=replace(entry.audit, trials=100, sequential_test=test))
     assert sentences.stopped(early, results) == (
         "The audit ended after 100 of at most 300 transcripts of each world: refuted."
     )
-    assert sentences.stopped(entry | {"audit": None}, {"scenario": {"audit": None}}) is None
+    assert sentences.stopped(replace(entry, audit=None), results) is None
 
 
 LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
@@ -194,23 +198,23 @@ LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
-    return folder, run_scenario(parse(LEARNED), folder)["algorithms"][0]
+    results = run_scenario(parse(LEARNED), folder)
+    return folder, results["algorithms"][0], sentences.games(tree_of(results).algorithms[0])
 
 
 class TestTheClassifier:
     """The same scenario with `classifier`: one more game, in the results, on the page and in the terminal."""
 
     def test_it_is_told_beside_the_others(self, learned):
-        folder, entry = learned
+        folder, entry, told = learned
         game = entry["audit"]["classifier"]
         assert game["taught"] == 100
         assert game["model"]
         assert game["confidence"] == entry["audit"]["white_box"]["confidence"] == pytest.approx(1 - 0.05 / 4)
         assert entry["audit"]["classifier_refused"] is None
         assert "Black box, trained" in (folder / "report.html").read_text(encoding="utf-8")
-        told = sentences.games(entry)
         assert "white box" in told
-        assert f"the trained classifier ε ≥ {sentences.number(game['epsilon_audited'])}" in told
+        assert f"the trained classifier ε ≥ {show(game['epsilon_audited'])}" in told
 
     def test_the_plan_counts_it(self):
         """The share of the error rate that the games have is the one that was planned with."""
@@ -220,23 +224,25 @@ class TestTheClassifier:
         assert plan.confidence == pytest.approx(1 - 0.05 / 4)
 
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
-        folder, _ = learned
+        folder, *_ = learned
         assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200))["status"] == "interrupted"
         run_scenario(parse(LEARNED), tmp_path, jobs=2)
         assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
 
     def test_refusing_it_says_why(self, tmp_path):
         few = LEARNED.replace("chunk: 50", "chunk: 300")
-        entry = run_scenario(parse(few), tmp_path)["algorithms"][0]
+        results = run_scenario(parse(few), tmp_path)
+        entry = results["algorithms"][0]
         assert entry["audit"]["classifier"] is None
         assert "it takes two or more: 1 in all" in entry["audit"]["classifier_refused"]
-        assert "the trained classifier nothing (some chunks teach" in sentences.games(entry)
+        assert "the trained classifier nothing (some chunks teach" in sentences.games(tree_of(results).algorithms[0])
         assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_without_it_nothing_is_said_of_it(self, tmp_path):
-        entry = run_scenario(parse(SMALL), tmp_path)["algorithms"][0]
+        results = run_scenario(parse(SMALL), tmp_path)
+        entry = results["algorithms"][0]
         assert entry["audit"]["classifier"] is entry["audit"]["classifier_refused"] is None
-        assert sentences.games(entry) is None
+        assert sentences.games(tree_of(results).algorithms[0]) is None
         assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_it_cannot_be_had_with_stop(self):

@@ -1,20 +1,17 @@
 """The command line: what it prints, and its exit status."""
 
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.render import verdicts
 from scenarios.schema import json_schema
 from scenarios.schema.export import with_schema_line
 from tests.scenarios.small import SMALL
@@ -311,19 +308,3 @@ def test_duplicates_that_receivers_reject_are_counted_without_a_meddler(file):
     assert entry["rejected"] > 0
     assert "meddling" not in entry
     assert "Packets rejected" in (file.parent / "out" / "report.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("claimed", "words"),
-    [
-        (1.0, "A transcript that breaks the claim of X: netsim witness"),
-        (math.inf, "A transcript that shows it (X): netsim witness"),
-        ("inf", "A transcript that shows it (X): netsim witness"),
-        (None, "A transcript that shows it (X): netsim witness"),
-    ],
-)
-def test_a_witness_is_told_by_whether_a_number_was_claimed(claimed, words, capsys):
-    entry = {"name": "X", "witness": "witness-x.json", "epsilon_claimed": claimed}
-    for results in ({"algorithms": [entry | {"audit": entry}]}, {"variants": [{"name": "v", "algorithms": [entry]}]}):
-        verdicts.print_witnesses(results, Path("folder"))
-        assert words in capsys.readouterr().out

@@ -6,6 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
+from scenarios.results.folder import read_results
+from scenarios.results.former import tree_of
+from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
@@ -46,11 +49,10 @@ def attacked(*asked):
 
 
 def test_traffic_is_what_the_run_found(folder):
-    (entry,) = json.loads((folder / "results.json").read_text())["algorithms"]
-    found = attacked(folder, "--attack", "traffic")["traffic_analysis"]
-    sentences = found.pop("sentences")
-    assert found == entry["traffic_analysis"]
-    assert sentences[0].startswith("Times and sizes alone tell")
+    (entry,) = json.loads(dumps(tree_of(read_results(folder))))["algorithms"]
+    found = attacked(folder, "--attack", "traffic")
+    assert found["traffic_analysis"] == entry["traffic_analysis"]
+    assert found["sentences"][0].startswith("Times and sizes alone")
 
 
 def test_without_the_truth_traffic_says_the_same_and_scores_nothing(folder, tmp_path):
@@ -60,15 +62,15 @@ def test_without_the_truth_traffic_says_the_same_and_scores_nothing(folder, tmp_
         for key in ("events", "counts", "means", "packets", "low", "high", "refused", "slower"):
             assert told[part].get(key) == scored[part].get(key)
         assert told[part]["truth"] is None
-    assert told["activity"]["asked"] is None
+    assert told["activity"]["activations"] is None
 
 
 def test_a_transcript_alone_can_be_scored(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "kept.yaml"
     asked = [file, "--scenario", scenario, "--out", tmp_path, "--attack", "traffic"]
-    assert attacked(*asked)["traffic_analysis"]["activity"]["asked"] is None
+    assert attacked(*asked)["traffic_analysis"]["activity"]["activations"] is None
     found = attacked(*asked, "--score")["traffic_analysis"]
-    assert found["activity"]["asked"] == 12
+    assert found["activity"]["activations"] == 12
 
 
 def test_without_noise_every_record_is_found_and_none_that_is_not_in(folder):
@@ -83,7 +85,7 @@ def test_without_noise_every_record_is_found_and_none_that_is_not_in(folder):
 def test_without_the_truth_it_says_and_does_not_score(folder, tmp_path):
     found = attacked(folder, "--no-score", "--out", tmp_path)
     (level,) = found["membership"]["levels"]
-    assert level["said"] == [4, 4]
+    assert level["accepted"] == [4, 4]
     assert level["found"] is level["alarms"] is None
     assert found["property"]["right"] is None
     assert "not scored" in found["membership"]["sentence"]
@@ -114,5 +116,5 @@ def test_a_record_alone_needs_no_scenario_word_and_a_property_does(folder, tmp_p
 def test_the_terminal_has_a_sentence_for_each(folder):
     done = runner.invoke(app, ["attack", str(folder)])
     assert done.exit_code == 0
-    for words in ("Times and sizes alone tell", "Membership: ", "Property: named"):
+    for words in ("Times and sizes alone", "Membership: ", "Property: named"):
         assert words in done.output

@@ -1,12 +1,14 @@
 """Tables at 80 columns: verdicts and names are whole, and what was never reached is a sentence."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from scenarios import load
 from scenarios.cli import sweep as command
-from scenarios.render import verdicts
+from scenarios.render import terminal, verdicts
 from scenarios.render.terminal import leaves
 
 FIELDS = ["algorithms[0].scale.epsilon", "links.reordering.probability", "links.outages.probability"]
@@ -18,6 +20,7 @@ def narrow(monkeypatch):
     console = Console(file=out, width=80)
     monkeypatch.setattr(command, "console", console)
     monkeypatch.setattr(verdicts, "console", console)
+    monkeypatch.setattr(terminal, "console", console)
     return out
 
 
@@ -41,26 +44,21 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     assert "links" not in text
 
 
-def entry(name, *reached):
-    spent = {"plf": 12.0, "count": 3400.0, "messages": 123456.0, "packets": 1.0, "bytes": 98765432.0}
-    spent |= {"queries": 4321.0, "time": 12.34}
-    asked = [{"accuracy": 10.0**-k, "reached": spent if there else None} for k, there in enumerate(reached, 1)]
-    return {"name": name, "measures": {"to_accuracy": asked}}
+def costs(*rows):
+    """Rows as `measures.rows` gives them: name, accuracy, whether it was reached."""
+    spent = [12.0, 3400.0, 123456.0, 1.0, 98765432.0, 4321.0, 12.34]
+    return [(name, 10.0**-k, spent if there else [None] * len(spent)) for name, k, there in rows]
 
 
-def test_costs_have_rows_of_what_was_reached_alone(narrow):
-    entries = [
-        entry("RECAL", True, True),
-        entry("DP-RECAL, fresh noise", True, False),
-        entry("DP-RECAL, as deployable [0]", False, False),
-    ]
-    scenario = {"measures": {"measure": "relative_error"}}
-    verdicts._print_costs({"algorithms": entries, "scenario": scenario})
-    text = narrow.getvalue()
-    table, _, said = text.partition("Accuracies not reached: ")
+def test_costs_have_rows_of_what_was_reached_alone(narrow, monkeypatch):
+    fresh, deployable = "DP-RECAL, fresh noise", "DP-RECAL, as deployable [0]"
+    found = costs(("RECAL", 1, True), ("RECAL", 2, True), (fresh, 1, True), (fresh, 2, False), (deployable, 1, False))
+    monkeypatch.setattr(verdicts.measures, "rows", lambda _: found)
+    verdicts._print_costs(SimpleNamespace(algorithms=(), scenario=load("private-descent")))
+    table, _, missed = narrow.getvalue().partition("Accuracies not reached: ")
     assert "–" not in table
     assert "…" not in table
     assert "as deployable" not in table
     assert "RECAL" in table
-    assert " ".join(said.split()).startswith("DP-RECAL, fresh noise (0.01); DP-RECAL, as deployable [0] (none).")
-    assert max(map(len, text.splitlines())) <= 80
+    assert " ".join(missed.split()).startswith("DP-RECAL, fresh noise (0.01); DP-RECAL, as deployable [0] (none).")
+    assert max(map(len, narrow.getvalue().splitlines())) <= 80

@@ -20,7 +20,7 @@ from scenarios.files.library import library
 from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
 from scenarios.ledger.entries import BROKEN, FOLDER, exact, first_sentence
-from scenarios.render.sentences import word
+from scenarios.render.former_sentences import word
 from scenarios.results import entries as describe
 from tests.netsim.algorithms.every import kinds
 

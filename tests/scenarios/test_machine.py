@@ -2,108 +2,155 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from scenarios.cli.json_output import ending, verdicts_as_plain
+from scenarios.cli.json_output import document, ending
+from scenarios.render.verdicts import print_results
+from scenarios.results.attacks import MembershipAllowed
+from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.files import as_json
+from scenarios.results.folder import read_results
+from scenarios.results.former import tree_of
+from scenarios.results.paper import Reproduction
+from scenarios.results.serialize import plain
+from scenarios.results.tree import (
+    AlgorithmSummary,
+    AuditSummary,
+    ClaimSummary,
+    MembershipSummary,
+    RunError,
+    VariantResult,
+)
+from scenarios.schema.load import parse
+from scenarios.stages.runner import run_scenario
 
-AUDIT = {
-    "verdict": "refuted",
-    "reason": "above",
-    "confidence": 0.95,
-    "epsilon_claimed": 1.0,
-    "epsilon_exact": {"lower": 2.0, "estimate": 2.0, "upper": math.inf, "by_formula": False},
-    "epsilon_audited": 1.5,
-    "claim": {
-        "delta": 0.01,
-        "source": "Theorem 1",
-        "adjacency": "one record",
-        "norm": "ℓ2",
-        "gradient_change": 0.2,
-        "failed_conditions": [],
-    },
-    "witness": "witness-x.json",
-}
-ENTRY = {"name": "x", "kind": "cpgt", "audit_status": "done", "audit": AUDIT}
+TEXT = """\
+name: machine
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: ring, agents: 4}
+algorithms:
+  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
+attacks: {gradients: false}
+audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
+"""
+NO_AUDIT = {
+    "name": "x", "baseline": False, "unit": "rounds", "last": 3, "final": None, "gradient_error": None,
+    "epsilon_claimed": None, "verdict": None, "witness": None, "outside_model": None, "reconstructions": None,
+    "audit_status": "not requested", "audit": None, "membership": None,
+}  # fmt: skip
 
 
-def results(**changed):
-    return {"name": "r", "status": "complete", "algorithms": [ENTRY], "error": None} | changed
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("machine") / "out"
+    run_scenario(parse(TEXT), place, page=False)
+    return place
 
 
-def test_a_row_has_the_three_epsilons_and_what_they_are_about(tmp_path):
-    told = json.loads(as_json(verdicts_as_plain(results(), tmp_path)))
-    (row,) = told["algorithms"]
+@pytest.fixture(scope="module")
+def results(folder):
+    return tree_of(read_results(folder))
+
+
+@pytest.fixture(scope="module")
+def refuted(results):
+    """The run, had its audit found a larger ε than the claimed one."""
+    (entry,) = results.algorithms
+    exact = EpsilonExact(lower=9.0, estimate=9.0, upper=math.inf, by_formula=False, upper_bound_only=False)
+    audit = replace(entry.audit, verdict="refuted", epsilon_exact=exact, witness="witness-x.json")
+    return replace(results, algorithms=(replace(entry, audit=audit),))
+
+
+def study(results, *summaries, **changed):
+    variant = VariantResult(
+        name="v", fields={"seed": 1}, status="complete", error=None, report=None, problem=None, algorithms=summaries
+    )
+    return replace(results, algorithms=(), variants=(replace(variant, **changed),))
+
+
+def test_a_row_has_the_three_epsilons_and_their_terms(refuted, tmp_path):
+    found = json.loads(as_json(plain(document(refuted, tmp_path))))
+    (row,) = found["algorithms"]
     assert (row["verdict"], row["claim_broken"], row["variant"]) == ("refuted", True, None)
-    assert row["epsilon_claimed"] == 1.0
-    assert row["epsilon_exact"] == {"lower": 2.0, "estimate": 2.0, "upper": "inf"}
-    assert row["epsilon_audited"] == {"lower": 1.5, "upper": "inf", "confidence": 0.95}
-    assert (row["delta"], row["theorem"], row["adjacency"], row["norm"]) == (0.01, "Theorem 1", "one record", "ℓ2")
+    assert row["epsilon_claimed"] == pytest.approx(4.0)
+    assert row["epsilon_exact"] == {"lower": 9.0, "estimate": 9.0, "upper": "inf"}
+    assert (row["epsilon_audited"]["upper"], row["epsilon_audited"]["confidence"]) == ("inf", 0.95)
+    assert (row["delta"], row["norm"]) == (0.0, "ℓ1")
+    assert row["theorem"]
     assert row["witness"] == str(tmp_path / "witness-x.json")
-    assert (told["exit_status"], told["exit_reason"]) == (1, "a claim does not hold: x is refuted")
+    assert (found["exit_status"], found["exit_reason"]) == (1, "a claim does not hold: mine is refuted")
+
+
+@pytest.mark.parametrize(("broken", "baseline", "status"), [(True, False, 1), (True, True, 0), (False, False, 0)])
+def test_a_claim_that_membership_breaks_decides_where_no_audit_is_requested(results, broken, baseline, status):
+    allowed = MembershipAllowed(
+        epsilon=1.0, delta=0.0, source=None, adjacency=None, steps=1, why_not=None, broken=broken
+    )
+    one = AlgorithmSummary(**NO_AUDIT | {"membership": MembershipSummary(claim=allowed), "baseline": baseline})
+    end = ending(study(results, one))
+    assert end.status == status
+    assert ("membership is inferred better than the claim of x allows" in end.reason) == (status == 1)
 
 
 @pytest.mark.parametrize(("baseline", "status"), [(False, 1), (True, 0)])
-def test_a_claim_that_membership_breaks_decides_too_where_no_audit_was_asked_for(baseline, status):
-    told = {
-        "membership": {"claim": {"broken": True}},
-        "audit": None,
-        "audit_status": "not asked",
-        "baseline": baseline,
-    }
-    end = ending(results(algorithms=[ENTRY | told]))
-    assert end.status == status
-    assert ("membership is told better than the claim of x allows" in end.reason) == (status == 1)
-    holds = ENTRY | told | {"membership": {"claim": {"broken": False}}}
-    assert ending(results(algorithms=[holds])).status == 0
-    one = {
-        "name": "v",
-        "fields": {},
-        "status": "complete",
-        "error": None,
-        "report": None,
-        "algorithms": [ENTRY | told],
-    }
-    assert ending({"name": "r", "status": "complete", "variants": [one]}).status == status
+def test_an_unprotected_variant_decides_unless_it_is_a_baseline(results, baseline, status):
+    nothing = ClaimSummary(delta=None, adjacency=None)
+    audit = AuditSummary(
+        verdict="unprotected", reason="", refused=None, epsilon_claimed=None, epsilon_exact=None,
+        epsilon_audited=None, confidence=None, claim=nothing,
+    )  # fmt: skip
+    one = AlgorithmSummary(**NO_AUDIT | {"audit": audit, "audit_status": "done", "baseline": baseline})
+    assert ending(study(results, one)).status == status
 
 
-def test_variants_are_rows_of_the_same_list_read_from_their_folders(tmp_path):
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v" / "results.json").write_text(as_json(results()))
-    summary = {"name": "x", "audit": {"verdict": "refuted", "epsilon_claimed": 1.0}}
-    variant = {"name": "v", "fields": {"seed": 1}, "status": "complete", "error": None, "report": "v/report.html"}
-    lost = {"name": "w", "fields": {}, "status": "data not present", "error": "not here", "report": None}
-    both = [variant | {"algorithms": [summary]}, lost | {"algorithms": []}]
-    told = verdicts_as_plain({"name": "r", "status": "complete", "variants": both}, tmp_path)
-    assert [(row["variant"], row["theorem"]) for row in told["algorithms"]] == [("v", "Theorem 1")]
-    assert [one["folder"] for one in told["variants"]] == [str(tmp_path / "v"), None]
-    assert (told["exit_status"], told["exit_reason"]) == (1, "a claim does not hold: v: x is refuted")
+def test_variants_are_rows_of_the_same_list_read_from_their_folders(results, folder, tmp_path):
+    (tmp_path / "v").symlink_to(folder)
+    lost = VariantResult(
+        name="w", fields={}, status="data not present", error="not here", report=None, problem=None, algorithms=()
+    )
+    whole = study(results, AlgorithmSummary(**NO_AUDIT), report="v/report.html")
+    found = document(replace(whole, variants=(*whole.variants, lost)), tmp_path)
+    assert [(row.variant, row.name, row.verdict) for row in found.algorithms] == [
+        ("v", "mine", results.algorithms[0].audit.verdict)
+    ]
+    assert [one.folder for one in found.variants] == [str(tmp_path / "v"), None]
+
+
+def test_the_first_that_holds_decides_the_exit_status(results, refuted):
+    error = RunError(type="DeadlockError", message="waits", hint="")
+    (entry,) = refuted.algorithms
+    differs = Reproduction(
+        paper="P", item="Fig. 1", shows="", missing=(), outcome="differs", sentence="", reasons=(), checks=()
+    )
+    for changed, status, reason in (
+        (replace(refuted, status="interrupted"), 130, "interrupted"),
+        (replace(refuted, status="failed", error=error), 70, "DeadlockError: waits"),
+        (replace(refuted, algorithms=()), 0, "done"),
+        (replace(refuted, algorithms=(replace(entry, outside_model="an active adversary"),)), 0, "done"),
+        (replace(results, reproduction=differs), 1, "Fig. 1 of P"),
+    ):
+        found = ending(changed)
+        assert found.status == status
+        assert reason in found.reason
+
+
+def test_without_an_audit_the_claim_is_that_of_the_budget(results, tmp_path):
+    budget = Budget(
+        unit="rounds", last=2, count=(1, 2), epsilon=(1.0, 3.0), delta=0.0, source="Theorem 2", failed_conditions=(),
+        vacuous_from=(),
+    )  # fmt: skip
+    entry = replace(results.algorithms[0], audit=None, audit_status="not requested", budget=budget)
+    (row,) = document(replace(results, algorithms=(entry,)), tmp_path).algorithms
+    assert (row.epsilon_claimed, row.theorem, row.verdict) == (3.0, "Theorem 2", None)
+    assert row.epsilon_exact is row.epsilon_audited is row.witness is None
 
 
 @pytest.mark.parametrize(
-    ("changed", "status", "reason"),
-    [
-        ({"status": "interrupted"}, 130, "interrupted"),
-        ({"status": "failed", "error": {"type": "DeadlockError", "message": "waits"}}, 70, "DeadlockError: waits"),
-        ({"algorithms": []}, 0, "done"),
-        ({"algorithms": [ENTRY | {"outside_model": "an active adversary meddled"}]}, 0, "done"),
-        (
-            {"algorithms": [], "reproduction": {"outcome": "differs", "item": "Fig. 1", "paper": "P"}},
-            1,
-            "Fig. 1 of P",
-        ),
-    ],
+    ("claimed", "words"), [(1.0, "breaks the claim of x"), (math.inf, "shows it (x)"), (None, "shows it (x)")]
 )
-def test_the_first_that_holds_decides_the_exit_status(changed, status, reason):
-    found = ending(results(**changed))
-    assert found.status == status
-    assert reason in found.reason
-
-
-def test_without_an_audit_the_claim_is_that_of_the_budget(tmp_path):
-    budget = {"epsilon": [1.0, 3.0], "delta": 0.0, "source": "Theorem 2", "failed_conditions": []}
-    entry = {"name": "x", "audit_status": "not asked", "audit": None, "budget": budget}
-    (row,) = verdicts_as_plain(results(algorithms=[entry]), tmp_path)["algorithms"]
-    assert (row["epsilon_claimed"], row["theorem"], row["verdict"]) == (3.0, "Theorem 2", None)
-    assert row["epsilon_exact"] is row["epsilon_audited"] is row["witness"] is None
+def test_a_witness_shows_whether_a_number_was_claimed(results, claimed, words, tmp_path, capsys):
+    one = AlgorithmSummary(**NO_AUDIT | {"witness": "witness-x.json", "epsilon_claimed": claimed})
+    print_results(study(results, one), tmp_path)
+    assert f"A transcript that {words}: netsim witness" in capsys.readouterr().out

@@ -14,7 +14,6 @@ from netsim.problems import Bent
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.files.library import library
-from scenarios.render import sentences
 from scenarios.render.page.report import page
 from scenarios.results.former import plain
 from scenarios.schema.load import parse
@@ -117,8 +116,6 @@ def test_what_it_tried_is_in_results_on_the_page_and_on_the_terminal(digits):
     assert told["transcripts"] == 8
     assert told["winner"]["description"] in told["sentence"]
     entry = {"name": "told", "audit": {"verdict": "consistent", "search": told}}
-    assert sentences.searched(entry) == f"Pair: {told['sentence']}."
-    assert sentences.searched({"audit": None}) is None
     shown = page({"algorithms": [entry]})
     assert "The search for the worst pair" in shown
     assert all(family["best"].split(",", 1)[0] in shown for family in told["families"])

@@ -6,42 +6,46 @@ from pathlib import Path
 import pytest
 
 from scenarios import run
-from scenarios.render.sentences import traffic_rows, traffic_sentences
+from scenarios.render.sentences import traffic, traffic_rows
+from scenarios.results.folder import read_results
+from scenarios.results.former import tree_of
 
 
 @pytest.fixture(scope="module")
 def heard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("heard")
-    return run("traffic-only", folder), folder
+    run("traffic-only", folder)
+    return tree_of(read_results(folder)), folder
 
 
 @pytest.fixture(scope="module")
 def missed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("missed")
-    return run("traffic-missed", folder), folder
+    run("traffic-missed", folder)
+    return tree_of(read_results(folder)), folder
 
 
 def told(results):
-    return [entry["traffic_analysis"] for entry in results["algorithms"]]
+    return [entry.traffic_analysis for entry in results.algorithms]
 
 
 def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
     for found in told(heard[0]):
-        assert found["activity"]["found"] == found["activity"]["asked"] > 0
-        assert found["activity"]["wrong"] == 0
-        assert found["computing"]["slowest"] == found["computing"]["slowest_truth"] == 3
-        assert found["dimension"]["low"] == found["dimension"]["high"] == found["dimension"]["truth"] == 64
-        (sentence,) = traffic_sentences(found)
+        assert found.activity.found == found.activity.activations > 0
+        assert found.activity.wrong == 0
+        assert found.computing.slowest == found.computing.slowest_truth == 3
+        assert found.dimension.low == found.dimension.high == found.dimension.truth == 64
+        (sentence,) = traffic(found)
         assert "agent 3 computes slowest; dimension 64" in sentence
 
 
 def test_a_lossy_tap_leaves_the_dimension(missed):
     for found in told(missed[0]):
-        assert found["activity"]["found"] == found["activity"]["wrong"] == 0
-        assert found["computing"]["refused"]
-        assert found["dimension"]["low"] == found["dimension"]["high"] == 64
-        first, second = traffic_sentences(found)
-        assert first == "Times and sizes alone tell: dimension 64."
+        assert found.activity.found == found.activity.wrong == 0
+        assert found.computing.refused
+        assert found.dimension.low == found.dimension.high == 64
+        first, second = traffic(found)
+        assert first == "Times and sizes alone reveal: dimension 64."
         assert second.startswith("Who acted when is not identifiable: the tap did not hear all")
 
 
@@ -49,7 +53,7 @@ def test_results_are_json_and_every_key_is_described(heard, missed):
     page = (Path(__file__).parents[2] / "docs/results.md").read_text()
     for results, folder in (heard, missed):
         stored = json.loads((folder / "results.json").read_text())
-        for found in told(stored):
+        for found in (entry["traffic_analysis"] for entry in stored["algorithms"]):
             for name, part in found.items():
                 assert f"`{name}`" in page
                 for key in part if isinstance(part, dict) else ():
@@ -67,15 +71,14 @@ def test_the_page_has_a_table_for_each(heard, missed):
 
 
 def test_who_does_not_ask_is_told_nothing(tmp_path):
-    results = run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
-    assert told(results) == [None, None]
+    run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
+    assert told(tree_of(read_results(tmp_path))) == [None, None]
     assert "traffic-title" not in (tmp_path / "report.html").read_text()
 
 
 def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
     options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
-    results = run("traffic-only", tmp_path, options=options)
-    for found in told(results):
-        assert set(found) == {"refused"}
-        (sentence,) = traffic_sentences(found)
+    run("traffic-only", tmp_path, options=options)
+    for found in told(tree_of(read_results(tmp_path))):
+        (sentence,) = traffic(found)
         assert sentence.startswith("No traffic analysis: no packet was heard on a link")

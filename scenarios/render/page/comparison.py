@@ -7,10 +7,10 @@ from typing import Any
 
 from scenarios.render.compared_runs import ABSENT, Ratio, Subject
 from scenarios.render.comparison import CONFIDENCE, QUANTITIES, Against, Comparison, costs
+from scenarios.render.former_sentences import headline, meanings, subject, terms
 from scenarios.render.page.drawing import looks
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import NARROW, WIDE, charts, environment, progress
-from scenarios.render.sentences import headline, meanings, subject, terms
 from scenarios.results.numbers import MISSING, count, exact, flow, number, numbers, part, show
 
 LETTERS = 300

@@ -11,8 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from scenarios.render.former_sentences import word
 from scenarios.render.page.drawing import BLUE, INK, ORANGE, PAPER, VERMILLION, Scale, canvas, inline
-from scenarios.render.sentences import word
 from scenarios.results.files import RESULTS
 from scenarios.results.numbers import exact, items, number, part, show
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from scenarios.render.former_sentences import stopped_early
 from scenarios.render.page import playback as timeline
 from scenarios.render.page.plan import Marks
 from scenarios.render.page.playback import embedded, script
-from scenarios.render.sentences import stopped_early
 from scenarios.results.numbers import count, items, number, part, percent, show
 
 Result = Mapping[str, Any]

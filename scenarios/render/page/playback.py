@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from scenarios.render.sentences import stopped_early
+from scenarios.render.former_sentences import stopped_early
 from scenarios.results.numbers import items, number, part, show
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from ruamel.yaml import YAML
 
+from scenarios.render.former_sentences import headline, meanings, missing, subject, subjects, terms, traffic_rows
 from scenarios.render.page import charts as figures
 from scenarios.render.page import plots
 from scenarios.render.page.attacks import inference_section, reconstructed, section
@@ -20,7 +21,6 @@ from scenarios.render.page.network import stage
 from scenarios.render.page.plots import reproduction
 from scenarios.render.page.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
 from scenarios.render.page.views import views
-from scenarios.render.sentences import headline, meanings, missing, subject, subjects, terms, traffic_rows
 from scenarios.results.former_findings import auditor, listener
 from scenarios.results.former_measures import COLUMNS
 from scenarios.results.numbers import MISSING, count, exact, fixed, flow, items, number, numbers, part, percent, show

@@ -1,0 +1,223 @@
+"""Arguments and options that commands share, and what shells complete for them; fast, because nothing is built."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from glob import escape, glob
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from pydantic import JsonValue
+
+from netsim.errors import ScenarioError
+from scenarios.files.library import library, plain_tree, variant_names
+from scenarios.results.files import MANIFEST
+
+_Node: TypeAlias = Mapping[str, JsonValue]
+_Offer: TypeAlias = tuple[str, str]
+"""A completion and its description."""
+YAML = (".yaml", ".yml")
+_SCHEMA = Path(__file__).parents[1] / "schema" / "scenario.schema.json"
+_VALUES = ("number", "integer", "string", "boolean")
+_MOST = 40
+"""Results folders offered at most."""
+
+
+# ── completions ─────────────────────────────────────────────────────────────────────────────────────────
+def complete_scenario(incomplete: str) -> list[_Offer]:
+    """Shipped scenarios with their titles, YAML files, and folders on the way to others."""
+    title = re.compile(r"^title: *(.*)$", re.MULTILINE)
+    found = {name: title.search(text) for name, text in library().items()}
+    titles = {name: one[1].strip("\"'") if one else "" for name, one in found.items()}
+    there = [Path(one) for one in sorted(glob(f"{escape(incomplete)}*"))]
+    files = [f"{one}/" if one.is_dir() else str(one) for one in there if one.is_dir() or one.suffix in YAML]
+    return [one for one in titles.items() if one[0].startswith(incomplete)] + [(one, "") for one in files]
+
+
+def complete_algorithm(incomplete: str) -> list[_Offer]:
+    """Kinds of algorithms with the first sentences of their descriptions."""
+    union = _forms(_inside(_schema(), "properties", "algorithms", "items"))
+    found = {str(kind): str(form.get("description", "")) for form in union for kind in _words(form, "kind")}
+    told = ((kind, " ".join(text.split()).partition(". ")[0]) for kind, text in sorted(found.items()))
+    return [one for one in told if one[0].startswith(incomplete)]
+
+
+def complete_subject(incomplete: str) -> list[_Offer]:
+    """Everything that `netsim show` prints."""
+    return complete_scenario(incomplete) + complete_algorithm(incomplete)
+
+
+def complete_data_set(incomplete: str) -> list[str]:
+    """Data sets that can be fetched."""
+    forms = _forms(_inside(_schema(), "$defs", "ProblemSpec", "properties", "data"))
+    fetched = [form for form in forms if "download" in _inside(form, "properties")]
+    return [str(name) for form in fetched for name in _words(form, "name") if str(name).startswith(incomplete)]
+
+
+def complete_results(incomplete: str) -> list[str]:
+    """Results folders, the latest first; where none fits, the shell offers files."""
+    found = [one for depth in ("*", "*/*", "*/*/*") for one in Path("results").glob(f"{depth}/{MANIFEST}")]
+    latest = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)[:_MOST]
+    return [str(one.parent) for one in latest if str(one).startswith(incomplete)]
+
+
+def complete_run(incomplete: str) -> list[_Offer]:
+    """Scenarios and results folders."""
+    return complete_scenario(incomplete) + [(one, "") for one in complete_results(incomplete)]
+
+
+def complete_variant(context: typer.Context, incomplete: str) -> list[str]:
+    """Variants of the scenario on the command line."""
+    return [name for name in variant_names(_tree(context)) if name.startswith(incomplete)]
+
+
+def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
+    """FIELD=VALUE: one level of fields at a time, and the values of a field that has a list of them."""
+    tree = _tree(context)
+    path, equals, value = incomplete.partition("=")
+    if equals:
+        return [f"{path}={one}" for one in _values(tree, path) if one.startswith(value)]
+    start = re.match(r"(.*[.\]])?", path)
+    offered = [one for one in _level(tree, start[0] if start and start[0] else "") if one.startswith(path)]
+    while len(offered) == 1 and not offered[0].endswith("="):
+        offered = list(_level(tree, offered[0]))
+    if len(offered) == 1:  # a second one, so that the shell puts no space after the sign
+        offered += [offered[0] + one for one in _values(tree, offered[0].removesuffix("="))] or [offered[0] + "…"]
+    return offered
+
+
+# ── fields of the schema ────────────────────────────────────────────────────────────────────────────────
+@cache
+def _schema() -> _Node:
+    return json.loads(_SCHEMA.read_text(encoding="utf-8"))
+
+
+def _tree(context: typer.Context) -> _Node:
+    """The scenario on the command line; empty where there is none that can be read."""
+    words = map(str, (*context.params.values(), *context.args))  # an option without its value leaves words unparsed
+    given = next((word for word in words if word in library() or word.endswith(YAML)), "")
+    try:
+        return plain_tree(given)
+    except (OSError, ValueError, ScenarioError):
+        return {}
+
+
+def _inside(node: JsonValue | _Node, *keys: str) -> _Node:
+    """The mapping at some keys; empty where there is none."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
+
+
+def _words(form: _Node, field: str) -> list[JsonValue]:
+    """The only values that a field may have."""
+    node = _inside(form, "properties", field)
+    listed = node.get("enum", [])
+    return [node["const"]] if "const" in node else listed if isinstance(listed, list) else []
+
+
+def _forms(node: _Node, given: JsonValue | _Node = None) -> list[_Node]:
+    """The alternatives of a node, references resolved; of several kinds the given one alone."""
+    if "$ref" in node:
+        return _forms(_inside(_schema(), "$defs", str(node["$ref"]).rpartition("/")[2]), given)
+    several = node.get("oneOf") or node.get("anyOf")
+    if not isinstance(several, list):
+        return [node]
+    found = [form for one in several if isinstance(one, Mapping) for form in _forms(one, given)]
+    tags = [(tag, given[tag]) for tag in ("kind", "name") if isinstance(given, Mapping) and tag in given]
+    return [form for form in found if any(word in _words(form, tag) for tag, word in tags)] or found
+
+
+def _at(tree: _Node, path: str) -> tuple[list[_Node], JsonValue | _Node]:
+    """The forms of a place, and what the scenario has there."""
+    forms, given = [_schema()], tree
+    for key in re.findall(r"[^.\[\]]+", path):
+        if key.isdigit():
+            given = given[int(key)] if isinstance(given, list) and int(key) < len(given) else None
+            inner = [_inside(form, "items") for form in forms]
+        else:
+            given = given.get(key) if isinstance(given, Mapping) else None
+            inner = [_inside(form, "properties", key) for form in forms]
+        forms = [form for one in inner if one for form in _forms(one, given)]
+    return forms, given
+
+
+def _level(tree: _Node, prefix: str) -> Iterator[str]:
+    """The paths one level below: `links.` has more below it, `links.loss=` is a field."""
+    before = prefix if not prefix or prefix.endswith(".") else f"{prefix}."
+    for name in dict.fromkeys(name for form in _at(tree, before)[0] for name in _inside(form, "properties")):
+        forms, given = _at(tree, f"{before}{name}")
+        plain = any("const" in form or "enum" in form or form.get("type") in _VALUES for form in forms)
+        if any("items" in form for form in forms):
+            yield from (f"{before}{name}[{k}]" for k in range(len(given) if isinstance(given, list) else 0))
+            yield f"{before}{name}="
+        elif any("properties" in form for form in forms) and (isinstance(given, Mapping) or not plain):
+            yield f"{before}{name}."
+        else:
+            yield f"{before}{name}="
+
+
+def _values(tree: _Node, path: str) -> list[str]:
+    """The words or truth values that a field may have, or its default."""
+    forms = _at(tree, path)[0]
+    words = [word for form in forms for word in _words({"properties": {"": form}}, "")]
+    if any(form.get("type") == "boolean" for form in forms):
+        words += [True, False]
+    parent, _, name = path.rpartition(".")
+    defaults = [_inside(form, "properties", name).get("default") for form in _at(tree, parent)[0]]
+    words = words or [one for one in defaults if one is not None][:1]
+    return [word if isinstance(word, str) else json.dumps(word) for word in words]
+
+
+# ── arguments and options ───────────────────────────────────────────────────────────────────────────────
+Scenario = Annotated[
+    str, typer.Argument(help="A YAML file, or the name of a shipped scenario.", autocompletion=complete_scenario)
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        "--option",
+        metavar="FIELD=VALUE",
+        help="Set a field of the scenario: -o links.loss=0.2 -o algorithms[0].rounds=50; repeatable.",
+        show_default=False,
+        autocompletion=complete_setting,
+    ),
+]
+Variant = Annotated[
+    str | None,
+    typer.Option(help="Run only this variant of the scenario.", show_default=False, autocompletion=complete_variant),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="The results folder: new, empty, or of an earlier run of a scenario of this name, which is continued "
+        "or replaced. Default: results/NAME/DATE-TIME.",
+        show_default=False,
+        autocompletion=complete_results,
+    ),
+]
+Jobs = Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; all else goes to the standard error.")]
+
+
+# ── what commands that run something have in common ─────────────────────────────────────────────────────
+def repeated(verb: str, scenario: str, settings: list[str], variant: str | None = None) -> str:
+    """The command line that repeats a command."""
+    chosen = [] if variant is None else [f"--variant {shlex.quote(variant)}"]
+    return " ".join([verb, shlex.quote(scenario), *(f"-o {shlex.quote(one)}" for one in settings), *chosen])
+
+
+def refuse(option: str, given: object, why: str, allowed: str) -> None:
+    """Raise a `ScenarioError` for an option that is given where it has no meaning."""
+    if given:
+        raise ScenarioError(option, given, why, allowed)
+
+
+def dated_folder(name: str, before: str = "") -> Path:
+    """results/NAME/DATE-TIME: where results go unless a folder is given."""
+    return Path("results") / name / datetime.now().strftime(f"{before}%Y%m%d-%H%M%S")
