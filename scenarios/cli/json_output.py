@@ -231,7 +231,7 @@ def _row(entry: AlgorithmResult | AlgorithmSummary, folder: Path, variant: str |
         audit_status=entry.audit_status,
         verdict=findings.verdict(entry),
         claim_broken=findings.claim_is_broken(entry),
-        reason=findings.sentence(entry) if whole else (judged and judged.reason) or "",
+        reason=findings.sentence(whole) if whole else (judged and judged.reason) or "",
         epsilon_claimed=judged.epsilon_claimed if judged is not None else claimed,
         epsilon_exact=exact and EpsilonInterval(lower=exact.lower, estimate=exact.estimate, upper=exact.upper),
         epsilon_audited=proven,

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from glob import escape, glob
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, cast
 
 import typer
 from pydantic import JsonValue
@@ -113,9 +113,9 @@ def _inside(node: JsonValue | _Node, *keys: str) -> _Node:
     return node if isinstance(node, Mapping) else {}
 
 
-def _words(form: _Node, field: str) -> list[JsonValue]:
-    """The only values that a field may have."""
-    node = _inside(form, "properties", field)
+def _words(form: _Node, *field: str) -> list[JsonValue]:
+    """The only values that a form may have, or its field."""
+    node = _inside(form, *(key for name in field for key in ("properties", name)))
     listed = node.get("enum", [])
     return [node["const"]] if "const" in node else listed if isinstance(listed, list) else []
 
@@ -134,10 +134,12 @@ def _forms(node: _Node, given: JsonValue | _Node = None) -> list[_Node]:
 
 def _at(tree: _Node, path: str) -> tuple[list[_Node], JsonValue | _Node]:
     """The forms of a place, and what the scenario has there."""
-    forms, given = [_schema()], tree
+    forms: list[_Node] = [_schema()]
+    given: JsonValue | _Node = tree
     for key in re.findall(r"[^.\[\]]+", path):
         if key.isdigit():
-            given = given[int(key)] if isinstance(given, list) and int(key) < len(given) else None
+            entries = cast("list[JsonValue]", given) if isinstance(given, list) else []
+            given = entries[int(key)] if int(key) < len(entries) else None
             inner = [_inside(form, "items") for form in forms]
         else:
             given = given.get(key) if isinstance(given, Mapping) else None
@@ -164,7 +166,7 @@ def _level(tree: _Node, prefix: str) -> Iterator[str]:
 def _values(tree: _Node, path: str) -> list[str]:
     """The words or truth values that a field may have, or its default."""
     forms = _at(tree, path)[0]
-    words = [word for form in forms for word in _words({"properties": {"": form}}, "")]
+    words = [word for form in forms for word in _words(form)]
     if any(form.get("type") == "boolean" for form in forms):
         words += [True, False]
     parent, _, name = path.rpartition(".")
