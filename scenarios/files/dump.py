@@ -1,24 +1,28 @@
 """A scenario written back as YAML or plain mappings: the fields that differ from their defaults, or all."""
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from io import StringIO
 from typing import Any, cast
 
 from pydantic import BaseModel
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from scenarios.files.models import tag_field
 
 WIDE = 110
 """Columns of a line, as far as texts and numbers let it."""
-PLAIN_TEXT = re.compile(r"[^\W\d_](?:[\w .,;()/²³ε=+×·–—?!'-]*[\w.)²³?!])?")
-PLAIN_KEY = re.compile(r"[A-Za-z_][\w.]*")
-FOLDABLE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ufeff]+(?: [^\s\x00-\x1f\x7f-\x9f\ufeff]+)*")
+BARE = re.compile(r"[^\W_]")
+"""How a text begins that may stand without quotes."""
+TRUTHS = ("yes", "no", "on", "off")
+"""Texts that older versions of YAML read as truth values."""
 
 
 def dump(scenario: BaseModel, full: bool = False) -> str:
     """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
-    return "".join(_blocks(as_mappings(scenario, full), ""))
+    return as_yaml(as_mappings(scenario, full))
 
 
 def as_mappings(model: BaseModel, full: bool = False) -> dict[str, Any]:
@@ -76,33 +80,28 @@ def _plain(value: Any, full: bool) -> Any:
 # ── YAML ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _blocks(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
-    """Lines of a mapping: short values beside their field, others below it."""
-    for key, value in fields.items():
-        head = f"{indent}{_key(key)}:"
-        line = f"{head} {_flow(value)}"
-        if isinstance(value, str) and len(line) > WIDE and FOLDABLE.fullmatch(value):
-            yield f"{head} >-\n"
-            yield from _folded(value, indent + "  ")
-        elif not isinstance(value, Mapping | list) or not value or (len(line) <= WIDE and not _deep(value)):
-            yield line + "\n"
-        elif isinstance(value, Mapping):
-            yield head + "\n"
-            yield from _blocks(cast("Mapping[str, Any]", value), indent + "  ")
-        else:
-            yield head + "\n"
-            yield from _entries(cast("list[Any]", value), indent + "  ")
+def as_yaml(tree: Any) -> str:
+    """Mappings, lists and plain values as YAML 1.2: a short value beside its field, a longer one below it."""
+    yaml: Any = cast("Any", YAML)()
+    yaml.width, yaml.allow_unicode = WIDE, True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = StringIO()
+    yaml.dump(_node(tree, 0), stream)
+    return "".join(map(_visible, stream.getvalue()))
 
 
-def _entries(values: list[Any], indent: str) -> Iterator[str]:
-    for value in values:
-        line = f"{indent}- {_flow(value)}\n"
-        if len(line) <= WIDE + 1 or not isinstance(value, Mapping) or not value:
-            yield line
-        else:
-            first, *rest = _blocks(cast("Mapping[str, Any]", value), indent + "  ")
-            yield f"{indent}- {first.removeprefix(indent + '  ')}"
-            yield from rest
+def _node(value: Any, depth: int) -> Any:
+    """The same with a style: in one line where that is short, but for the file itself."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value).items()
+        node: Any = CommentedMap((_scalar(key), _node(one, depth + 1)) for key, one in fields)
+    elif isinstance(value, list):
+        node = CommentedSeq(_node(one, depth + 1) for one in cast("list[Any]", value))
+    else:
+        return _scalar(value)
+    if depth and not _deep(cast(Any, value)) and 2 * depth + len(str(cast(Any, value))) <= WIDE:
+        node.fa.set_flow_style()
+    return node
 
 
 def _deep(value: Any) -> bool:
@@ -110,62 +109,16 @@ def _deep(value: Any) -> bool:
     if isinstance(value, list):
         return any(isinstance(one, Mapping) for one in cast("list[Any]", value))
     inner = [*cast("Mapping[str, Any]", value).values()] if isinstance(value, Mapping) else []
-    return any(isinstance(one, Mapping) and (len(inner) > 1 or _deep(one)) for one in inner)
+    return any(_deep(one) or (isinstance(one, Mapping) and len(inner) > 1) for one in inner)
 
 
-def _folded(text: str, indent: str) -> Iterator[str]:
-    line = indent
-    for word in text.split(" "):
-        if len(line) + len(word) >= WIDE and line != indent:
-            yield line.rstrip(" ") + "\n"
-            line = indent
-        line += word + " "
-    yield line.rstrip(" ") + "\n"
+def _scalar(value: Any) -> Any:
+    # ruamel leaves ?0 bare in a flow mapping, where it is the key 0
+    if isinstance(value, str) and (BARE.match(value) is None or not value.isprintable() or value.lower() in TRUTHS):
+        return DoubleQuotedScalarString(value)
+    return value
 
 
-def _flow(value: Any) -> str:
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(k)}: {_flow(v)}" for k, v in cast("Mapping[str, Any]", value).items())
-        return "{" + inner + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, cast("list[Any]", value))) + "]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return _number(value) if isinstance(value, int | float) else _text(str(value))
-
-
-def _number(value: float) -> str:
-    """The shortest text that reads as the same number."""
-    if math.isinf(value):
-        return ".inf" if value > 0 else "-.inf"
-    return ".nan" if math.isnan(value) else repr(value)
-
-
-def _text(value: str) -> str:
-    """A text without quotes where it reads as itself, else as JSON writes it, which YAML reads too."""
-    from scenarios.files.document import plain_scalar
-
-    bare = (
-        PLAIN_TEXT.fullmatch(value) and isinstance(plain_scalar(value), str) and not re.search(r"[,?]|: | #", value)
-    )
-    if bare and value.lower() not in ("yes", "no", "on", "off"):
-        return value
-    return _in_quotes(value)
-
-
-def _in_quotes(value: str) -> str:
-    """Between quotation marks, what no terminal shows as an escape."""
-    return '"' + "".join(map(_escaped, value)) + '"'
-
-
-def _escaped(one: str) -> str:
-    code = ord(one)
-    if one in '"\\':
-        return "\\" + one
-    if one.isprintable():
-        return one
-    return {10: "\\n", 9: "\\t"}.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\U{code:08x}")
-
-
-def _key(name: str) -> str:
-    return name if PLAIN_KEY.fullmatch(name) and _text(name) == name else _in_quotes(name)
+def _visible(one: str) -> str:
+    """Characters that act on a terminal, which stand in double quotes alone, as escapes."""
+    return one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}"

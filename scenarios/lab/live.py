@@ -1,4 +1,4 @@
-"""Live runs of lessons: scenarios in the words of a file, each simulated once and cached."""
+"""Live runs of lessons: scenarios, each simulated once and cached."""
 
 import json
 import tempfile
@@ -6,35 +6,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
+from pydantic import TypeAdapter
 
 from attacks import inference as gradients
-from attacks.reconstruction import Case, Evidence, Known
-from attacks.reconstruction.one_record import OneRecord
-from attacks.score import GradientScore, ImageScore, score_gradients, score_image
+from attacks.score import GradientScore, score_gradients
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Silent
+from scenarios.files.dump import dump
+from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.entries import errors_of
-from scenarios.results.files import RESULTS
-from scenarios.schema import Scenario
+from scenarios.results.files import RESULTS, as_json
+from scenarios.results.former import tree_of
+from scenarios.results.tree import Results
+from scenarios.schema import Adversary, AlgorithmSpec, Digits, Problem, Ring, Scenario
+from scenarios.schema.load import parse
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.runner import run_scenario
 
-Words = Mapping[str, Any]
-"""A scenario as a file says it: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""
+Words = Scenario | Mapping[str, object]
+"""A scenario, or the fields of its file: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""
+AGENTS = 6
+Pixels = tuple[float, ...]
 REMEMBERED = 64
 """Runs that are kept: a slider that is moved back costs nothing."""
 
 
+def digits(name: str, algorithm: AlgorithmSpec, **parts: Any) -> Scenario:
+    """Six agents on a ring with digits 0 and 1, every image of ℓ2 norm 4 at most; all links are tapped."""
+    problem = Problem(data=Digits(norm_bound=4.0))
+    world = {"seed": 3, "topology": Ring(agents=AGENTS), "adversary": Adversary(links="all")}
+    return Scenario(name=name, problem=problem, algorithms=[algorithm], **(world | parts))
+
+
 @dataclass(frozen=True)
 class Played:
-    """One algorithm of a scenario, run; what is asked of it is computed when it is asked for.
+    """One algorithm of a scenario, run; what follows from the run is computed on demand.
 
     `run` is for who owns the simulation; `view` is all that the eavesdropper has.
     """
@@ -57,6 +69,16 @@ class Played:
         except AttackError:
             return None
 
+    @property
+    def worst(self) -> float:
+        """The largest relative error of an inferred gradient; nan where there is none."""
+        return self.inferred.worst if self.inferred is not None and self.inferred.estimated else float("nan")
+
+    @property
+    def queries(self) -> int:
+        """How many gradients the agents computed."""
+        return sum(self.run.queries)
+
     @cached_property
     def second(self) -> "Played":
         """The run whose records are rebuilt: every agent holds as many as the scenario's `attacks` say."""
@@ -64,22 +86,41 @@ class Played:
         return Played(self.experiment, self.subject, self.subject.attacked.run())
 
     @cached_property
-    def reconstructions(self) -> dict[str, Any]:
+    def reconstructions(self) -> ReconstructionResult:
         """What the scenario's attacks make of that second run: `reconstructions` of results.json."""
-        entry: dict[str, Any] = {}
+        entry: dict[str, object] = {}
         Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
-        return entry["reconstructions"]
+        return _RECONSTRUCTIONS.validate_json(as_json(entry["reconstructions"]))
+
+    def attack(self, name: str) -> RecordAttack:
+        """One of these attacks."""
+        return next(one for one in self.reconstructions.attacks if one.attack == name)
+
+    def skill(self, attack: str) -> float:
+        """Median over agents and replicas: 1 the image itself, 0 a guess; nan where nothing was rebuilt."""
+        skill = self.attack(attack).skill
+        return float("nan") if skill is None else skill
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def originals(self) -> list[Pixels]:
+        """All records, agent after agent."""
+        return [record for own in self.reconstructions.originals for record in own.records]
+
+    def pictured(self, attack: str, what: Literal["rebuilt", "guess"] = "rebuilt") -> list[Pixels | None]:
+        """An attack's records, or the blind guess, in the places of the originals; None where there is none."""
+        known = {own.agent: getattr(own, what) for own in self.attack(attack).agents}
+        agents, each = self.experiment.problem.agents, range(self.reconstructions.holding)
+        return [rows[k] if (rows := known.get(agent)) else None for agent in range(agents) for k in each]
+
+    @property
+    def shape(self) -> tuple[int, int]:
         """Of a rebuilt image, in pixels."""
-        return tuple(self.reconstructions["shape"])
+        return self.reconstructions.shape
 
     @property
     def value_range(self) -> tuple[float, float]:
         """Of its pixels."""
-        low, high = self.reconstructions["range"]
-        return low, high
+        return self.reconstructions.range
 
     @cached_property
     def errors(self) -> Array:
@@ -93,30 +134,12 @@ class Played:
         claim = simulation.claim(self.experiment.adjacency, self.run.largest_activations, self.subject.delta)
         return None if claim is None else claim.epsilon
 
-    @cached_property
-    def pictures(self) -> tuple[ImageScore, ...]:
-        """A second run in which every agent holds one image, and what is rebuilt of each; the scenario asks for it
-        with `attacks: {images: true}`. Empty where no gradient can be inferred."""
-        assert self.experiment.holding is not None
-        view, truth, prior = self.second.view, self.second.run.truth, self.experiment.holding.prior
-        assert truth is not None
-        try:
-            told = gradients.infer(view)
-        except AttackError:
-            return ()
-        inferred = sorted({one.agent for one in told})
-        assert prior is not None
-        cases = [
-            Case(Evidence.of([one for one in told if one.agent == i]), Known.of(view.public, i, prior))
-            for i in inferred
-        ]
-        rng = np.random.default_rng(self.experiment.scenario.seed)
-        rebuilt = OneRecord().reconstruct(cases, rng) if cases else []
-        return tuple(score_image(one, truth, prior) for one in rebuilt)
+
+_RECONSTRUCTIONS: TypeAdapter[ReconstructionResult] = TypeAdapter(ReconstructionResult)
 
 
 def planned(words: Words) -> Experiment:
-    """The scenario with everything built. You get a `ScenarioError` for what does not fit."""
+    """The scenario with everything built. Raises `ScenarioError` for what does not fit."""
     return _planned(_key(words))
 
 
@@ -125,9 +148,9 @@ def play(words: Words, algorithm: int = 0) -> Played:
     return _played(_key(words), algorithm)
 
 
-def results(words: Words) -> dict[str, Any]:
-    """All that `netsim run` finds (results.json), audit and verdicts too; the folder it writes is temporary."""
-    return json.loads(_results(_key(words)))
+def results(words: Words) -> Results:
+    """All that `netsim run` finds, audit and verdicts too; the folder it writes is temporary."""
+    return _results(_key(words))
 
 
 def _saved() -> None:
@@ -135,12 +158,13 @@ def _saved() -> None:
 
 
 def _key(words: Words) -> str:
-    return json.dumps(words, sort_keys=True)
+    """The scenario as YAML, of which JSON is a part."""
+    return dump(words) if isinstance(words, Scenario) else json.dumps(words, sort_keys=True)
 
 
 @lru_cache(REMEMBERED)
 def _planned(key: str) -> Experiment:
-    return Experiment.of(Scenario.model_validate(json.loads(key)))
+    return Experiment.of(parse(key).scenario)
 
 
 @lru_cache(REMEMBERED)
@@ -151,7 +175,7 @@ def _played(key: str, algorithm: int) -> Played:
 
 
 @lru_cache(REMEMBERED)
-def _results(key: str) -> str:
+def _results(key: str) -> Results:
     with tempfile.TemporaryDirectory(prefix="netsim-lab-") as folder:
-        run_scenario(Scenario.model_validate(json.loads(key)), Path(folder) / "run", page=False)
-        return (Path(folder) / "run" / RESULTS).read_text(encoding="utf-8")
+        run_scenario(parse(key).scenario, Path(folder) / "run", page=False)
+        return tree_of(json.loads((Path(folder) / "run" / RESULTS).read_text(encoding="utf-8")))

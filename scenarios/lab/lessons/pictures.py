@@ -83,9 +83,9 @@ def _(attacked, mo, page):
     """),
         page.facts(
             {
-                "gradients that the agents computed": attacked.asked,
+                "gradients that the agents computed": attacked.played.queries,
                 "of them follow from the recording": len(attacked.estimates),
-                "largest relative error": attacked.worst,
+                "largest relative error": attacked.played.worst,
                 "by": attacked.inversion,
             }
         ),
@@ -119,19 +119,19 @@ def _(attacked, figures, images, mo, page, scene, show):
         mo.md("The first gradient of each agent that follows from the recording, without its public term:"),
         figures.pictures(
             {"gradient": attacked.first_gradients},
-            attacked.shape,
+            attacked.first.shape,
             (-largest, largest),
-            captions={"gradient": [f"agent {i}" for i in range(scene.PICTURE_AGENTS)]},
+            captions={"gradient": [f"agent {i}" for i in range(scene.AGENTS)]},
         ),
         mo.md(f"The images, and what was made of the recording ({images.value} for each agent):"),
         figures.pictures(
             {
-                "original": attacked.originals,
+                "original": attacked.first.originals,
                 "rebuilt": attacked.pictured("rebuilt"),
                 "guess": attacked.pictured("guess"),
             },
-            attacked.shape,
-            attacked.value_range,
+            attacked.first.shape,
+            attacked.first.value_range,
             captions={
                 what: ["" if error != error else f"± {show(error, 2)}" for error in attacked.errors(what)]
                 for what in ("rebuilt", "guess")
@@ -139,7 +139,7 @@ def _(attacked, figures, images, mo, page, scene, show):
         ),
         mo.md(
             f"Below a picture: its root mean square error, as a share of a pixel's range. All images of "
-            f"**{attacked.rebuilt} of {scene.PICTURE_AGENTS} agents** were rebuilt to within 0.05."
+            f"**{attacked.rebuilt} of {scene.AGENTS} agents** were rebuilt to within 0.05."
         ),
     )
     return
@@ -293,11 +293,11 @@ def _(mo):
 
 @app.cell(hide_code=True)
 def _(Until, attacked, images, page, scene):
-    share = len(attacked.estimates) / attacked.asked
+    share = len(attacked.estimates) / attacked.played.queries
     question_3 = Until(
-        share < 0.5 and attacked.rebuilt == scene.PICTURE_AGENTS,
+        share < 0.5 and attacked.rebuilt == scene.AGENTS,
         f"{share:.0%} of the gradients follow, and the images of {attacked.rebuilt} of "
-        f"{scene.PICTURE_AGENTS} agents are "
+        f"{scene.AGENTS} agents are "
         "rebuilt. " + ("Let the taps miss more." if share >= 0.5 else "Some agent was not heard often enough."),
         f"{share:.0%} of the gradients follow. With {images.value} image(s) for each agent, {images.value} gradients "
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",

@@ -72,7 +72,7 @@ def _(claimed, reading, scene):
 @app.cell(hide_code=True)
 def _(mo, scene, show, told):
     mo.md(rf"""
-    {scene.SECOND_MESSAGE_AGENTS} agents on a ring, every link tapped, until one agent has been active
+    {scene.AGENTS} agents on a ring, every link tapped, until one agent has been active
     {scene.PER_AGENT} times. For
     the claim of ε = {show(told.epsilon)} at δ = {show(scene.DELTA)} the theorem asks for σ = {show(told.stddev)} at
     the first activation.
@@ -159,14 +159,14 @@ def _(figures, mo, page, scene, show, told):
     observer learns. Where a value that was sent is *not* covered by noise, and differs between the worlds, no draw
     explains it: ε = ∞.
 
-    The pair: {told.audit["pair"]}.
+    The pair: {told.audit.pair}.
     """),
         figures.table(
             ["activations", *(k for k, _ in told.by_activation)],
             [["ε of this pair so far, estimated", *(spent for _, spent in told.by_activation)]],
         ),
         mo.md(f"""
-    Claimed: {show(told.epsilon)}. Verdict: **{told.audit["verdict"]}**. {told.audit["reason"]}
+    Claimed: {show(told.epsilon)}. Verdict: **{told.audit.verdict}**. {told.audit.reason}
     """),
     )
     return
@@ -213,7 +213,7 @@ def _(claimed, figures, mo, page, scene, told):
                     one.skill("strongest"),
                     one.epsilon,
                     one.exact,
-                    one.audit["verdict"],
+                    one.audit.verdict,
                     one.final_error,
                 ]
                 for name, one in readings.items()
@@ -257,7 +257,7 @@ def _(page):
 def _(Number, answer_1, page, published, scene):
     question_1 = Number(
         published.asked - published.inferred,
-        f"The last one of each of the {scene.SECOND_MESSAGE_AGENTS} agents: no further visit tells where it went.",
+        f"The last one of each of the {scene.AGENTS} agents: no further visit tells where it went.",
         tolerance=0.0,
         traps=(
             (0, "A gradient is told by where the agent stands at its next visit. Not every visit has a next one."),
@@ -322,7 +322,7 @@ def _(mo):
 
 @app.cell(hide_code=True)
 def _(Until, page, scene, show, told):
-    skill, verdict = told.skill("strongest"), told.audit["verdict"]
+    skill, verdict = told.skill("strongest"), told.audit.verdict
     question_3 = Until(
         skill <= scene.BEATEN and verdict == "consistent",
         f"The skill is {show(skill)}, and the verdict: {verdict}. "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -12,17 +12,35 @@ from attacks.inference import GradientEstimate
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.transcript.record import Record
-from scenarios.lab.live import Played, Words, planned, play
+from scenarios.lab.live import AGENTS, Pixels, Played, digits, planned, play
+from scenarios.schema import (
+    Adversary,
+    AlgorithmSpec,
+    Attacks,
+    Extra,
+    GradientTracking,
+    LinkOverride,
+    Links,
+    Nids,
+    Own,
+    PrivateGradientDescent,
+    Recal,
+    RowSpace,
+    Scenario,
+    UniformDelay,
+    topologies,
+)  # fmt: skip
 
-AGENTS, ROUNDS = 6, 40
+ROUNDS = 40
 TARGET = 4
 """The agent that the last question is about."""
 Link = tuple[int, int]
+_GRAPHS = {"ring": topologies.Ring, "star": topologies.Star, "complete": topologies.Complete, "path": topologies.Path}
 
 
 def links(topology: str) -> list[str]:
     """The links of such a graph, as the widgets name them: "0–1"."""
-    return [f"{i}–{j}" for i, j in planned(eavesdropper_words(topology)).topology.edges]
+    return [f"{i}–{j}" for i, j in planned(eavesdropper_scenario(topology)).topology.edges]
 
 
 def _link(name: str) -> Link:
@@ -31,33 +49,24 @@ def _link(name: str) -> Link:
     return int(i), int(j)
 
 
-def eavesdropper_words(
+def eavesdropper_scenario(
     topology: str = "ring",
     loss: float = 0.2,
     taps: Sequence[Link] = (),
     encrypted: Sequence[Link] = (),
     miss: float = 0.0,
-) -> Words:
+) -> Scenario:
     """The scenario: `loss` is the links' share of lost packets, `miss` the tap's own."""
-    law: dict[str, Any] = {
-        "delay": {"kind": "uniform", "low": 0.01, "high": 0.03},
-        "loss": loss,
-        "reliable": True,
-    }
-    return {
-        "name": "what-an-eavesdropper-sees",
-        "seed": 1,
-        "problem": {
-            "kind": "logistic",
-            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
-            "ridge": 1.0,
-        },
-        "topology": {"kind": topology, "agents": AGENTS},
-        "links": law,
-        "link_overrides": [{"between": [list(one)], "law": law | {"encrypted": True}} for one in encrypted],
-        "adversary": {"links": [list(one) for one in taps], "capture_loss": miss},
-        "algorithms": [{"kind": "private_gradient_descent", "name": "descent", "rounds": ROUNDS, "step": 0.05}],
-    }
+    law = Links(delay=UniformDelay(low=0.01, high=0.03), loss=loss)
+    return digits(
+        "what-an-eavesdropper-sees",
+        PrivateGradientDescent(name="descent", rounds=ROUNDS, step=0.05),
+        seed=1,
+        topology=_GRAPHS[topology](agents=AGENTS),
+        links=law,
+        link_overrides=[LinkOverride(between=[[*one]], law=law.replace(encrypted=True)) for one in encrypted],
+        adversary=Adversary(links=[[*one] for one in taps], capture_loss=miss),
+    )
 
 
 @dataclass(frozen=True)
@@ -114,8 +123,7 @@ class _Seen:
     @property
     def worst(self) -> float:
         """The largest relative error of an inferred gradient; nan where none is."""
-        score = self.played.inferred
-        return score.worst if score is not None and score.estimated else float("nan")
+        return self.played.worst
 
     @property
     def dimension(self) -> int:
@@ -136,7 +144,7 @@ def seen(
 ) -> _Seen:
     """Run it and listen; links by their names."""
     tapped, closed = tuple(map(_link, taps)), tuple(map(_link, encrypted))
-    return _Seen(play(eavesdropper_words(topology, loss, tapped, closed, miss)), tapped, closed)
+    return _Seen(play(eavesdropper_scenario(topology, loss, tapped, closed, miss)), tapped, closed)
 
 
 def heard_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
@@ -181,45 +189,44 @@ def _listed(row: Record) -> dict[str, object]:
     }
 
 
-PICTURE_AGENTS, PICTURE_ROUNDS = 6, 12
+PICTURE_ROUNDS = 12
 SECRET = 3
 """Images per agent in the run of the first question."""
-ALGORITHMS: Mapping[str, dict[str, Any]] = {
-    "gradient descent": {"kind": "private_gradient_descent", "rounds": PICTURE_ROUNDS, "step": 0.1},
-    "EXTRA": {"kind": "extra", "rounds": PICTURE_ROUNDS},
-    "gradient tracking": {"kind": "gradient_tracking", "rounds": PICTURE_ROUNDS},
-    "NIDS": {"kind": "nids", "rounds": PICTURE_ROUNDS},
-    "RECAL, a walking baton": {"kind": "recal", "activations": PICTURE_AGENTS * PICTURE_ROUNDS},
+ALGORITHMS: Mapping[str, AlgorithmSpec] = {
+    "gradient descent": PrivateGradientDescent(rounds=PICTURE_ROUNDS, step=0.1),
+    "EXTRA": Extra(rounds=PICTURE_ROUNDS),
+    "gradient tracking": GradientTracking(rounds=PICTURE_ROUNDS),
+    "NIDS": Nids(rounds=PICTURE_ROUNDS),
+    "RECAL, a walking baton": Recal(activations=AGENTS * PICTURE_ROUNDS),
 }
 RANK = 1e-9
 """Singular values below this share of the largest are rounding."""
+REBUILT = "rebuilt"
+"""Name of the attack."""
 
 
-def _pictures_words(algorithm: str, images: int = 1, miss: float = 0.0) -> Words:
-    """The scenario: every agent holds so many `images`, and the tap on every link misses a share of the packets."""
-    attack = {"kind": "one_record" if images == 1 else "row_space", "name": "rebuilt", "rounds": "all"}
-    return {
-        "name": "from-messages-to-pictures",
-        "seed": 3,
-        "problem": {
-            "kind": "logistic",
-            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
-            "ridge": 1.0,
-        },
-        "topology": {"kind": "ring", "agents": PICTURE_AGENTS},
-        "adversary": {"links": "all", "capture_loss": miss},
-        "algorithms": [ALGORITHMS[algorithm]],
-        "attacks": {"gradients": True, "holding": images, "success": 0.05, "reconstruct": [attack]},
-    }
+def _pictures_scenario(algorithm: str, images: int = 1, miss: float = 0.0) -> Scenario:
+    """Every agent holds so many `images`, and the tap on every link misses a share of the packets."""
+    how = {"name": REBUILT, "rounds": "all"}
+    attack = Own(kind="one_record", **how) if images == 1 else RowSpace(**how)
+    return digits(
+        "from-messages-to-pictures",
+        ALGORITHMS[algorithm],
+        adversary=Adversary(links="all", capture_loss=miss),
+        attacks=Attacks(holding=images, success=0.05, reconstruct=[attack]),
+    )
 
 
 @dataclass(frozen=True)
 class _Attacked:
-    """What came of one run: gradients from the messages, images from the gradients."""
+    """What came of one run: gradients from the messages, images from the gradients of its second run."""
 
-    played: Played
-    found: dict[str, Any]
-    """`reconstructions` of results.json."""
+    first: Played
+
+    @property
+    def played(self) -> Played:
+        """The run in which agents hold a few images each."""
+        return self.first.second
 
     @cached_property
     def estimates(self) -> list[GradientEstimate]:
@@ -228,17 +235,6 @@ class _Attacked:
             return gradients.infer(self.played.view)
         except AttackError:
             return []
-
-    @property
-    def asked(self) -> int:
-        """How many gradients the agents computed."""
-        return sum(self.played.run.queries)
-
-    @property
-    def worst(self) -> float:
-        """The largest relative error of an inferred gradient; nan where there is none."""
-        score = self.played.inferred
-        return score.worst if score is not None and score.estimated else float("nan")
 
     @property
     def inversion(self) -> str:
@@ -250,41 +246,19 @@ class _Attacked:
         return "a probe of its public code" if used is gradients.through_probe else "the algebra of its own update"
 
     @property
-    def attack(self) -> dict[str, Any]:
-        """What the attack on the images found, as in results.json."""
-        return self.found["attacks"][0]
-
-    @property
     def rebuilt(self) -> int:
         """How many agents' images were rebuilt, all of an agent's to a root mean square error of 0.05 of 1."""
-        return int(self.attack.get("success", {}).get("count", 0))
+        success = self.first.attack(REBUILT).success
+        return 0 if success is None else success.count
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of an image, in pixels."""
-        return tuple(self.found["shape"])
+    def pictured(self, what: Literal["rebuilt", "guess"]) -> list[Pixels | None]:
+        """In the places of the originals; None where nothing could be."""
+        return self.first.pictured(REBUILT, what)
 
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """Of a pixel."""
-        low, high = self.found["range"]
-        return low, high
-
-    @property
-    def originals(self) -> list[list[float]]:
-        """All images, agent after agent."""
-        return [image for own in self.found["originals"] for image in own["records"]]
-
-    def pictured(self, what: str) -> list[list[float] | None]:
-        """ "rebuilt" or "guess", in the places of the originals; None where nothing could be."""
-        images = int(self.found["holding"])
-        known = {own["agent"]: own for own in self.attack.get("agents", []) if what in own}
-        return [known[i][what][k] if i in known else None for i in range(PICTURE_AGENTS) for k in range(images)]
-
-    def errors(self, what: str) -> list[float]:
+    def errors(self, what: Literal["rebuilt", "guess"]) -> list[float]:
         """Root mean square error of each picture, in units of a pixel's range; nan where there is none."""
-        low, high = self.value_range
-        pairs = zip(self.originals, self.pictured(what), strict=True)
+        low, high = self.first.value_range
+        pairs = zip(self.first.originals, self.pictured(what), strict=True)
         return [
             float("nan") if made is None else float(np.sqrt(np.mean(np.subtract(made, own) ** 2))) / (high - low)
             for own, made in pairs
@@ -297,7 +271,7 @@ class _Attacked:
         first: dict[int, Array] = {}
         for one in self.estimates:
             first.setdefault(one.agent, (one.gradient - ridge * one.point)[0])
-        return [first.get(agent) for agent in range(PICTURE_AGENTS)]
+        return [first.get(agent) for agent in range(AGENTS)]
 
     @cached_property
     def singular_values(self) -> list[float]:
@@ -329,10 +303,9 @@ class _Attacked:
 
     def _first(self) -> tuple[Array, Array]:
         first = next(one for one in self.estimates if one.agent == 0)
-        return first.gradient[0], np.array(self.originals[0])
+        return first.gradient[0], np.array(self.first.originals[0])
 
 
 def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> _Attacked:
     """Run it, infer the gradients, rebuild the images."""
-    played = play(_pictures_words(algorithm, images, miss))
-    return _Attacked(played.second, played.reconstructions)
+    return _Attacked(play(_pictures_scenario(algorithm, images, miss)))

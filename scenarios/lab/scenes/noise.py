@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,12 @@ from attacks.score import score_gradients
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from scenarios.build.experiment import adjacency_of
-from scenarios.lab.live import Played, Words, play, results
-from scenarios.results.numbers import number
+from scenarios.lab.live import AGENTS as AGENTS
+from scenarios.lab.live import Pixels, Played, digits, play, results
+from scenarios.results.audit import AuditResult
+from scenarios.schema import Attacks, Audit, DpRecal, Own, PrivateGradientDescent, Scenario, Target
 
-AGENTS, ROUNDS, STEP, REPLICAS = 6, 16, 0.1, 2
+ROUNDS, STEP, REPLICAS = 16, 0.1, 2
 NORM = 4.0
 """The public bound on the norm of an image."""
 SCALES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -25,33 +26,12 @@ BEATEN = 0.1
 """A skill above this is better than a guess."""
 
 
-def _noise_words(scale: float) -> Words:
-    """The scenario: descent whose state carries Laplace noise of this scale, attacked with one image an agent."""
-    attacks = [
-        {"kind": "logistic_record", "name": "naive", "rounds": "all"},
-        {"kind": "one_record", "name": "MAP", "rounds": "all"},
-    ]
-    descent: dict[str, Any] = {
-        "kind": "private_gradient_descent",
-        "rounds": ROUNDS,
-        "step": STEP,
-        "scale": scale,
-        "state": "released",
-    }
-    return {
-        "name": "what-noise-buys",
-        "seed": 3,
-        "replicas": REPLICAS,
-        "problem": {
-            "kind": "logistic",
-            "data": {"name": "digits", "classes": [0, 1], "norm_bound": NORM},
-            "ridge": 1.0,
-        },
-        "topology": {"kind": "ring", "agents": AGENTS},
-        "adversary": {"links": "all"},
-        "algorithms": [descent],
-        "attacks": {"gradients": True, "holding": 1, "success": 0.1, "reconstruct": attacks},
-    }
+def _noise_scenario(scale: float) -> Scenario:
+    """Descent whose state carries Laplace noise of this scale, attacked with one image an agent."""
+    naive = Own(kind="logistic_record", name="naive", rounds="all")
+    likeliest = Own(kind="one_record", name="MAP", rounds="all")
+    descent = PrivateGradientDescent(rounds=ROUNDS, step=STEP, scale=scale, state="released")
+    return digits("what-noise-buys", descent, replicas=REPLICAS, attacks=Attacks(reconstruct=[naive, likeliest]))
 
 
 @dataclass(frozen=True)
@@ -118,29 +98,22 @@ class _Noisy:
 
     def skill(self, attack: str) -> float:
         """Median over agents and replicas: 1 the image itself, 0 a guess; nan where nothing was rebuilt."""
-        skill = self._attack(attack).get("skill")
-        return float("nan") if skill is None else float(skill)
+        return self.played.skill(attack)
 
-    def pictures(self) -> dict[str, list[Any]]:
+    def pictures(self) -> dict[str, list[Pixels | None]]:
         """Originals, what each attack makes of them, and the guess, agent by agent."""
-        known = {name: self._attack(name).get("agents", []) for name in ("naive", "MAP")}
-        originals = [own["records"][0] for own in self.played.reconstructions["originals"]]
-        made = {name: {one["agent"]: one for one in agents} for name, agents in known.items()}
-        rows = {name: [_first(own.get(i), "rebuilt") for i in range(AGENTS)] for name, own in made.items()}
-        return {"original": originals, **rows, "guess": [_first(made["MAP"].get(i), "guess") for i in range(AGENTS)]}
+        return _rows(self.played, {name: name for name in ("naive", "MAP")}, "MAP")
 
-    def _attack(self, name: str) -> dict[str, Any]:
-        attacks: list[dict[str, Any]] = self.played.reconstructions["attacks"]
-        return next(one for one in attacks if one["attack"] == name)
+
+def _rows(played: Played, attacks: Mapping[str, str], guess: str) -> dict[str, list[Pixels | None]]:
+    """Originals, the images of each attack by its name here, and what `guess` is measured against."""
+    made = {name: played.pictured(attack) for attack, name in attacks.items()}
+    return {"original": [*played.originals], **made, "guess": played.pictured(guess, "guess")}
 
 
 def noisy(scale: float) -> _Noisy:
     """Run it at this Laplace scale."""
-    return _Noisy(scale, play(_noise_words(scale)))
-
-
-def _first(own: "dict[str, Any] | None", what: str) -> Any:
-    return None if own is None or what not in own else own[what][0]
+    return _Noisy(scale, play(_noise_scenario(scale)))
 
 
 def records(noisy: _Noisy) -> int:
@@ -148,7 +121,7 @@ def records(noisy: _Noisy) -> int:
     return min(noisy.played.experiment.problem.records)
 
 
-SECOND_MESSAGE_AGENTS, AUDITED, SECOND_MESSAGE_REPLICAS, PER_AGENT, DELTA = 6, 2, 2, 16, 1e-3
+AUDITED, PER_AGENT, DELTA = 2, 16, 1e-3
 TRIALS = 200
 READINGS: Mapping[str, str] = {
     "published: ũ with noise, and x⁺": "as_deployable",
@@ -158,34 +131,18 @@ READINGS: Mapping[str, str] = {
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
 
 
-def _second_message_words(reading: str, epsilon: float, *, audit: bool = False) -> Words:
-    """The scenario, with noise for this claimed ε: attacked with one image an agent, or audited with all records."""
-    published = {"kind": "one_record", "name": "through ũ", "inversion": "published", "rounds": "first"}
-    strongest = {"kind": "one_record", "name": "strongest", "rounds": "all"}
-    attacks = {"gradients": True, "holding": 1, "success": 0.1, "reconstruct": [published, strongest]}
-    asked = {"agent": AUDITED, "adjacency": "record", "trials": TRIALS, "chunk": TRIALS}
-    return {
-        "name": "why-the-second-message-kills-it",
-        "seed": 3,
-        "replicas": SECOND_MESSAGE_REPLICAS,
-        "problem": {
-            "kind": "logistic",
-            "data": {"name": "digits", "classes": [0, 1], "norm_bound": 4.0},
-            "ridge": 1.0,
-        },
-        "topology": {"kind": "ring", "agents": SECOND_MESSAGE_AGENTS},
-        "adversary": {"links": "all"},
-        "algorithms": [
-            {
-                "kind": "dp_recal",
-                "reading": reading,
-                "per_agent": PER_AGENT,
-                "ratio": 1.02,
-                "noise": {"epsilon": epsilon, "delta": DELTA},
-            }
-        ],
-        **({"audit": asked} if audit else {"attacks": attacks}),
-    }
+def _second_message_scenario(reading: str, epsilon: float, *, audit: bool = False) -> Scenario:
+    """With noise for this claimed ε: attacked with one image an agent, or audited with all records."""
+    algorithm = DpRecal(reading=reading, per_agent=PER_AGENT, ratio=1.02, noise=Target(epsilon=epsilon, delta=DELTA))
+    published = Own(kind="one_record", name="through ũ", inversion="published", rounds="first")
+    strongest = Own(kind="one_record", name="strongest", rounds="all")
+    return digits(
+        "why-the-second-message-kills-it",
+        algorithm,
+        replicas=REPLICAS,
+        attacks=Attacks() if audit else Attacks(reconstruct=[published, strongest]),
+        audit=Audit(agent=AUDITED, trials=TRIALS, chunk=TRIALS) if audit else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +161,7 @@ class _Told:
     @property
     def asked(self) -> int:
         """Gradients that the agents computed."""
-        return sum(self.played.run.queries)
+        return self.played.queries
 
     @property
     def inferred(self) -> int:
@@ -219,7 +176,7 @@ class _Told:
     @property
     def worst_error(self) -> float:
         """The largest one."""
-        return float("nan") if self.played.inferred is None else self.played.inferred.worst
+        return self.played.worst
 
     @cached_property
     def error_by_noisy_message(self) -> float:
@@ -233,19 +190,11 @@ class _Told:
 
     def skill(self, attack: str) -> float:
         """Median over agents and replicas: 1 the image itself, 0 a guess."""
-        return number(self._attack(attack).get("skill"))
+        return self.played.skill(attack)
 
-    def pictures(self) -> dict[str, list[Any]]:
+    def pictures(self) -> dict[str, list[Pixels | None]]:
         """Originals, each attack's pictures and the guess, agent by agent."""
-        found = self.played.reconstructions
-        known = {name: {one["agent"]: one for one in self._attack(name).get("agents", [])} for name in NAMES}
-        rows = {
-            NAMES[name]: [own[i]["rebuilt"][0] if i in own else None for i in range(SECOND_MESSAGE_AGENTS)]
-            for name, own in known.items()
-        }
-        guesses = known["strongest"]
-        guess = [guesses[i]["guess"][0] if i in guesses else None for i in range(SECOND_MESSAGE_AGENTS)]
-        return {"original": [own["records"][0] for own in found["originals"]], **rows, "guess": guess}
+        return _rows(self.played, NAMES, "strongest")
 
     @property
     def final_error(self) -> float:
@@ -253,26 +202,21 @@ class _Told:
         return float(np.median(self.played.errors[-1]))
 
     @cached_property
-    def audit(self) -> dict[str, Any]:
-        """The audit of one agent, as in results.json."""
-        found = results(_second_message_words(self.reading, self.epsilon, audit=True))["algorithms"][0]["audit"]
-        assert found["verdict"]
+    def audit(self) -> AuditResult:
+        """The audit of one agent."""
+        found = results(_second_message_scenario(self.reading, self.epsilon, audit=True)).algorithms[0].audit
+        assert isinstance(found, AuditResult)
         return found
 
     @property
     def exact(self) -> float:
         """ε of the examined pair by replay, for both messages: an estimate; ∞ where a message has no noise on it."""
-        return number(self.audit["epsilon_exact"]["estimate"])
+        return self.audit.epsilon_exact.estimate
 
     @property
     def by_activation(self) -> list[tuple[int, float]]:
         """ε of that pair up to each activation of the audited agent."""
-        spent = {int(level["activation"]): number(level["estimate"]) for level in self.audit["growth"]}
-        return list(spent.items())
-
-    def _attack(self, name: str) -> dict[str, Any]:
-        attacks: list[dict[str, Any]] = self.played.reconstructions["attacks"]
-        return next(one for one in attacks if one["attack"] == name)
+        return [(level.activation, level.estimate) for level in self.audit.growth]
 
 
 NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
@@ -282,4 +226,4 @@ NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
 def told(reading: str, epsilon: float) -> _Told:
     """Run this reading (a key of `READINGS`) with noise for this claimed ε."""
     kind = READINGS[reading]
-    return _Told(kind, epsilon, play(_second_message_words(kind, epsilon)))
+    return _Told(kind, epsilon, play(_second_message_scenario(kind, epsilon)))

@@ -62,9 +62,10 @@ def test_lessons_run_at_the_ends_of_their_sliders(name: str, settings: dict[str,
 
 
 # ── what the lessons say, from elsewhere ────────────────────────────────────────────────────────────────
-def test_the_same_words_are_run_once_and_others_anew() -> None:
-    assert play(eavesdropper.eavesdropper_words(loss=0.1)) is play(eavesdropper.eavesdropper_words(loss=0.1))
-    assert play(eavesdropper.eavesdropper_words(loss=0.1)) is not play(eavesdropper.eavesdropper_words(loss=0.2))
+def test_the_same_scenario_is_run_once_and_others_anew() -> None:
+    one, again, other = (play(eavesdropper.eavesdropper_scenario(loss=loss)) for loss in (0.1, 0.1, 0.2))
+    assert one is again
+    assert one is not other
 
 
 def test_counts_of_the_recording_add_up() -> None:
@@ -94,7 +95,7 @@ def test_repeats_are_as_many_as_the_formula_says() -> None:
 def test_singular_values_count_the_images(images: int) -> None:
     attacked = pictures.attacked("gradient descent", images)
     assert attacked.rank == images
-    assert attacked.rebuilt == pictures.PICTURE_AGENTS
+    assert attacked.rebuilt == pictures.AGENTS
     assert max(attacked.errors("rebuilt")) < 1e-4
     assert min(attacked.errors("guess")) > 0.05
 
@@ -125,10 +126,10 @@ def test_the_second_message_is_exact_at_any_epsilon_and_the_repair_is_not() -> N
     for epsilon in (0.1, 100.0):
         one = second_message.told(published, epsilon)
         assert one.worst_error < 1e-8
-        assert one.asked - one.inferred == second_message.SECOND_MESSAGE_AGENTS
+        assert one.asked - one.inferred == second_message.AGENTS
         assert one.skill("strongest") > 0.99
         assert one.exact == float("inf")
         assert one.by_activation[0][1] < epsilon
     safe = second_message.told(repaired, 1.0)
     assert safe.best_error > 1
-    assert safe.audit["verdict"] == "consistent"
+    assert safe.audit.verdict == "consistent"
