@@ -5,173 +5,77 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, model_validator
 
 from netsim.problems import Dataset, Problem, build, load
+from netsim.problems.data import files, named
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
-
-Digit = Annotated[int, Field(ge=0, le=9)]
-SomeClasses = Annotated[list[Digit], Field(min_length=2, max_length=10)]
-Path = Annotated[str, Field(min_length=1)]
-Column = Path | int
-TwoLabels = Annotated[list[str | float], Field(min_length=2, max_length=2)]
+from scenarios.schema.spec import Spec
 
 
-class DataSpec(Model):
-    """What all data sets share: every field but the name is an option of `netsim.problems.load`."""
+class DataSpec(Spec):
+    """A data set; every field but the name is an option of `netsim.problems.load`."""
 
     norm_bound: Positive | None = None
     """Records are scaled down to this ℓ2 norm at most; none: as they are."""
 
     def load(self) -> Dataset:
         """The records; a `ScenarioError` names the option that does not fit."""
-        options: dict[str, Any] = self.model_dump()
+        options = self.model_dump()
         return load(options.pop("name"), **options)
 
 
-class Digits(DataSpec):
-    """Scikit-learn's 8×8 digits, two classes; the first is −1, the second +1. More are 0, 1, 2, …; pixels in
-    [0, 1]."""
-
+class Digits(DataSpec, of=named.digits):
     name: Literal["digits"] = "digits"
-    classes: SomeClasses = [0, 1]
-    """The classes that are used; of two the first is −1 and the second +1."""
 
 
-class BreastCancer(DataSpec):
-    """Scikit-learn's breast cancer data, 569 × 30, standardized."""
-
+class BreastCancer(DataSpec, of=named.breast_cancer):
     name: Literal["breast_cancer"] = "breast_cancer"
 
 
-class Synthetic(DataSpec):
-    """Gaussian features, a drawn true x, and labels or noisy targets from it."""
-
+class Synthetic(DataSpec, of=named.synthetic):
     name: Literal["synthetic"] = "synthetic"
-    kind: Literal["classification", "regression"] = "classification"
-    """Labels or targets."""
     records: Count = 400
-    """How many records are drawn."""
-    dimension: Count = 10
-    """How many features."""
-    noise: NonNegative = 0.1
-    """The standard deviation of the noise on targets, or the share of its like on labels."""
-    seed: Index = 0
-    """The seed of what is drawn here."""
 
 
-class Sensors(DataSpec):
-    """Measurements b = aᵀx + noise of one drawn x by sensors a ~ N(0, I): targets, not classes."""
-
+class Sensors(DataSpec, of=named.sensors):
     name: Literal["sensors"] = "sensors"
-    records: Count = 36
-    """How many sensors measure."""
-    dimension: Count = 10
-    """How many features."""
-    noise: NonNegative = 0.1
-    """The standard deviation of a measurement's noise."""
-    seed: Index = 0
-    """The seed of what is drawn here."""
 
 
-class Drawn(DataSpec):
-    """A set of which some records are drawn, or all are used."""
-
-    records: Count | None = None
-    """How many records; none: all."""
-    seed: Index = 0
-    """The seed of what is drawn here."""
-
-
-class Kept(Drawn):
+class Kept(DataSpec):
     """A set of the data folder."""
 
     download: bool = False
     """Whether the set is fetched where it is not there."""
 
 
-class Mnist(Kept):
-    """28×28 images of handwritten digits, two classes; the first is −1, the second +1. More are 0, 1, 2, …; pixels in
-    [0, 1]."""
-
+class Mnist(Kept, of=named.mnist, without=("cache",)):
     name: Literal["mnist"] = "mnist"
-    classes: SomeClasses = [0, 1]
-    """The classes that are used; of two the first is −1 and the second +1."""
-    part: Literal["train", "test"] = "train"
-    """The training or the test part."""
 
 
-class FashionMnist(Kept):
-    """28×28 images of ten kinds of clothes, two of them; the first is −1, the second +1. More are 0, 1, 2, …; pixels
-    in [0, 1]."""
-
+class FashionMnist(Kept, of=named.fashion_mnist, without=("cache",)):
     name: Literal["fashion_mnist"] = "fashion_mnist"
-    classes: SomeClasses = [0, 1]
-    """The classes that are used; of two the first is −1 and the second +1."""
-    part: Literal["train", "test"] = "train"
-    """The training or the test part."""
 
 
-class CifarCatDog(Kept):
-    """32×32 colour images of cats (−1) and dogs (+1) from CIFAR-10. Pixels in [0, 1]."""
-
+class CifarCatDog(Kept, of=named.cifar10_cat_dog, without=("cache",)):
     name: Literal["cifar10_cat_dog"] = "cifar10_cat_dog"
-    part: Literal["train", "test"] = "train"
-    """The training or the test part."""
 
 
-class Ijcnn1(Kept):
-    """LIBSVM's ijcnn1, 22 features."""
-
+class Ijcnn1(Kept, of=named.ijcnn1, without=("cache",)):
     name: Literal["ijcnn1"] = "ijcnn1"
-    part: Literal["train", "test"] = "train"
-    """The training or the test part."""
 
 
-class Covtype(Kept):
-    """Forest cover, 54 features scaled to [0, 1]; +1 is lodgepole pine, −1 the other six types."""
-
+class Covtype(Kept, of=named.covtype, without=("cache",)):
     name: Literal["covtype"] = "covtype"
 
 
-class Adult(Kept):
-    """UCI Adult, rows with unknown values dropped, categories one-hot; +1 earns more than 50,000 dollars."""
-
+class Adult(Kept, of=named.adult, without=("cache",)):
     name: Literal["adult"] = "adult"
-    numeric: Literal["unit", "standardized"] = "unit"
-    """How the six numeric columns are scaled, by the training part: to [0, 1], or to mean 0 and deviation 1."""
-    part: Literal["train", "test"] = "train"
-    """The training or the test part."""
 
 
-class OwnFile(Drawn):
-    """What LIBSVM and CSV files share."""
-
-    path: Path
-    """The file; a relative path starts at the working directory."""
-    kind: Literal["classification", "regression"] = "classification"
-    """Labels or targets."""
-    classes: TwoLabels | None = None
-    """Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1."""
-
-
-class LibsvmFile(OwnFile):
-    """A LIBSVM file, plain or compressed."""
-
+class LibsvmFile(DataSpec, of=files.libsvm):
     name: Literal["libsvm"] = "libsvm"
-    dimension: Count | None = None
-    """How many features."""
 
 
-class CsvFile(OwnFile):
-    """A CSV file, plain or .gz."""
-
+class CsvFile(DataSpec, of=files.csv_file):
     name: Literal["csv"] = "csv"
-    label: Column = -1
-    """The column of the label: a name, or a position from 0 (−1 is the last)."""
-    features: Annotated[list[Column], Field(min_length=1)] | None = None
-    """The columns of the features; none: all others."""
-    header: bool = True
-    """Whether the first line has the columns' names."""
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
-    """What stands between two values."""
 
 
 Data = Annotated[

@@ -10,7 +10,7 @@ import ast
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -162,8 +162,8 @@ def adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
         return OF_TYPE[annotation]
     if origin in (Union, UnionType):
         kept = [one for one in arguments if one not in NEITHER and get_origin(one) not in NEITHER]
-        return Union[tuple(adapted(one) for one in kept)]  # noqa: UP007
-    if origin is tuple and arguments[-1] is Ellipsis:
+        return adapted(kept[0], bounds) if len(kept) == 1 else Union[tuple(adapted(one) for one in kept)]  # noqa: UP007
+    if origin is Sequence or (origin is tuple and arguments[-1] is Ellipsis):
         return _bounded(list[adapted(arguments[0])], bounds)
     if origin is tuple:
         return Annotated[list[adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]

@@ -5,28 +5,34 @@ import gzip
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Len, MinLen
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, unknown, whole
+from netsim.bounds import Count
 from netsim.errors import ScenarioError
 from netsim.problems.data.dataset import Dataset, some
-from netsim.problems.data.named import svmlight
+from netsim.problems.data.named import Chosen, Seed, Task, svmlight
 
-Kind = Literal["classification", "regression"]
-Column = str | int
+Column = Annotated[str, MinLen(1)] | int
 Class = str | float
+File = Annotated[str | Path, MinLen(1), "The file; a relative path starts at the working directory."]
+TwoClasses = Annotated[
+    Annotated[Sequence[Class], Len(2, 2)] | None,
+    "Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1.",
+]
 
 
 def libsvm(
-    path: str | Path,
-    kind: Kind = "classification",
-    classes: Sequence[Class] | None = None,
-    dimension: int | None = None,
-    records: int | None = None,
-    seed: int = 0,
+    path: File,
+    kind: Task = "classification",
+    classes: TwoClasses = None,
+    dimension: Annotated[Count | None, "How many features; none: as many as the file has."] = None,
+    records: Chosen = None,
+    seed: Seed = 0,
 ) -> Dataset:
     """A LIBSVM file. `dimension` is needed where the file leaves out the last features."""
     file = _file(path)
@@ -40,15 +46,17 @@ def libsvm(
 
 
 def csv_file(
-    path: str | Path,
-    label: Column = -1,
-    features: Sequence[Column] | None = None,
-    header: bool = True,
-    delimiter: str = ",",
-    kind: Kind = "classification",
-    classes: Sequence[Class] | None = None,
-    records: int | None = None,
-    seed: int = 0,
+    path: File,
+    label: Annotated[Column, "The column of the label: a name, or a position from 0 (−1 is the last)."] = -1,
+    features: Annotated[
+        Annotated[Sequence[Column], MinLen(1)] | None, "The columns of the features; none: all others."
+    ] = None,
+    header: Annotated[bool, "Whether the first line has the columns' names."] = True,
+    delimiter: Annotated[str, Len(1, 1), "What stands between two values."] = ",",
+    kind: Task = "classification",
+    classes: TwoClasses = None,
+    records: Chosen = None,
+    seed: Seed = 0,
 ) -> Dataset:
     """A CSV file. Columns go by the header's names, or by their positions from 0 (−1 is the last).
 
@@ -119,7 +127,7 @@ def _dataset(
     path: Path,
     features: Array,
     answers: Array | NDArray[np.str_],
-    kind: Kind,
+    kind: Task,
     classes: Sequence[Class] | None,
     records: int | None,
     seed: int,

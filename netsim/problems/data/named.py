@@ -8,17 +8,30 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
+from annotated_types import Ge, Le, Len
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, nonnegative, unknown, whole
+from netsim.bounds import Count, Index, NonNegative
 from netsim.problems.data.cache import Cache, Remote
 from netsim.problems.data.dataset import Dataset, Part, broken, numbered, signs, some, some_of_ten, to_unit
 
+# Types of options, with their bounds and meaning: scenarios, their JSON Schema and the reference derive from them.
+Classes = Annotated[
+    Sequence[Annotated[int, Ge(0), Le(9)]], Len(2, 10),
+    "The classes that are used; of two the first is −1 and the second +1, more are numbered from 0.",
+]  # fmt: skip
+Dimension = Annotated[Count, "How many features."]
+Seed = Annotated[Index, "The seed of what is drawn here."]
+Chosen = Annotated[Count | None, "How many records; none: all."]
+PartOf = Annotated[Part, "The training or the test part."]
+Task = Annotated[Literal["classification", "regression"], "Labels or targets."]
 
-def digits(classes: Sequence[int] = (0, 1)) -> Dataset:
+
+def digits(classes: Classes = (0, 1)) -> Dataset:
     """Scikit-learn's 8×8 images of two digits or more, in [0, 1]."""
     from sklearn import datasets  # slow to import
 
@@ -36,7 +49,7 @@ def digits(classes: Sequence[int] = (0, 1)) -> Dataset:
 
 
 def breast_cancer() -> Dataset:
-    """569 tumours, 30 standardized features; −1 malignant, +1 benign."""
+    """Scikit-learn's 569 tumours, 30 standardized features; −1 malignant, +1 benign."""
     from sklearn import datasets
 
     features, benign = _fetched(datasets.load_breast_cancer)
@@ -45,11 +58,13 @@ def breast_cancer() -> Dataset:
 
 
 def synthetic(
-    records: int = 200,
-    dimension: int = 10,
-    seed: int = 0,
-    noise: float = 0.1,
-    kind: Literal["classification", "regression"] = "classification",
+    records: Annotated[Count, "How many records are drawn."] = 200,
+    dimension: Dimension = 10,
+    seed: Seed = 0,
+    noise: Annotated[
+        NonNegative, "The standard deviation of the noise on targets, or the share of its like on labels."
+    ] = 0.1,
+    kind: Task = "classification",
 ) -> Dataset:
     """Rows a ~ N(0, I/d), a true x ~ N(0, I); answers aᵀx + noise · N(0, 1), or their signs."""
     if kind not in ("classification", "regression"):
@@ -62,7 +77,12 @@ def synthetic(
     return Dataset("synthetic", features, labels)
 
 
-def sensors(records: int = 36, dimension: int = 10, seed: int = 0, noise: float = 0.1) -> Dataset:
+def sensors(
+    records: Annotated[Count, "How many sensors measure."] = 36,
+    dimension: Dimension = 10,
+    seed: Seed = 0,
+    noise: Annotated[NonNegative, "The standard deviation of a measurement's noise."] = 0.1,
+) -> Dataset:
     """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, I) by sensors a ~ N(0, I)."""
     rng = np.random.default_rng(whole(seed, "seed", 0))
     truth = rng.standard_normal(whole(dimension, "dimension"))
@@ -110,21 +130,24 @@ CAT, DOG = 3, 5
 
 
 def mnist(
-    cache: Cache, classes: Sequence[int] = (0, 1), part: Part = "train", records: int | None = None, seed: int = 0
+    cache: Cache, classes: Classes = (0, 1), part: PartOf = "train", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
-    """28×28 images of two handwritten digits or more."""
+    """28×28 images of two handwritten digits or more, in [0, 1]."""
     return _idx_set("mnist", cache, classes, part, records, seed)
 
 
 def fashion_mnist(
-    cache: Cache, classes: Sequence[int] = (0, 1), part: Part = "train", records: int | None = None, seed: int = 0
+    cache: Cache, classes: Classes = (0, 1), part: PartOf = "train", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
-    """28×28 images of two kinds of clothes or more; 0 is a T-shirt or top, 1 trousers."""
+    """28×28 images of two kinds of clothes or more, in [0, 1]; 0 is a T-shirt or top, 1 trousers."""
     return _idx_set("fashion_mnist", cache, classes, part, records, seed)
 
 
-def cifar10_cat_dog(cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0) -> Dataset:
-    """32×32 images of cats (−1) and dogs (+1) in colour; a row is height × width × (red, green, blue)."""
+def cifar10_cat_dog(cache: Cache, part: PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
+    """32×32 images of cats (−1) and dogs (+1) in colour, from CIFAR-10, in [0, 1].
+
+    A row is height × width × (red, green, blue).
+    """
     layout, (path,) = cache.files("cifar10_cat_dog", [CIFAR], [CIFAR_JPEGS])
     try:
         images, animals = (_cifar_binary if layout == 0 else _cifar_jpegs)(path, part)
@@ -235,7 +258,7 @@ COVTYPE_SUBSET = Remote("covtype/covtype_ramp_test.csv.gz")
 COVTYPE_RECORDS, COVTYPE_FEATURES, LODGEPOLE = 581_012, 54, 2
 
 
-def ijcnn1(cache: Cache, part: Part = "train", records: int | None = None, seed: int = 0) -> Dataset:
+def ijcnn1(cache: Cache, part: PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
     """The IJCNN 2001 competition's table as LIBSVM has it: 22 features, labels ±1."""
     layouts = [[IJCNN1[part]], [IJCNN1_REBUILT]] if part == "train" else [[IJCNN1[part]]]
     layout, (path,) = cache.files("ijcnn1", *layouts)
@@ -248,7 +271,7 @@ def ijcnn1(cache: Cache, part: Part = "train", records: int | None = None, seed:
     return Dataset("ijcnn1", features[chosen], labels[chosen], part=part, note="" if layout == 0 else note)
 
 
-def covtype(cache: Cache, records: int | None = None, seed: int = 0) -> Dataset:
+def covtype(cache: Cache, records: Chosen = None, seed: Seed = 0) -> Dataset:
     """Forest cover: 54 features, each scaled to [0, 1]; +1 is lodgepole pine (type 2), −1 the other six."""
     layout, (path,) = cache.files("covtype", [COVTYPE], [COVTYPE_SUBSET])
     try:
@@ -305,13 +328,16 @@ COLUMNS, ANSWER = 15, 14
 RICH, POOR = ">50K", "<=50K"
 
 Rows = list[list[str]]
-Scaling = Literal["unit", "standardized"]
+Scaling = Annotated[
+    Literal["unit", "standardized"],
+    "How the six numeric columns are scaled, by the training part: to [0, 1], or to mean 0 and deviation 1.",
+]
 
 
 def adult(
-    cache: Cache, part: Part = "train", numeric: Scaling = "unit", records: int | None = None, seed: int = 0
+    cache: Cache, part: PartOf = "train", numeric: Scaling = "unit", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
-    """+1 earns more than 50,000 dollars. Numeric columns "unit": to [0, 1]; "standardized": mean 0, deviation 1."""
+    """UCI Adult, rows with unknown values dropped, categories one-hot; +1 earns more than 50,000 dollars."""
     if numeric not in ("unit", "standardized"):
         raise unknown("numeric", numeric, ["unit", "standardized"])
     parts: tuple[Part, ...] = ("train",) if part == "train" else ("train", "test")
