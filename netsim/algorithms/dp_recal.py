@@ -4,16 +4,8 @@ At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with 
 
     ũ⁺ = u⁺ + N(0, σ_τ² I),  σ_τ² = σ₁² R^{−(τ−1)},   and   x⁺.
 
-Readings (`reading`):
-
-- ``as_analysed``: an exact u travels beside the noisy copy and u⁺ = u + λ⁺ − λ_i; noise enters one x-update.
-  The convergence proof needs this one.
-- ``as_deployable``: the next agent has only ũ, so u⁺ = ũ + λ⁺ − λ_i and noise accumulates. The paper's
-  accounting needs this one.
-- ``fresh_noise``: as deployable, with fresh noise of the same σ_τ inside line 2's prox argument; the agent
-  goes on with the x⁺ it sent.
-- ``sent_state``: as deployable, but after sending, the agent forgets its exact state and keeps what it sent:
-  λ_i ← λ_i + (ũ⁺ − ũ), y_i ← x⁺ − (ũ⁺ − ũ)/β. Then x⁺ is a function of what was already released.
+The paper's text can be read in two ways, and there are two attempts at a repair (`reading`); each is one protocol
+below: `as_analysed`, `as_deployable`, `fresh_noise`, `sent_state`.
 
 Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
 ‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
@@ -35,7 +27,9 @@ What is true of it:
   The price is noise of σ_τ/β on y_i.
 """
 
+import itertools
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
@@ -44,19 +38,15 @@ from annotated_types import Ge
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.recal import Own, Walk, coupling, geometric_sum, update
+from netsim.arrays import unknown
 from netsim.bounds import NonNegative
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node, choose
 
-READINGS = {
-    "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.",
-    "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.",
-    "fresh_noise": "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.",
-    "sent_state": "Repair: after sending, the agent keeps what it sent and forgets its exact state.",
-}
 Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
+"""The names of `READINGS`."""
 
 
 @dataclass(frozen=True)
@@ -76,44 +66,21 @@ class DPRecal(Walk):
 
     @property
     def summary(self) -> str:
-        return READINGS[self.reading].removesuffix(".") + ("." if self.noisy else "; here σ = 0, there is no noise.")
+        text = (READINGS[self.reading].__doc__ or "").splitlines()[0].removesuffix(".")
+        return text + ("." if self.noisy else "; here σ = 0, there is no noise.")
 
     def noise(self, activation: int) -> Gaussian:
         """The noise of an agent's τ-th activation, τ = 1, 2, …"""
         return Gaussian(self.stddev * self.ratio ** (-(activation - 1) / 2))
 
     async def run(self, node: Node) -> None:
-        own = self.begin(node)
-        beta = coupling(node.agents)
-        holding = node.id == self.first
-        u = noisy = x = node.zeros()
-        activation = 0
-        while True:
-            if not holding:
-                baton = await node.receive()
-                noisy, x = baton.values["u_noisy"], baton.values["x"]
-                u = baton.values.get("u", noisy)
-            activation += 1
-            noise = self.noise(activation)
-            half = own.dual + beta * (x - own.y)  # 1
-            argument = x - (noisy + half - own.dual)
-            if self.reading == "fresh_noise":
-                argument = node.privatize(argument, noise)
-            x_new = node.regularizer.proximal(argument, node.agents)  # 2
-            new = await update(node, self.step, own, x, half, x_new)  # 3, 4
-            u_new = u + new.dual - own.dual  # 5
-            sent = node.privatize(u_new, noise)
-            exact = {"u": u_new} if self.reading == "as_analysed" else {}
-            node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new, **exact)
-            node.estimate(x_new)
-            if self.reading == "sent_state":
-                change = sent - noisy
-                new = Own(x_new - change / beta, own.dual + change)
-            own, holding = new, False
+        await READINGS[self.reading](self, node)
 
     def check(self, setting: Setting) -> None:
         """RECAL's conditions, and R ≥ 1."""
         super().check(setting)
+        if self.reading not in READINGS:
+            raise unknown("reading", self.reading, READINGS)
         if not 1 <= self.ratio < math.inf:
             raise ScenarioError("ratio", self.ratio, "the factor by which the variance falls", ">= 1")
         if not 0 <= self.stddev < math.inf:
@@ -150,3 +117,100 @@ class DPRecal(Walk):
         rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
         unit = replace(self, stddev=1.0).rho(adjacency, setting)
         return replace(self, stddev=math.sqrt(unit / rho))
+
+
+async def _as_analysed(parameters: DPRecal, node: Node) -> None:
+    """DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy.
+
+    u⁺ = u + λ⁺ − λ_i, and noise enters one x-update.
+    """
+    own, beta = parameters.begin(node), coupling(node.agents)
+    holding = node.id == parameters.first
+    u = noisy = x = node.zeros()
+    for activation in itertools.count(1):
+        if not holding:
+            baton = (await node.receive()).values
+            u, noisy, x = baton["u"], baton["u_noisy"], baton["x"]
+        half = own.dual + beta * (x - own.y)  # 1
+        x_new = node.regularizer.proximal(x - (noisy + half - own.dual), node.agents)  # 2
+        new = await update(node, parameters.step, own, x, half, x_new)  # 3, 4
+        u_new = u + new.dual - own.dual  # 5
+        sent = node.privatize(u_new, parameters.noise(activation))
+        node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new, u=u_new)
+        node.estimate(x_new)
+        own, holding = new, False
+
+
+async def _as_deployable(parameters: DPRecal, node: Node) -> None:
+    """DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent.
+
+    u⁺ = ũ + λ⁺ − λ_i, and noise accumulates. The paper's accounting needs this one.
+    """
+    own, beta = parameters.begin(node), coupling(node.agents)
+    holding = node.id == parameters.first
+    u = x = node.zeros()
+    for activation in itertools.count(1):
+        if not holding:
+            baton = (await node.receive()).values
+            u, x = baton["u_noisy"], baton["x"]
+        half = own.dual + beta * (x - own.y)  # 1
+        x_new = node.regularizer.proximal(x - (u + half - own.dual), node.agents)  # 2
+        new = await update(node, parameters.step, own, x, half, x_new)  # 3, 4
+        sent = node.privatize(u + new.dual - own.dual, parameters.noise(activation))  # 5
+        node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new)
+        node.estimate(x_new)
+        own, holding = new, False
+
+
+async def _fresh_noise(parameters: DPRecal, node: Node) -> None:
+    """An attempt that fails: fresh noise also inside the proximal step that makes x⁺.
+
+    As deployable, with noise of the same σ_τ on line 2's argument; the agent goes on with the x⁺ that it sent.
+    """
+    own, beta = parameters.begin(node), coupling(node.agents)
+    holding = node.id == parameters.first
+    u = x = node.zeros()
+    for activation in itertools.count(1):
+        if not holding:
+            baton = (await node.receive()).values
+            u, x = baton["u_noisy"], baton["x"]
+        noise = parameters.noise(activation)
+        half = own.dual + beta * (x - own.y)  # 1
+        argument = node.privatize(x - (u + half - own.dual), noise)
+        x_new = node.regularizer.proximal(argument, node.agents)  # 2
+        new = await update(node, parameters.step, own, x, half, x_new)  # 3, 4
+        sent = node.privatize(u + new.dual - own.dual, noise)  # 5
+        node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new)
+        node.estimate(x_new)
+        own, holding = new, False
+
+
+async def _sent_state(parameters: DPRecal, node: Node) -> None:
+    """Repair: after sending, the agent keeps what it sent and forgets its exact state.
+
+    As deployable, then λ_i ← λ_i + (ũ⁺ − ũ) and y_i ← x⁺ − (ũ⁺ − ũ)/β: x⁺ is a function of what was already released.
+    """
+    own, beta = parameters.begin(node), coupling(node.agents)
+    holding = node.id == parameters.first
+    u = x = node.zeros()
+    for activation in itertools.count(1):
+        if not holding:
+            baton = (await node.receive()).values
+            u, x = baton["u_noisy"], baton["x"]
+        half = own.dual + beta * (x - own.y)  # 1
+        x_new = node.regularizer.proximal(x - (u + half - own.dual), node.agents)  # 2
+        new = await update(node, parameters.step, own, x, half, x_new)  # 3, 4
+        sent = node.privatize(u + new.dual - own.dual, parameters.noise(activation))  # 5
+        node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new)
+        node.estimate(x_new)
+        change = sent - u
+        own, holding = Own(x_new - change / beta, own.dual + change), False
+
+
+READINGS: dict[str, Callable[[DPRecal, Node], Awaitable[None]]] = {
+    "as_analysed": _as_analysed,
+    "as_deployable": _as_deployable,
+    "fresh_noise": _fresh_noise,
+    "sent_state": _sent_state,
+}
+"""Each protocol; the first line of its docstring is the run's summary."""
