@@ -17,6 +17,7 @@ from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent
 from netsim.problems import load, logistic
 from netsim.schedules import Constant
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 
 
@@ -31,8 +32,7 @@ def descent(replicas: int) -> Simulation:
         graph,
         algorithm,
         replicas=replicas,
-        measure=False,
-        record="nothing",
+        recording=Recording(measure=False, private="nothing"),
     )
 
 
@@ -45,8 +45,7 @@ def baton(replicas: int) -> Simulation:
         topology.ring(8),
         algorithm,
         replicas=replicas,
-        measure=False,
-        record="nothing",
+        recording=Recording(measure=False, private="nothing"),
     )
 
 

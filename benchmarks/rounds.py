@@ -30,6 +30,7 @@ from netsim.network.laws import ConstantDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology, from_edges
 
@@ -88,11 +89,10 @@ def measured(name: str, agents: int, replicas: int, rounds: int, repeats: int) -
         built,
         topology,
         chosen,
-        link_laws=laws,
+        NetworkSettings(link_laws=laws),
         adversaries=(Adversary(),),
         replicas=replicas,
-        measure=False,
-        record="nothing",
+        recording=Recording(measure=False, private="nothing"),
     )
     best: Speed | None = None
     for _ in range(repeats):

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from netsim.settings import NetworkSettings, Recording
 from netsim.topology import Topology, random_regular
 
 DEGREE, DIMENSION, DELAYS = 4, 10, 1000
@@ -68,9 +69,8 @@ def engine(agents: int, rounds: int) -> tuple[int, float]:
         problem,
         topology,
         wire.Gossip(rounds, exchanges=1),
-        link_laws=laws,
-        measure=False,
-        record="nothing",
+        NetworkSettings(link_laws=laws),
+        recording=Recording(measure=False, private="nothing"),
     ).run()
     return run.traffic["packets_delivered"], time.process_time() - began
 

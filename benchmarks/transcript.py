@@ -31,6 +31,7 @@ from netsim.adversary import Adversary
 from netsim.network.laws import ConstantDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from netsim.transcript.message import Capture, Message
@@ -113,11 +114,9 @@ def gossip(messages: int, spool: Path | None) -> int:
         Problem((objective,) * wire.AGENTS),
         Topology(nx.Graph(edges)),
         wire.Gossip(max(1, messages // (4 * wire.EDGES))),
-        link_laws=law,
+        NetworkSettings(link_laws=law),
         adversaries=() if spool is None else (Adversary(),),
-        measure=False,
-        record="nothing",
-        spool=spool,
+        recording=Recording(measure=False, private="nothing", spool=spool),
     ).run()
     assert spool is None or len(run.views[0].transcript) == run.traffic["packets_sent"]
     return run.traffic["packets_delivered"]

@@ -34,6 +34,7 @@ from netsim.network.laws import ConstantDelay
 from netsim.network.links import WAIT_FOR_ALL, ExchangePolicy, LinkLaw
 from netsim.node import Node
 from netsim.problems import LeastSquares, Problem
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 
@@ -61,14 +62,12 @@ def engine(
     taps: bool,
     loss: float = 0.0,
     bandwidth: float | None = None,
-    patience: ExchangePolicy = WAIT_FOR_ALL,
+    policy: ExchangePolicy = WAIT_FOR_ALL,
 ) -> int:
     """One run of the engine; returns the messages it carried."""
     graph = nx.Graph(edges)
     law = {
-        directed: LinkLaw(
-            ConstantDelay(delay), loss=loss, bandwidth=bandwidth, reliable=loss > 0 and patience.endless
-        )
+        directed: LinkLaw(ConstantDelay(delay), loss=loss, bandwidth=bandwidth, reliable=loss > 0 and policy.endless)
         for (i, j), delay in zip(edges, delays, strict=True)
         for directed in ((i, j), (j, i))
     }
@@ -77,14 +76,12 @@ def engine(
         Problem((objective,) * AGENTS),
         Topology(graph),
         Gossip(ROUNDS),
-        link_laws=law,
+        NetworkSettings(link_laws=law, exchange_policy=policy),
         adversaries=(Adversary(),) if taps else (),
-        patience=patience,
-        measure=False,
-        record="nothing",
+        recording=Recording(measure=False, private="nothing"),
     ).run()
     ended = run.traffic["packets_delivered"]
-    return ended if patience.endless else ended + run.traffic["packets_lost"]  # the twin counts those too
+    return ended if policy.endless else ended + run.traffic["packets_lost"]  # the twin counts those too
 
 
 def timed(work: Callable[[], int]) -> tuple[int, float]:
@@ -112,7 +109,7 @@ def main() -> None:
         "simpy, lossy": lambda: twin(LOSS, BANDWIDTH),
         "lossy": lambda: engine(edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH),
         "datagrams": lambda: engine(
-            edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH, patience=ExchangePolicy(DEADLINE, "own_value")
+            edges, delays, taps=False, loss=LOSS, bandwidth=BANDWIDTH, policy=ExchangePolicy(DEADLINE, "own_value")
         ),
     }
     rates: dict[str, list[float]] = {name: [] for name in sides}

@@ -265,8 +265,8 @@ class PublicKnowledge:
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
     the private objectives ("logistic", "least_squares", …) and `ridge` its public quadratic term ridge/2·‖x‖²;
     `value_range` is the declared range of a feature, if any. `query_times[i]`: how many seconds a private query
-    takes agent i, None if that is random. `patience`: what an exchange makes of missing messages; `forgetful`: the
-    agents that may be stopped and begin anew; `codec` is how values go on the wire; `records[i]` how many records
+    takes agent i, None if that is random. `exchange_policy`: what an exchange makes of missing messages; `forgetful`:
+    the agents that may be stopped and begin anew; `codec` is how values go on the wire; `records[i]` how many records
     agent i has. `model` is the loss of a record as a function of the parameters, None where there is no one such;
     `penalty` what every objective adds to the mean of it. `transport` is how messages are carried.
     """
@@ -281,7 +281,7 @@ class PublicKnowledge:
     ridge: float
     value_range: tuple[float, float] | None = None
     query_times: tuple[float | None, ...] = ()
-    patience: ExchangePolicy = WAIT_FOR_ALL
+    exchange_policy: ExchangePolicy = WAIT_FOR_ALL
     forgetful: frozenset[int] = frozenset()
     codec: Codec = FLOAT64
     records: tuple[int, ...] = ()

@@ -5,34 +5,31 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap
 from netsim.algorithms import Algorithm, Setting
-from netsim.arrays import Array, whole
+from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.clock import VirtualEnvironment, VirtualLoop
-from netsim.codecs import FLOAT64, Codec, Dither
+from netsim.codecs import Codec, Dither
 from netsim.errors import ScenarioError, StalledError, TranscriptError
 from netsim.metrics.course import Course
 from netsim.metrics.measures import Measures, Metrics
-from netsim.network import active_adversaries as meddling
-from netsim.network.active_adversaries import ActiveAdversary, InterceptionReport
-from netsim.network.laws import ConstantDelay, DelayLaw, Switch
-from netsim.network.links import WAIT_FOR_ALL, AccessLaw, ExchangePolicy, LinkLaw, Transport
-from netsim.network.network import Edge, Network, downs
+from netsim.network.active_adversaries import InterceptionReport, outside_model
+from netsim.network.laws import Switch
+from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of, noise_of
-from netsim.readers.live import Activity, AgentContext, Downtime, LiveNode, PoissonClock
+from netsim.readers.live import Activity, AgentContext, Connection, LiveNode, Pace, PrivateSide
 from netsim.running import Running, Watch, WatchedLoop, traffic
+from netsim.settings import NetworkSettings, Recording, Timing, transport
 from netsim.topology import Topology
-from netsim.transcript.message import HEADER_BYTES, Message
+from netsim.transcript.message import Message
 from netsim.transcript.packet_log import PacketLog
 from netsim.truth import Truth
 
@@ -41,8 +38,8 @@ from netsim.truth import Truth
 class Run:
     """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only.
 
-    `meddling` says what each active adversary did, and how much of it receivers caught; `rejected` counts the packets
-    that receivers of authenticated links rejected, for whatever reason. Both are in nobody's view.
+    `interceptions` says what each active adversary did, and how much of it receivers caught; `rejected` counts the
+    packets that receivers of authenticated links rejected, for whatever reason. Both are in nobody's view.
     """
 
     simulation: "Simulation"
@@ -54,17 +51,17 @@ class Run:
     traffic: Mapping[str, int]
     """Packets and bytes (see `traffic`); on radio also `transmissions` and `transmitted_bytes`."""
     interrupted: bool = False
-    meddling: tuple[InterceptionReport, ...] = ()
+    interceptions: tuple[InterceptionReport, ...] = ()
     rejected: int = 0
     queries: tuple[int, ...] = ()
-    """How many gradients and proximal steps each agent asked of its objective."""
+    """How many gradients and proximal steps each agent computed."""
     measures: Measures | None = field(default=None, repr=False)
     """How far it got and at what cost; None where it was not measured. For who owns the run."""
 
     @property
     def outside_model(self) -> str | None:
         """The line that any result of a run with an active adversary has to carry; None for a run without."""
-        return meddling.outside_model(self.meddling)
+        return outside_model(self.interceptions)
 
     @property
     def largest_activations(self) -> int:
@@ -84,10 +81,10 @@ class _Execution:
         simulation: "Simulation",
         watch: Watch | None,
         every: float | None = None,
-        diary: PacketLog | None = None,
+        packet_log: PacketLog | None = None,
         rescue: Callable[[Run], None] | None = None,
     ) -> None:
-        self.diary, self.rescue = diary, rescue
+        self.packet_log, self.rescue = packet_log, rescue
         self.simulation, self.watch = simulation, watch if every is None else None
         topology, problem = simulation.topology, simulation.problem
         streams = Streams(simulation.seed)
@@ -101,27 +98,28 @@ class _Execution:
         for tap in self.taps:
             self.network.listen(tap)
         self.activations = [0] * topology.agents
-        if diary is not None:
-            diary.attend(self.network.wires, self.activations)
+        if packet_log is not None:
+            packet_log.attend(self.network.wires, self.activations)
         self.shape = (simulation.replicas, problem.dimension)
-        self.metrics = Metrics(problem.optimum().point) if simulation.measure else None
+        recording = simulation.recording
+        self.metrics = Metrics(problem.optimum().point) if recording.measure else None
         n = topology.agents
         self.truth = None
-        if simulation.record != "nothing":
+        if recording.private != "nothing":
             self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
         insiders = {i for adversary in simulation.adversaries for i in adversary.insiders}
         self.queries: dict[int, list[Query]] = {i: [] for i in insiders}
         self.releases: dict[int, list[Array]] = {i: [] for i in insiders}
         if self.truth is not None:
             self.releases = dict(enumerate(self.truth.releases))
-        if self.truth is not None and simulation.record == "everything":
+        if self.truth is not None and recording.private == "everything":
             self.queries = dict(enumerate(self.truth.queries))
         self.noise = partial(noise_of, streams, simulation.chunk)
         self.coins = partial(coins_of, streams)
         self.activities = {i: self._activity(i, streams) for i in self._unsteady()}
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.running = Running(self.environment, self.network, self.taps, self.activations)
-        self.course = self._course() if simulation.measure else None
+        self.course = self._course() if recording.measure else None
         self.total = 0
         self.stopping = simulation.algorithm.stopping()
         self.ended = 0.0
@@ -138,29 +136,30 @@ class _Execution:
             walk=simulation.algorithm.stopping().walks,
             air=self.network.air,
             nodes=self.nodes,
-            every=simulation.measure_every,
+            every=simulation.recording.measure_every,
             last=getattr(simulation.algorithm, "rounds", None),
         )
 
     def _network(self, streams: Streams) -> Network:
-        simulation, topology = self.simulation, self.simulation.topology
-        known = (self.environment, topology, simulation.links, streams, simulation.link_laws, self._observers())
-        patience, downtimes = simulation.patience, {i: down.outages for i, down in simulation.downtimes.items()}
-        if isinstance(simulation.medium, Radio):
-            return RadioNetwork(simulation.medium, *known, patience, downtimes)
-        access = {i: simulation.access_laws.get(i, simulation.access) for i in range(topology.agents)}
+        simulation, network = self.simulation, self.simulation.network
+        observers = self._observers()
+        known = (self.environment, simulation.topology, network.links, streams, network.link_laws, observers)
+        policy = network.exchange_policy
+        downtimes = {i: down.outages for i, down in simulation.timing.downtimes.items()}
+        if isinstance(network.medium, Radio):
+            return RadioNetwork(network.medium, *known, policy, downtimes)
         return Network(
             *known,
-            access,
-            patience,
+            {i: network.access_law(i) for i in range(simulation.topology.agents)},
+            policy,
             downtimes,
-            simulation.active_adversaries,
+            network.active_adversaries,
             simulation.chunk,
             simulation.wire_codec,
         )
 
     def _tap(self, adversary: Adversary, streams: Streams) -> Tap:
-        folder, rng = self.simulation.spool, streams.plain("adversary", adversary.name)
+        folder, rng = self.simulation.recording.spool, streams.plain("adversary", adversary.name)
         if folder is None:
             return Tap(adversary, rng)
         from netsim.transcript.stream import TranscriptStream  # needs pyarrow, which takes its time to load
@@ -180,36 +179,37 @@ class _Execution:
 
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation, topology = self.simulation, self.simulation.topology
-        compute = simulation.compute_law(i)
-        draws = partial(dither_of, streams, simulation.chunk, i)
+        problem, codec = simulation.problem, simulation.wire_codec
         place = AgentContext(
             i,
             topology.agents,
             topology.neighbors(i),
             topology.row(i),
             self.shape,
-            simulation.problem.regularizer,
-            simulation.problem.records[i],
+            problem.regularizer,
+            problem.records[i],
         )
-        return LiveNode(
-            place,
-            simulation.problem.objectives[i],
+        draws = partial(dither_of, streams, simulation.chunk, i)
+        connection = Connection(
             self.network.inboxes[i],
             self.network.channels,
             self.network.broadcaster(i),
+            taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
+            may_close_early=not simulation.network.exchange_policy.endless,
+            codec=codec,
+            dither=Dither(draws, simulation.replicas) if codec.random else None,
+            header_bytes=simulation.network.header_bytes,
+        )
+        private = PrivateSide(
+            problem.objectives[i],
             noise=self._noise_of,
             coins=self.coins,
-            closed=self._closed,
             queries=self.queries.get(i),
             releases=self.releases.get(i),
-            taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
-            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
-            activity=self.activities.get(i),
-            patient=not simulation.patience.endless,
-            codec=simulation.wire_codec,
-            dither=Dither(draws, simulation.replicas) if simulation.wire_codec.random else None,
-            header_bytes=simulation.header_bytes,
         )
+        compute = simulation.timing.compute_law(i)
+        draw = None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute"))
+        return LiveNode(place, private, connection, Pace(draw, self.activities.get(i)), self._closed)
 
     def _noise_of(self, agent: int) -> np.random.Generator:
         through = self.simulation.noise_through.get(agent)
@@ -217,11 +217,12 @@ class _Execution:
 
     def _unsteady(self) -> Iterable[int]:
         """The agents that do not act whenever their messages let them."""
-        return self.simulation.downtimes if self.simulation.activation is None else range(len(self.network.inboxes))
+        timing = self.simulation.timing
+        return timing.downtimes if timing.activation is None else range(len(self.network.inboxes))
 
     def _activity(self, i: int, streams: Streams) -> Activity:
-        clock, down = self.simulation.activation, self.simulation.downtimes.get(i)
-        tick = None if clock is None else partial(clock.wait, streams.plain("agent", i, "clock"))
+        ticks, down = self.simulation.timing.activation, self.simulation.timing.downtimes.get(i)
+        tick = None if ticks is None else partial(ticks.wait, streams.plain("agent", i, "clock"))
         if down is None or down.effect == "offline":
             return Activity(tick, None)
         return Activity(tick, Switch(downs(i, down.outages, streams)))
@@ -253,7 +254,7 @@ class _Execution:
     async def _agent(self, node: LiveNode) -> None:
         """An agent that may be down, in a run where some are."""
         run, activity = self.simulation.algorithm.run, self.activities.get(node.id)
-        if activity is not None and node.id in self.simulation.forgetful:
+        if activity is not None and node.id in self.simulation.timing.forgetful:
             await activity.lives(partial(run, node), partial(self._begins_anew, node))
         else:
             if activity is not None:
@@ -334,8 +335,8 @@ class _Execution:
 
     def _finished(self, interrupted: bool) -> Run:
         self.network.drain()
-        if self.diary is not None:
-            self.diary.close(self.environment.now)
+        if self.packet_log is not None:
+            self.packet_log.close(self.environment.now)
         run = self._ran(interrupted)
         self._let_go()
         return run
@@ -373,9 +374,9 @@ class _Execution:
             self.ended,
             traffic(self.network),
             interrupted,
-            self.network.meddling.deeds(),
+            self.network.interception.reports(),
             sum(wire.rejected for wire in self.network.wires.values()),
-            tuple(node.asked for node in self.nodes),
+            tuple(node.queries for node in self.nodes),
             self._measures(),
         )
 
@@ -384,54 +385,36 @@ class _Execution:
 class Simulation:
     """One run to be: everything public or private that it needs, and nothing that happens yet.
 
-    `replicas` independent draws of the noise share one network; `chunk` names which draws (chunks of one seed share
-    routes, delays and losses). `link_laws` are directed links with a law of their own, `access_laws` agents with an
-    access line of their own. `medium` is point-to-point links, or radio (`netsim.network.radio`). `compute` is the
-    law of the time a private query takes, `compute_laws` gives agents one of their own (stragglers). `patience`: what
-    an exchange does when messages are missing. `activation`: a clock at whose ticks agents begin their rounds (None:
-    when their messages let them). `downtimes`: agents that go down and come back. A message weighs `header_bytes` and
-    what the `codec` makes of each of its values (an algorithm that compresses brings its own). `active_adversaries`
-    are active adversaries in the middle of links; what such a run shows is outside the papers' threat model.
-    `measure` records convergence and costs (`Run.measures`), all but the relative error at a thinned set of rounds or
-    activations, or at every `measure_every`-th. `record` says how much of the private side is kept for scoring:
-    everything, only what `privatize` returned (all that an audit grants its adversary), or nothing. With a folder
-    `spool` every adversary's transcript is written there while the run goes on, to NAME.spool (`netsim.spool`), and
-    loaded from there when an attack asks for it: memory stays bounded, and a run that is killed leaves what was
-    written. `noise_through` changes an agent's noise stream on its way to the agent: for an auditor who looks for
-    rare transcripts; what comes of it is no sample of anything. Bad input is a `ScenarioError` here, before time 0.
+    Bad input is a `ScenarioError` here, before time 0.
     """
 
     problem: Problem
+    """The agents' objectives, PRIVATE each to its agent."""
     topology: Topology
+    """Who has links to whom, and the weights of mixing."""
     algorithm: Algorithm
-    links: LinkLaw = field(default_factory=LinkLaw)
-    link_laws: Mapping[Edge, LinkLaw] = field(default_factory=dict[Edge, LinkLaw])
-    access: AccessLaw = field(default_factory=AccessLaw)
-    access_laws: Mapping[int, AccessLaw] = field(default_factory=dict[int, AccessLaw])
+    """What every agent runs."""
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    """Links or radio, what they do to messages, and how messages are encoded. Default: perfect links."""
     adversaries: tuple[Adversary, ...] = ()
+    """Who listens where; each gets a view of its own (`Run.views`)."""
+    timing: Timing = field(default_factory=Timing)
+    """How long agents compute, when they act and when they are down. Default: they act at once."""
+    recording: Recording = field(default_factory=Recording)
+    """What is measured, and what of the private side is kept."""
     replicas: int = 1
+    """Independent draws of the noise, which share one network."""
     seed: int = 0
+    """The seed of every random stream."""
     chunk: int = 0
-    compute: DelayLaw | None = None
-    compute_laws: Mapping[int, DelayLaw] = field(default_factory=dict[int, DelayLaw])
-    patience: ExchangePolicy = WAIT_FOR_ALL
-    activation: PoissonClock | None = None
-    downtimes: Mapping[int, Downtime] = field(default_factory=dict[int, Downtime])
-    measure: bool = True
-    measure_every: int | None = None
-    record: Literal["everything", "releases", "nothing"] = "everything"
+    """Which draws of the noise: chunks of one seed share routes, delays and losses."""
     value_range: tuple[float, float] | None = None
-    spool: Path | None = None
-    active_adversaries: tuple[ActiveAdversary, ...] = ()
-    codec: Codec = FLOAT64
-    header_bytes: int = HEADER_BYTES
-    medium: Literal["links"] | Radio = "links"
+    """The public range of a record's values, where they have one (pixels)."""
     noise_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
+    """Changes agents' noise streams on their way to the agent: for an auditor who looks for rare transcripts; what
+    comes of it is no sample of anything."""
 
     def __post_init__(self) -> None:
-        whole(self.header_bytes, "header_bytes", 0)
-        if self.measure_every is not None:
-            whole(self.measure_every, "measure_every")
         if self.problem.agents != self.topology.agents:
             raise ScenarioError(
                 "problem",
@@ -444,43 +427,20 @@ class Simulation:
             if type(value) is not int or value < least:
                 raise ScenarioError(name, value, "not a whole number in range", f"an int >= {least}")
         names = [adversary.name for adversary in self.adversaries]
-        for index, name in enumerate(names if self.spool is not None else ()):
-            if not name or Path(name).name != name:
-                raise ScenarioError(f"adversaries[{index}].name", name, "names a file of the spool", "a file name")
+        self.recording.check(names)
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise ScenarioError(f"adversaries[{index}].name", name, "used twice", "a name of its own")
-        for edge in self.link_laws:
-            if not self.topology.has_edge(*edge):
-                raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
-        for name in ("access_laws", "compute_laws", "downtimes"):
-            for agent in getattr(self, name):
-                if not 0 <= agent < self.topology.agents:
-                    raise ScenarioError(name, agent, "no such agent", f"0 … {self.topology.agents - 1}")
-        if isinstance(self.medium, Radio):
-            access = [self.access, *self.access_laws.values()]
-            self.medium.check(
-                self.links, self.link_laws, access, [meddler.name for meddler in self.active_adversaries]
-            )
-        elif self.medium != "links":
-            raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
+        self.timing.check(self.topology)
+        self.network.check(self.topology, self.algorithm)
         for index, adversary in enumerate(self.adversaries):
             try:
-                if self.medium == "links":
+                if self.network.medium == "links":
                     adversary.tapped(self.topology)
                 else:
                     adversary.transmitters(self.topology)
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
-        if self.algorithm.codec is not None and not self.codec.lossless:
-            why = f"{type(self.algorithm).__name__} brings a compressor of its own"
-            raise ScenarioError("codec", str(self.codec), why, "float64")
-        if self.algorithm.needs_all_messages and not self.patience.endless:
-            why = f"{type(self.algorithm).__name__} needs every message: it takes no exchange.deadline"
-            raise ScenarioError("patience.deadline", self.patience.deadline, why, "none: exchanges wait for all")
-        meddling.check_active_adversaries(
-            self.active_adversaries, self.topology, lambda edge: self.link_laws.get(edge, self.links), self.wire_codec
-        )
         try:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
@@ -501,9 +461,10 @@ class Simulation:
                     "the formula needs an L: that of a network is measured near its start, and none holds everywhere"
                 )
                 claim = replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, why))
-        if claim is None or not self.forgetful:
+        forgetful = self.timing.forgetful
+        if claim is None or not forgetful:
             return claim
-        why = f"agents {sorted(self.forgetful)} may begin anew without their state: the formula counts one life"
+        why = f"agents {sorted(forgetful)} may begin anew without their state: the formula counts one life"
         return replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, why))
 
     def public(self) -> PublicKnowledge:
@@ -518,59 +479,38 @@ class Simulation:
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
-            query_times=tuple(_query_time(self.compute_law(i)) for i in range(self.topology.agents)),
-            patience=self.patience,
-            forgetful=self.forgetful,
+            query_times=tuple(self.timing.query_time(i) for i in range(self.topology.agents)),
+            exchange_policy=self.network.exchange_policy,
+            forgetful=self.timing.forgetful,
             codec=self.wire_codec,
             records=self.problem.records,
             model=self.problem.model,
             penalty=self.problem.penalty,
-            transport=self._transport(),
-        )
-
-    def _transport(self) -> Transport:
-        both = [edge for i, j in self.topology.edges for edge in ((i, j), (j, i))] if self.link_laws else []
-        lines = [self.access, *self.access_laws.values()]
-        return Transport.of(
-            [self.link_laws.get(edge, self.links) for edge in both] or [self.links],
-            header_bytes=self.header_bytes,
-            radio=self.medium != "links",
-            access=any(line != AccessLaw() for line in lines),
-            downtimes=bool(self.downtimes),
-            clock_rate=None if self.activation is None else self.activation.rate,
+            transport=transport(self.network, self.timing, self.topology),
         )
 
     @property
     def wire_codec(self) -> Codec:
         """What every value is encoded by: the algorithm's own compressor, or the network's codec."""
-        return self.algorithm.codec or self.codec
-
-    def compute_law(self, agent: int) -> DelayLaw | None:
-        """The law of the time that a private query takes this agent."""
-        return self.compute_laws.get(agent, self.compute)
-
-    @property
-    def forgetful(self) -> frozenset[int]:
-        """The agents that may be stopped and begin anew, without their state."""
-        return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
+        return self.network.codec_of(self.algorithm)
 
     def run(
         self,
         watch: Watch | None = None,
         *,
         every: float | None = None,
-        diary: PacketLog | None = None,
+        packet_log: PacketLog | None = None,
         rescue: Callable[[Run], None] | None = None,
     ) -> "Run":
         """Run to the end. Ctrl-C ends it early: the run that you get then has `interrupted` set.
 
         `watch` is called with the run as it is (`netsim.running.Running`) after every estimate; or every `every`
-        seconds of real time, if that is given, also while time moves and nobody closes anything. A `diary` is told
-        what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an error
-        ends, as of one that is interrupted, before the error is raised.
+        seconds of real time, if that is given, also while time moves and nobody closes anything. A `packet_log`
+        records what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an
+        error ends, as of one that is interrupted, before the error is raised.
         """
         with clock.rare_garbage_collection():
-            return _Execution(self, watch, every, diary, rescue).run()
+            return _Execution(self, watch, every, packet_log, rescue).run()
 
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:
@@ -587,10 +527,3 @@ def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -
         regularized=problem.regularized,
         weak_convexity=tuple(weak_convexity(f) for f in objectives),
     )
-
-
-def _query_time(law: DelayLaw | None) -> float | None:
-    """How many seconds a private query takes, None if that is random."""
-    if law is None:
-        return 0.0
-    return law.seconds if isinstance(law, ConstantDelay) else None

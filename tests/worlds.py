@@ -1,18 +1,20 @@
 """Small worlds that several tests share."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import DPRecal
+from netsim.algorithms import Algorithm, DPRecal
 from netsim.claims import Adjacency
 from netsim.network.laws import GilbertElliott, RandomOutages, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LogisticLoss, Problem, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
+from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Run, Simulation, setting_of
 
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
@@ -27,6 +29,8 @@ EVERY_LAW = LinkLaw(
     reordering=True,
 )
 """All that may happen to a packet."""
+SETTINGS = {"network": NetworkSettings, "timing": Timing, "recording": Recording}
+FIELDS = {field for kind in (*SETTINGS.values(), Simulation) for field in kind.__dataclass_fields__}
 READINGS = ("as_analysed", "as_deployable", "fresh_noise", "sent_state")
 DELTA = 1e-3
 
@@ -55,9 +59,32 @@ def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float
     )
 
 
+def simulated(
+    problem: Problem, graph: topology.Topology, algorithm: Algorithm, links: LinkLaw | None = None, **fields: Any
+) -> Simulation:
+    """A simulation, the fields of its settings by their own names, whatever group they are in."""
+    if links is not None:
+        fields["links"] = links
+    assert not (unknown := fields.keys() - FIELDS), unknown
+    groups = {name: kind(**_of(kind, fields)) for name, kind in SETTINGS.items()}
+    return Simulation(problem, graph, algorithm, **groups, **_of(Simulation, fields))
+
+
+def changed(simulation: Simulation, **fields: Any) -> Simulation:
+    """The same with other values of fields, of its own or of its settings."""
+    assert not (unknown := fields.keys() - FIELDS), unknown
+    groups = {name: replace(getattr(simulation, name), **_of(kind, fields)) for name, kind in SETTINGS.items()}
+    return replace(simulation, **groups | _of(Simulation, fields))
+
+
+def _of(kind: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """Those that this dataclass has."""
+    return {name: fields[name] for name in kind.__dataclass_fields__ if name in fields}
+
+
 def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options: object) -> Simulation:
     """A ring with every link tapped, and a tap at one agent's door."""
-    return Simulation(
+    return simulated(
         problem,
         topology.ring(problem.agents),
         algorithm,

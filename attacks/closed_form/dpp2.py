@@ -74,7 +74,7 @@ def _checked(view: AdversaryView) -> Dpp2:
     algorithm = view.public.algorithm
     if not isinstance(algorithm, Dpp2):
         raise AttackError(f"{type(algorithm).__name__} is not DPP²: this inversion is its own")
-    if not view.public.patience.endless:
+    if not view.public.exchange_policy.endless:
         raise AttackError("exchanges may end without some messages: probe the agent at its door")
     check_lossless(view)
     return algorithm

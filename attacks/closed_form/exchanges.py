@@ -45,7 +45,7 @@ class Exchanges:
         end without some messages (`netsim.network.links`): then nobody else knows.
         """
         at_door = agent in self._view.adversary.doors
-        if not self._view.public.patience.endless:
+        if not self._view.public.exchange_policy.endless:
             return self._closed(agent) if at_door else {}
         return self._complete(agent, self._delivered(agent) if at_door else self.told)
 
@@ -63,7 +63,7 @@ class Exchanges:
 
     def _closed(self, agent: int) -> dict[int, list[Values]]:
         public = self._view.public
-        shelf, taken = Shelf(public.neighbors[agent], public.patience), dict[int, list[Values]]()
+        shelf, taken = Shelf(public.neighbors[agent], public.exchange_policy), dict[int, list[Values]]()
         told: Message | None = None
         for row in self._view.at_node(agent):
             if row.kind != "exchange":
@@ -99,7 +99,7 @@ class Surroundings:
             return self._at_door(agent)
         if isinstance(self._view.public.algorithm, TOKENS):
             return tuple(self._visits(agent, self._placed, self._sent_by(agent)))
-        if not self._view.public.patience.endless or self._directs:
+        if not self._view.public.exchange_policy.endless or self._directs:
             return ()
         return tuple(self._exchanged(agent))
 
@@ -114,7 +114,7 @@ class Surroundings:
         if isinstance(self._view.public.algorithm, TOKENS):
             sent = {row.number: row for row in rows if row.event == "sent"}
             return tuple(self._visits(agent, [row for row in rows if row.event != "closed"], sent))
-        if not self._view.public.patience.endless or "direct" in numbers:
+        if not self._view.public.exchange_policy.endless or "direct" in numbers:
             raise AttackError(
                 f"the record at agent {agent}'s door begins after its first message: what came before, and when, its "
                 "later messages do not say"

@@ -136,7 +136,7 @@ def _checked(view: AdversaryView) -> tuple[DecayingNoise, Codec]:
     algorithm = view.public.algorithm
     if not isinstance(algorithm, DiaDSP | Cpgt):
         raise AttackError(f"{type(algorithm).__name__} is neither DiaDSP nor CPGT: this inversion is theirs")
-    if not view.public.patience.endless:
+    if not view.public.exchange_policy.endless:
         raise AttackError("exchanges may end without some messages: probe the agent at its door")
     codec = view.public.codec if algorithm.codec is None else algorithm.codec
     if isinstance(algorithm, DiaDSP):

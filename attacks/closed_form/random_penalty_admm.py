@@ -61,7 +61,7 @@ def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
     algorithm = view.public.algorithm
     if not isinstance(algorithm, RandomPenaltyAdmm):
         raise AttackError(f"{type(algorithm).__name__} is not random-penalty ADMM: this inversion is its own")
-    if not view.public.patience.endless:
+    if not view.public.exchange_policy.endless:
         raise AttackError("exchanges may end without some messages: nobody else knows which λ took in")
     check_lossless(view)
     exchanges = Exchanges(view)

@@ -309,7 +309,7 @@ def _check(view: AdversaryView) -> None:
     outside = set(range(public.agents)) - view.inside.keys()
     if forgetful := sorted(public.forgetful & outside):
         raise AttackError(f"agents {forgetful} may begin anew without their state: when is not known")
-    if not public.patience.endless and outside:
+    if not public.exchange_policy.endless and outside:
         raise AttackError(
             "exchanges may end without some messages, and which came in time is known at a tapped door alone: probe "
             "each agent with a tap at its door by itself (attacks.inference)"

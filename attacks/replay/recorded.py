@@ -82,7 +82,7 @@ class RecordedNode(ABC):
         self.overran = False
         self._algorithm = public.algorithm
         self._query_time = public.query_time(agent) or 0.0
-        self._shelf = None if public.patience.endless else Shelf(self.neighbors, public.patience)
+        self._shelf = None if public.exchange_policy.endless else Shelf(self.neighbors, public.exchange_policy)
         self._passing: deque[Record] = deque()
         self._exchanged: dict[int, dict[int, Record]] = {}
         self._direct: deque[Record] = deque()

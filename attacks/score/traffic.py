@@ -83,7 +83,7 @@ def computing_times(run: Run) -> list[float | None]:
     """The mean seconds that a query really took each agent: its stream's draws, again. None for who asked nothing."""
     streams, means = Streams(run.simulation.seed), list[float | None]()
     for agent, asked in enumerate(run.queries):
-        law, rng = run.simulation.compute_law(agent), streams.plain("agent", agent, "compute")
+        law, rng = run.simulation.timing.compute_law(agent), streams.plain("agent", agent, "compute")
         drawn = [0.0 if law is None else law.draw(rng) for _ in range(asked)]
         means.append(sum(drawn) / asked if asked else None)
     return means

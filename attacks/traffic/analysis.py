@@ -160,13 +160,13 @@ def analysed(view: AdversaryView) -> Sealed:
     heard = ObservedPackets.of(view, protocol)
     if protocol.walk:
         return _of_walk(view, protocol, heard)
-    found = exchanged(heard, protocol, endless=view.public.patience.endless)
+    found = exchanged(heard, protocol, endless=view.public.exchange_policy.endless)
     messages = dict.fromkeys(heard.links, len(protocol.told))
     return Sealed(
         heard.packets,
         found.activity,
         _rounds_computing(view, protocol, heard, found.times),
-        _carried(heard, messages, _exchange_sendings(heard, found, endless=view.public.patience.endless)),
+        _carried(heard, messages, _exchange_sendings(heard, found, endless=view.public.exchange_policy.endless)),
         _dimension(heard, protocol, view.public.codec),
     )
 
@@ -211,7 +211,7 @@ def _of_walk(view: AdversaryView, protocol: Protocol, heard: ObservedPackets) ->
 def _rounds_computing(
     view: AdversaryView, protocol: Protocol, heard: ObservedPackets, times: tuple[tuple[float, ...] | None, ...]
 ) -> Computing:
-    if not view.public.patience.endless:
+    if not view.public.exchange_policy.endless:
         return _no_work(heard, "exchanges end at a deadline: what an agent waited for is not known")
     if all(own is None for own in times):
         return _no_work(heard, "when exchanges began is not known")

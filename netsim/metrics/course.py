@@ -50,19 +50,19 @@ class Costs:
 class _Ledger:
     """What is noted at each closing, five whole numbers: what was on the air, and the closing agent's own counts."""
 
-    __slots__ = ("_air", "_nodes", "asked", "bytes", "message_bytes", "messages", "packets")
+    __slots__ = ("_air", "_nodes", "bytes", "message_bytes", "messages", "packets", "queries")
 
     def __init__(self, air: Air, nodes: "Sequence[LiveNode]") -> None:
         self._air, self._nodes = air, nodes
         self.packets, self.bytes = array("q"), array("q")
-        self.asked, self.messages, self.message_bytes = array("q"), array("q"), array("q")
+        self.queries, self.messages, self.message_bytes = array("q"), array("q"), array("q")
 
     def closed(self, agent: int) -> None:
         """An agent closed a round or an activation, now."""
         node, air = self._nodes[agent], self._air
         self.packets.append(air.packets)
         self.bytes.append(air.bytes)
-        self.asked.append(node.asked)
+        self.queries.append(node.queries)
         self.messages.append(node.messages)
         self.message_bytes.append(node.message_bytes)
 
@@ -74,7 +74,7 @@ def by_round(ledger: _Ledger, times: Array, closings: Counts) -> Costs:
     def own(counts: "array[int]") -> Counts:
         return np.array(counts, dtype=np.int64)[closings]
 
-    asked = own(ledger.asked)
+    asked = own(ledger.queries)
     return Costs(
         plf=np.arange(1, len(last) + 1, dtype=np.int64),
         packets=np.array(ledger.packets, dtype=np.int64)[last],
@@ -111,8 +111,8 @@ def by_activation(ledger: _Ledger, times: Array, agents: Counts) -> Costs:
         bytes=np.array(ledger.bytes, dtype=np.int64),
         messages=so_far(ledger.messages),
         message_bytes=so_far(ledger.message_bytes),
-        queries=so_far(ledger.asked),
-        queries_of_one=np.maximum.accumulate(np.array(ledger.asked, dtype=np.int64)),
+        queries=so_far(ledger.queries),
+        queries_of_one=np.maximum.accumulate(np.array(ledger.queries, dtype=np.int64)),
         time=times,
     )
 

@@ -196,7 +196,7 @@ class Measures:
 
     def queries_by_agent(self, count: int) -> tuple[int, ...]:
         """What each agent had asked of its objective in `count` rounds, or by the end of activation `count`."""
-        asked = self._course.ledger.asked
+        asked = self._course.ledger.queries
         if not self._course.walk:
             return tuple(asked[int(t)] for t in self._closings[:, count - 1])
         latest = [0] * self._problem.agents
@@ -304,7 +304,7 @@ class Measures:
         ledger, length = self._course.ledger, len(self._metrics.times)
         names = ("packets", "bytes", "messages", "message_bytes")
         columns: dict[str, Any] = {name: np.array(getattr(ledger, name), dtype=np.int64) for name in names}
-        columns["queries"] = np.array(ledger.asked, dtype=np.int64)
+        columns["queries"] = np.array(ledger.queries, dtype=np.int64)
         at = [point.at for point in self._points]
         for name in self.names:
             if name == "relative_error":

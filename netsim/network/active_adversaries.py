@@ -37,7 +37,7 @@ class Alteration(ABC):
 
     @abstractmethod
     def apply(self, value: Array, rng: np.random.Generator) -> Array:
-        """A new array of the same shape (replicas, dimension); `rng` is the meddler's own, on this link."""
+        """A new array of the same shape (replicas, dimension); `rng` is the adversary's own, on this link."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Delay:
 class Replay:
     """With `probability` `copies` of a packet follow it, `after`, 2·`after`, … seconds after it came by.
 
-    A copy is the packet as it was when this action met it; the meddler's other actions do nothing to it.
+    A copy is the packet as it was when this action met it; the adversary's other actions do nothing to it.
     """
 
     after: NonNegative = 0.0
@@ -261,16 +261,18 @@ def check_active_adversaries(
 ) -> None:
     """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
     read (there is no encryption without authentication here), or what a codec has made with random draws."""
-    names = [meddler.name for meddler in active_adversaries]
-    for index, meddler in enumerate(active_adversaries):
-        if meddler.name in names[:index]:
-            raise ScenarioError(f"active_adversaries[{index}].name", meddler.name, "used twice", "a name of its own")
+    names = [adversary.name for adversary in active_adversaries]
+    for index, adversary in enumerate(active_adversaries):
+        if adversary.name in names[:index]:
+            raise ScenarioError(
+                f"active_adversaries[{index}].name", adversary.name, "used twice", "a name of its own"
+            )
         try:
-            edges = meddler.tampered(topology)
+            edges = adversary.tampered(topology)
         except ScenarioError as error:
             raise error.under(f"active_adversaries[{index}]") from None
         sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
-        for place, action in enumerate(meddler.actions):
+        for place, action in enumerate(adversary.actions):
             if sealed and isinstance(action, Alter):
                 i, j = sealed[0]
                 raise ScenarioError(
@@ -282,7 +284,7 @@ def check_active_adversaries(
                 raise ScenarioError(
                     f"active_adversaries[{index}].actions[{place}]", "alter",
                     f"altered values go on as {codec} makes them, "
-                    "and a meddler has no draws for that", "drop, delay or replay; or a codec that draws nothing",
+                    "and an adversary has no draws for that", "drop, delay or replay; or a codec that draws nothing",
                 )  # fmt: skip
 
 
@@ -291,7 +293,7 @@ def check_active_adversaries(
 
 @dataclass(frozen=True)
 class InterceptionReport:
-    """What one meddler did to how many packets, and how many of those that it altered or replayed were rejected.
+    """Packets that one active adversary touched, and how many of those that it altered or replayed were rejected.
 
     Belongs to the truth of a run: no view holds it. `links` are directed; `start` and `end`, in seconds, are when it
     acted.
@@ -316,21 +318,21 @@ class InterceptionReport:
         return since + (f" to {self.end:g} s" if math.isfinite(self.end) else " on" if since else "")
 
 
-def outside_model(deeds: Sequence[InterceptionReport]) -> str | None:
+def outside_model(reports: Sequence[InterceptionReport]) -> str | None:
     """The line that every result of a run with active adversaries carries; None for a run without."""
-    if not deeds:
+    if not reports:
         return None
-    ways = {edge for one in deeds for edge in one.links}
+    ways = {edge for one in reports for edge in one.links}
     links = sorted({(min(edge), max(edge)) for edge in ways})
     shown = ", ".join(_link(edge, ways) for edge in links[:6]) + (f" and {len(links) - 6} more" if links[6:] else "")
     where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
     return (
-        f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, deeds))})"
+        f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, reports))})"
     )
 
 
 def _link(edge: Edge, ways: set[Edge]) -> str:
-    """A link as i–j, or with its direction where nobody meddles with the other one; `edge` is (i, j) with i < j."""
+    """A link as i–j, or with its direction where nobody sits on the other one; `edge` is (i, j) with i < j."""
     i, j = edge
     if {(i, j), (j, i)} <= ways:
         return f"{i}–{j}"
@@ -342,19 +344,19 @@ Onward = Callable[[Passing], None]
 
 
 class InterceptionCounts:
-    """What one meddler did so far, on all its links."""
+    """Counts of what one active adversary did so far, on all its links."""
 
-    __slots__ = ("altered", "delayed", "dropped", "edges", "meddler", "rejected", "replayed")
+    __slots__ = ("adversary", "altered", "delayed", "dropped", "edges", "rejected", "replayed")
 
-    def __init__(self, meddler: ActiveAdversary, topology: Topology) -> None:
-        self.meddler, self.edges = meddler, meddler.tampered(topology)
+    def __init__(self, adversary: ActiveAdversary, topology: Topology) -> None:
+        self.adversary, self.edges = adversary, adversary.tampered(topology)
         self.dropped = self.delayed = self.replayed = self.altered = self.rejected = 0
 
-    def deeds(self) -> InterceptionReport:
+    def reports(self) -> InterceptionReport:
         """As data."""
         counts = (self.dropped, self.delayed, self.replayed, self.altered, self.rejected)
         return InterceptionReport(
-            self.meddler.name, tuple(sorted(self.edges)), *counts, self.meddler.start, self.meddler.end
+            self.adversary.name, tuple(sorted(self.edges)), *counts, self.adversary.start, self.adversary.end
         )
 
 
@@ -371,7 +373,7 @@ class Interception:
         chunk: int,
         codec: Codec = FLOAT64,
     ) -> None:
-        self._tallies = [InterceptionCounts(meddler, topology) for meddler in active_adversaries]
+        self._tallies = [InterceptionCounts(adversary, topology) for adversary in active_adversaries]
         self._streams, self._chunk, self._codec = streams, chunk, codec
         self._on: dict[Edge, list[InterceptionCounts]] = {}
         for tally in self._tallies:
@@ -384,7 +386,8 @@ class Interception:
         edge = wire.source, wire.target
         onward: Onward = wire.onward
         for tally in reversed(self._on.get(edge, [])):
-            name = ("meddler", tally.meddler.name, *edge)
+            # the name of a random stream: another word would change every transcript
+            name = ("meddler", tally.adversary.name, *edge)
             rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
             wire.middle = onward = _Middle(environment, wire, tally, rng, noise, self._codec, onward).meet
 
@@ -395,22 +398,22 @@ class Interception:
         """
         if not self._on:
             return ""
-        there = [tally for tally in self._on.get(edge, []) if tally.meddler.may_cut(tagged=tagged)]
-        back = [tally for tally in self._on.get((edge[1], edge[0]), []) if tally.meddler.may_cut(tagged=False)]
-        return ", ".join(dict.fromkeys(repr(tally.meddler.name) for tally in there + back))
+        there = [tally for tally in self._on.get(edge, []) if tally.adversary.may_cut(tagged=tagged)]
+        back = [tally for tally in self._on.get((edge[1], edge[0]), []) if tally.adversary.may_cut(tagged=False)]
+        return ", ".join(dict.fromkeys(repr(tally.adversary.name) for tally in there + back))
 
     @property
     def dropped(self) -> int:
         """Packets that active adversaries dropped so far."""
         return sum(tally.dropped for tally in self._tallies)
 
-    def deeds(self) -> tuple[InterceptionReport, ...]:
+    def reports(self) -> tuple[InterceptionReport, ...]:
         """What each of them did, in their order."""
-        return tuple(tally.deeds() for tally in self._tallies)
+        return tuple(tally.reports() for tally in self._tallies)
 
 
 class _Middle:
-    """One meddler at the far end of one wire."""
+    """One active adversary at the far end of one wire."""
 
     __slots__ = ("_codec", "_environment", "_noise", "_onward", "_rng", "_tally", "_wire")
 
@@ -429,9 +432,9 @@ class _Middle:
 
     def meet(self, packet: Passing) -> None:
         """A packet comes by."""
-        meddler, tally, now = self._tally.meddler, self._tally, self._environment.now
+        adversary, tally, now = self._tally.adversary, self._tally, self._environment.now
         wait = 0.0
-        for action in meddler.actions if meddler.start <= now < meddler.end else ():
+        for action in adversary.actions if adversary.start <= now < adversary.end else ():
             if self._rng.random() >= action.probability:
                 continue
             match action:

@@ -18,7 +18,7 @@ from netsim.transcript.message import Message, Packet, Segment, Tagged
 
 MAX_BACKOFF = 6
 MOST_ATTEMPTS = 10_000
-"""Where a meddler may have cut the link for good: how often a message is sent before the run ends with an error."""
+"""How often a message is sent before the run ends with an error, where an active adversary may have cut the link."""
 
 
 UNACKNOWLEDGED = 100
@@ -66,8 +66,8 @@ class ReliableChannel:
         if self._cut_by and count >= MOST_ATTEMPTS:
             raise SimulationError(
                 f"link {self._forward.source} → {self._forward.target}: packet {sequence} was sent {count:,} "
-                f"times and never acknowledged; meddler {self._cut_by} drops or alters what passes there. A "
-                "reliable link outlives a meddler that ends, or whose probability is lower"
+                f"times and never acknowledged; active adversary {self._cut_by} drops or alters what passes there. A "
+                "reliable link outlives an adversary that ends, or whose probability is lower"
             )
         message = self._unacknowledged[sequence]
         self._forward.send(Segment(sequence, count, message))

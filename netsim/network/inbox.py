@@ -146,10 +146,10 @@ class PolicyInbox(Inbox):
 
     __slots__ = ("_deadline", "_shelf", "_timer")
 
-    def __init__(self, owner: int, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
+    def __init__(self, owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy) -> None:
         super().__init__(owner, neighbors)
-        assert patience.deadline is not None, "an inbox that waits for all is an Inbox"
-        self._deadline, self._shelf = patience.deadline, Shelf(neighbors, patience)
+        assert policy.deadline is not None, "an inbox that waits for all is an Inbox"
+        self._deadline, self._shelf = policy.deadline, Shelf(neighbors, policy)
         self._timer: asyncio.TimerHandle | None = None
 
     @staticmethod

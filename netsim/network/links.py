@@ -155,12 +155,12 @@ WAIT_FOR_ALL = ExchangePolicy()
 
 
 class Shelf:
-    """The messages of exchanges at one agent, as an impatient agent keeps them."""
+    """The messages of exchanges at one agent, as an agent keeps them whose exchanges have a deadline."""
 
     __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
 
-    def __init__(self, neighbors: tuple[int, ...], patience: ExchangePolicy) -> None:
-        self._neighbors, self._last_heard = neighbors, patience.instead == "last_received"
+    def __init__(self, neighbors: tuple[int, ...], policy: ExchangePolicy) -> None:
+        self._neighbors, self._last_heard = neighbors, policy.instead == "last_received"
         self._slots: dict[int, dict[int, Message]] = {}
         self._newest: dict[tuple[int, FieldNames], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)

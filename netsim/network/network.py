@@ -25,7 +25,7 @@ UNUSED = random.Random(0)
 
 class Network:
     """All wires of one run. `laws` gives directed links their own law; the others get `default`. `access` gives
-    agents an access line that their links share, `downtimes` says when all links of an agent are down, `patience`
+    agents an access line that their links share, `downtimes` says when all links of an agent are down, `policy`
     what an exchange makes of missing messages (None: it waits for all). `active_adversaries` sit in the middle of
     some links.
 
@@ -41,7 +41,7 @@ class Network:
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
         access: Mapping[int, AccessLaw] | None = None,
-        patience: ExchangePolicy | None = None,
+        policy: ExchangePolicy | None = None,
         downtimes: Mapping[int, Outages] | None = None,
         active_adversaries: Sequence[ActiveAdversary] = (),
         chunk: int = 0,
@@ -54,8 +54,8 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self._downtimes = downtimes or {}
-        self.inboxes = [_inbox(i, topology.neighbors(i), patience) for i in range(topology.agents)]
-        self.meddling = Interception(active_adversaries, topology, streams, chunk, codec)
+        self.inboxes = [_inbox(i, topology.neighbors(i), policy) for i in range(topology.agents)]
+        self.interception = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
         self.air = Air()
@@ -91,7 +91,7 @@ class Network:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         lost = sum(wire.lost for wire in self.wires.values())
-        whose = f" ({self.meddling.dropped} to active adversaries)" if self.meddling.dropped else ""
+        whose = f" ({self.interception.dropped} to active adversaries)" if self.interception.dropped else ""
         rejected = sum(wire.rejected for wire in self.wires.values())
         whose += f", {rejected} were rejected" if rejected else ""
         hint = (
@@ -110,14 +110,14 @@ class Network:
         law = self._law(edge)
         up, down = self._uplinks.get(source), self._downlinks.get(target)
         switch = self._switch(edge, streams)
-        alone = up is None and down is None and switch is None and edge not in self.meddling.edges
+        alone = up is None and down is None and switch is None and edge not in self.interception.edges
         if law.plain and alone and isinstance(law.delay, ConstantDelay):
             return PlainWire(self._environment, source, target, law.delay.seconds, self.air)
         rng = streams.plain("link", source, target) if law.random else UNUSED
         wire = LossyWire(
             self._environment, source, target, law, rng, switch=switch, uplink=up, downlink=down, air=self.air
         )
-        self.meddling.sit(self._environment, wire)
+        self.interception.sit(self._environment, wire)
         return wire
 
     def _switch(self, edge: Edge, streams: Streams) -> Switch | None:
@@ -135,7 +135,7 @@ class Network:
 
     def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
         forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)
-        cut_by = self.meddling.who_cuts(edge, tagged=law.tagged)
+        cut_by = self.interception.who_cuts(edge, tagged=law.tagged)
         return ReliableChannel(self._environment, forward, backward, law, deliver, cut_by)
 
     def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
@@ -154,7 +154,7 @@ class Network:
     def _connect(self, edge: Edge, wire: Wire) -> None:
         """What happens to a packet at the far end of a wire."""
         out, back, law = self.channels[edge], self.channels[edge[1], edge[0]], self._law(edge)
-        repeats = law.duplication > 0 or edge in self.meddling.edges
+        repeats = law.duplication > 0 or edge in self.interception.edges
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
             wire.arrive = self._door(edge[1], wire, repeats=repeats)
             return  # the inbox counts for the wire
@@ -197,10 +197,10 @@ def _once(deliver: Callable[[Message], None], tally: Tally) -> Callable[[Message
     return first
 
 
-def _inbox(agent: int, neighbors: tuple[int, ...], patience: ExchangePolicy | None) -> Inbox:
-    if patience is None or patience.endless:
+def _inbox(agent: int, neighbors: tuple[int, ...], policy: ExchangePolicy | None) -> Inbox:
+    if policy is None or policy.endless:
         return Inbox(agent, neighbors)
-    return PolicyInbox(agent, neighbors, patience)
+    return PolicyInbox(agent, neighbors, policy)
 
 
 def _link(edge: Edge) -> Edge:

@@ -302,7 +302,7 @@ TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
 
 @dataclass(frozen=True)
 class Radio:
-    """The broadcast medium: `Simulation(medium=Radio())`.
+    """The broadcast medium: `NetworkSettings(medium=Radio())`.
 
     `carrier_sense`: agents at most this many hops apart take turns on the air, in the order in which their frames
     came, acknowledgements first. 0: each has a channel of its own. 1: an agent waits while it hears a neighbor. 2: no
@@ -325,7 +325,7 @@ class Radio:
     ) -> None:
         """You get a `ScenarioError` for laws that no radio follows, and for who sits in the middle of a link."""
         if active_adversaries:
-            why = "a meddler sits in the middle of a link, and radio has none"
+            why = "an active adversary sits in the middle of a link, and radio has none"
             raise ScenarioError(
                 "active_adversaries", list(active_adversaries), why, "medium: links, or no active_adversaries"
             )
@@ -361,7 +361,7 @@ class RadioNetwork(Network):
         streams: Streams,
         laws: Mapping[Edge, LinkLaw] | None = None,
         observers: Mapping[int, Sequence[Observer]] | None = None,
-        patience: ExchangePolicy | None = None,
+        policy: ExchangePolicy | None = None,
         downtimes: Mapping[int, Outages] | None = None,
     ) -> None:
         off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
@@ -369,9 +369,7 @@ class RadioNetwork(Network):
         if radio.carrier_sense:
             for i, transmitter in enumerate(self.transmitters):
                 transmitter.yield_to([self.transmitters[j] for j in _near(topology, i, radio.carrier_sense)])
-        super().__init__(
-            environment, topology, default, streams, laws, observers, patience=patience, downtimes=downtimes
-        )
+        super().__init__(environment, topology, default, streams, laws, observers, policy=policy, downtimes=downtimes)
         for transmitter in self.transmitters:
             transmitter.air = self.air
 

@@ -154,62 +154,84 @@ class AgentContext:
     """How many records its objective is the mean over, public."""
 
 
-class LiveNode:
-    """A `Node` on the simulated network. Private streams: `noise` for the mechanisms, `coins` for choices.
+@dataclass(frozen=True, slots=True)
+class PrivateSide:
+    """What an agent alone has: its objective, and the streams of its noise and its coins.
 
-    `channels` are those of the whole network; `compute` draws how many seconds a private query takes; `activity`
-    says when it may act (None: whenever it wants); what it asks of its objective and what it releases is kept in
-    `queries` and `releases` (None: it is not). `patient`: its exchanges may end without some messages, and taps at
-    its door are told when they do. Every value is encoded once, by `codec`, with `dither` if that is random;
-    `header_bytes` is what a message weighs besides. It counts what it `asked` of its objective, and its `messages`,
-    one for each receiver, with their `message_bytes`: what it sent, before a link repeats, tags or loses anything.
+    What it computes and what it releases is kept in `queries` and `releases` (None: it is not).
+    """
+
+    objective: Objective
+    noise: Stream
+    coins: Stream
+    queries: list[Query] | None = None
+    releases: list[Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An agent's end of the network. `channels` are those of the whole network."""
+
+    inbox: Inbox
+    channels: Mapping[Edge, Channel]
+    broadcast: Callable[[Message], None]
+    taps: Sequence[Tap] = ()
+    """Taps at the agent's door."""
+    may_close_early: bool = False
+    """Whether its exchanges may end without some messages; taps at its door record when they do."""
+    codec: Codec = PLAIN
+    """Encodes every value, once."""
+    dither: Dither | None = None
+    """The draws of a codec that is random."""
+    header_bytes: int = HEADER_BYTES
+    """Bytes that a message weighs besides its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When an agent acts."""
+
+    compute: Callable[[], float] | None = None
+    """Draws how many seconds a private query takes."""
+    activity: Activity | None = None
+    """When it may act; None: whenever it wants."""
+
+
+class LiveNode:
+    """A `Node` on the simulated network.
+
+    It counts its private `queries`, and its `messages`, one for each receiver, with their `message_bytes`: what it
+    sent, before a link repeats, tags or loses anything.
     """
 
     __slots__ = (
         "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs",
-        "_encoder", "_exchanges", "_header_bytes", "_inbox", "_noise", "_noise_stream", "_objective", "_patient",
-        "_queries", "_releases", "_shape", "_taps", "_value_bytes", "agents", "asked", "dimension", "id",
-        "message_bytes", "messages", "neighbors", "records", "regularizer", "replicas", "weights",
+        "_encoder", "_exchanges", "_header_bytes", "_inbox", "_kept_queries", "_kept_releases", "_may_close_early",
+        "_noise", "_noise_stream", "_objective", "_shape", "_taps", "_value_bytes", "agents", "dimension", "id",
+        "message_bytes", "messages", "neighbors", "queries", "records", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
-        self,
-        place: AgentContext,
-        objective: Objective,
-        inbox: Inbox,
-        channels: Mapping[Edge, Channel],
-        broadcast: Callable[[Message], None],
-        *,
-        noise: Stream,
-        coins: Stream,
-        closed: Closed,
-        queries: list[Query] | None = None,
-        releases: list[Array] | None = None,
-        taps: Sequence[Tap] = (),
-        compute: Callable[[], float] | None = None,
-        activity: Activity | None = None,
-        patient: bool = False,
-        codec: Codec = PLAIN,
-        dither: Dither | None = None,
-        header_bytes: int = HEADER_BYTES,
+        self, place: AgentContext, private: PrivateSide, connection: Connection, pace: Pace, closed: Closed
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer
         self.records = place.records
         self.replicas, self.dimension = place.shape
         self._shape = place.shape
-        self._objective, self._inbox, self._closed = objective, inbox, closed
-        self._noise_stream, self._coin_stream = noise, coins
+        self._objective = private.objective
+        self._noise_stream, self._coin_stream = private.noise, private.coins
         self._noise: np.random.Generator | None = None
         self._coins: np.random.Generator | None = None
-        self._channels, self._broadcast = channels, broadcast
-        self._taps = taps
-        self._queries, self._releases = queries, releases
-        self._compute, self._activity, self._patient = compute, activity, patient
-        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
-        self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
+        self._kept_queries, self._kept_releases = private.queries, private.releases
+        self._inbox, self._channels, self._broadcast = connection.inbox, connection.channels, connection.broadcast
+        self._taps, self._may_close_early = connection.taps, connection.may_close_early
+        codec = connection.codec
+        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, connection.dither)
+        self._header_bytes, self._value_bytes = connection.header_bytes, codec.size(self.dimension)
+        self._compute, self._activity, self._closed = pace.compute, pace.activity, closed
         self._exchanges = self._directs = 0
-        self.asked = self.messages = self.message_bytes = 0
+        self.queries = self.messages = self.message_bytes = 0
 
     @property
     def coins(self) -> np.random.Generator:
@@ -230,7 +252,7 @@ class LiveNode:
         return gradient
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
-        """Recorded in the truth as the gradient it tells, at its own output."""
+        """Recorded in the truth as the gradient that it determines, at its own output."""
         await self._work()
         if regularized and not isinstance(self.regularizer, Zero):
             x = self._objective.proximal(v, step, self.regularizer)
@@ -261,17 +283,17 @@ class LiveNode:
 
     def _released(self, value: Array) -> Array:
         value.setflags(write=False)
-        if self._releases is not None:
-            self._releases.append(value)
+        if self._kept_releases is not None:
+            self._kept_releases.append(value)
         return value
 
     def _answered(self, x: Array, gradient: Array) -> None:
-        if self._queries is not None:
-            self._queries.append(Query(self._now(), x.copy(), gradient.copy()))
+        if self._kept_queries is not None:
+            self._kept_queries.append(Query(self._now(), x.copy(), gradient.copy()))
 
     async def _work(self) -> None:
         """The time that a private query takes."""
-        self.asked += 1
+        self.queries += 1
         if self._activity is not None:
             await self._activity.turn()
         if self._compute is not None:
@@ -296,7 +318,7 @@ class LiveNode:
             await inbox.woken(number)
         if self._activity is not None:
             await self._activity.up()
-        if self._patient:
+        if self._may_close_early:
             for tap in self._taps:
                 tap.closed(self._now(), message)
         return Exchange(self, message, inbox.collect(message))

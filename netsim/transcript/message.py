@@ -79,8 +79,8 @@ class Tagged:
     """A packet on an authenticated link, its number on that wire, and a tag over both (`TAG_BYTES`).
 
     The number travels in the header. `genuine`: whether the tag fits what the packet carries now; `by`: the count of
-    the meddler that altered or replayed it, so that what was caught can be laid at its door. On the air, where taps
-    hear it, every packet is genuine and by nobody.
+    the active adversary that altered or replayed it, so that what was caught can be laid at its door. On the
+    air, where taps are, every packet is genuine and by nobody.
     """
 
     __slots__ = ("by", "genuine", "number", "packet", "size")

@@ -8,9 +8,9 @@ from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, T
 
 Edge = tuple[int, int]
 FIRST, LAST = 60_000, 4_000
-"""Passages that a diary keeps: so many from the beginning, and so many before the end."""
+"""Packets that a log keeps: so many from the beginning, and so many before the end."""
 AROUND = 600
-"""Passages that it keeps before and after a message that it is asked to look for."""
+"""Packets that it keeps before and after a message that is sought."""
 PacketKey = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of messages of that kind."""
 
@@ -73,7 +73,7 @@ class PacketLog:
     ) -> None:
         self.total = 0
         self.begins = 0
-        """How many passages there were before the middle."""
+        """How many packets there were before the middle."""
         self._sought, self._around, self._after = sought, around, 0
         self._before: deque[PacketFate] = deque(maxlen=around)
         self._middle = list[PacketFate]()
@@ -88,7 +88,7 @@ class PacketLog:
 
     @property
     def head(self) -> Sequence[PacketFate]:
-        """The first passages, in the order in which they began."""
+        """The first packets, in the order in which they began."""
         return self._head
 
     @property
@@ -121,28 +121,28 @@ class PacketLog:
             count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
         self._wires, self._activations = {}, ()
 
-    # ── what wires tell ─────────────────────────────────────────────────────────────────────────────
+    # ── from the wires ──────────────────────────────────────────────────────────────────────────────
     def passed(
         self, edge: Edge, packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
     ) -> PacketFate:
         """A packet goes on the air at `start`, and will be there at `end`, or never."""
-        passage = PacketFate(start, end, edge, packet)
-        passage.copy = copy
-        passage.activation = self._activations[edge[0]] + 1
-        self._keep(passage)
+        fate = PacketFate(start, end, edge, packet)
+        fate.copy = copy
+        fate.activation = self._activations[edge[0]] + 1
+        self._keep(fate)
         count = self.links[edge]
-        if passage.kind == "ack":
+        if fate.kind == "ack":
             count.acknowledgements += not copy
-        elif passage.attempt:
+        elif fate.attempt:
             count.repeated += not copy
         else:
-            own = edge[0], passage.activation
+            own = edge[0], fate.activation
             if own not in self.begun or start < self.begun[own].start:  # on another link it may have waited
-                self.begun[own] = passage
+                self.begun[own] = fate
         if end is not None:
             count.arrived += 1
             count.seconds += end - start
-        return passage
+        return fate
 
     def dropped(self, edge: Edge, packet: Packet | Tagged, now: float) -> None:
         """A packet found the buffer full."""
@@ -156,30 +156,30 @@ class PacketLog:
     def handed(self, wire: Wire, packet: Packet | Tagged, at: float, now: float) -> None:
         """What held a packet hands it on: it is with the receiver at `at`. Or it never passed the link: somebody in
         the middle made it."""
-        passage = self._held.pop((id(wire), id(packet)), None)
-        if passage is None:
+        fate = self._held.pop((id(wire), id(packet)), None)
+        if fate is None:
             self.passed((wire.source, wire.target), packet, now, at, copy=True)
             return
-        passage.end = at
+        fate.end = at
         count = self.links[wire.source, wire.target]
         count.arrived += 1
-        count.seconds += at - passage.start
+        count.seconds += at - fate.start
 
-    def _keep(self, passage: PacketFate) -> None:
+    def _keep(self, fate: PacketFate) -> None:
         self.total += 1
-        (self._head if len(self._head) < self._first else self._tail).append(passage)
+        (self._head if len(self._head) < self._first else self._tail).append(fate)
         if self._sought is not None:
-            self._look(passage, self._sought)
+            self._look(fate, self._sought)
 
-    def _look(self, passage: PacketFate, sought: PacketKey) -> None:
+    def _look(self, fate: PacketFate, sought: PacketKey) -> None:
         """Keep it, if it is near the message that is sought."""
         if self._middle:
             if self._after > 0:
                 self._after -= 1
-                self._middle.append(passage)
+                self._middle.append(fate)
             return
-        self._before.append(passage)
-        if (passage.sender, passage.kind, passage.number) == sought and passage.attempt == 0:
+        self._before.append(fate)
+        if (fate.sender, fate.kind, fate.number) == sought and fate.attempt == 0:
             self._middle = list(self._before)
             self.begins, self._after = self.total - len(self._middle), self._around
 
@@ -187,12 +187,12 @@ class PacketLog:
 class _LoggingReceiver:
     """A tap on a wire on which every packet arrives after so many seconds."""
 
-    __slots__ = ("_diary", "_seconds")
+    __slots__ = ("_packet_log", "_seconds")
 
-    def __init__(self, diary: PacketLog, seconds: float) -> None:
-        self._diary, self._seconds = diary, seconds
+    def __init__(self, packet_log: PacketLog, seconds: float) -> None:
+        self._packet_log, self._seconds = packet_log, seconds
 
-    def __call__(self, heard: Capture) -> None:
-        start, sender, receiver, packet = heard
+    def __call__(self, captured: Capture) -> None:
+        start, sender, receiver, packet = captured
         assert isinstance(packet, Message | Segment)
-        self._diary.passed((sender, receiver), packet, start, start + self._seconds)
+        self._packet_log.passed((sender, receiver), packet, start, start + self._seconds)

@@ -19,6 +19,7 @@ from netsim.claims import SYMBOLS, Adjacency, Norm, length
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.problems import Bent, LogisticLoss, NonconvexLogistic, Objective, Problem, Tilted
 from netsim.problems.objective import direction
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.build.problem import gradient_change
 from scenarios.schema.scenario import GradientChange
@@ -211,7 +212,7 @@ def check_both_worlds(pair: Pair | None, simulations: Iterable[tuple[str, Simula
     other = pair.hypotheses[1]
     for name, simulation in simulations:
         try:
-            replace(simulation, problem=simulation.problem.replace(pair.agent, other), spool=None)
+            replace(simulation, problem=simulation.problem.replace(pair.agent, other), recording=Recording())
         except ScenarioError as error:
             why = (
                 f"with an adjacent objective that is bent as much, {name} is outside its conditions ({error.problem})"

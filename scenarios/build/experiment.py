@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from netsim.errors import ScenarioError, together
 from netsim.metrics.measures import defined
 from netsim.network.active_adversaries import ActiveAdversary
 from netsim.network.laws import DelayLaw
-from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
+from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems import Dataset, Objective, Problem, Sampled
-from netsim.readers.live import Downtime, PoissonClock
+from netsim.readers.live import Downtime
+from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build import adjacency as pairs
@@ -178,23 +178,6 @@ def _records(objective: Objective) -> int:
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Access(TypedDict, total=False):
-    """The simulation's arguments about access lines."""
-
-    access: AccessLaw
-    access_laws: dict[int, AccessLaw]
-
-
-class _Activity(TypedDict):
-    """The simulation's arguments about when agents act."""
-
-    patience: ExchangePolicy
-    activation: PoissonClock | None
-    compute: DelayLaw | None
-    compute_laws: dict[int, DelayLaw]
-    downtimes: dict[int, Downtime]
-
-
 @dataclass(frozen=True)
 class _Builder:
     scenario: Scenario
@@ -221,19 +204,13 @@ class _Builder:
                 problem,
                 self.topology,
                 algorithm,
-                self._links(),
-                self._overrides(),
-                **self._access(),
-                **self._activity(),
-                adversaries=(self._adversary(),),
+                self._network(),
+                (self._adversary(),),
+                self._timing(),
+                Recording(measure_every=scenario.measures.every),
                 replicas=scenario.replicas if algorithm.noisy else 1,
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
-                medium=medium(scenario.medium),
-                active_adversaries=self._active_adversaries(),
-                codec=self._codec(),
-                header_bytes=scenario.messages.header,
-                measure_every=scenario.measures.every,
             )
         except ScenarioError as error:
             raise _readdressed(error, index) from None
@@ -241,8 +218,20 @@ class _Builder:
     def _ground(self, problem: Problem) -> Ground:
         return Ground(problem, self.topology, adjacency_of(self.scenario, self.dataset, problem))
 
-    def _links(self) -> LinkLaw:
-        return built("links", self.scenario.links)
+    def _network(self) -> NetworkSettings:
+        scenario = self.scenario
+        access, access_laws = self._access()
+        return NetworkSettings(
+            built("links", scenario.links),
+            self._overrides(),
+            access,
+            access_laws,
+            scenario.exchange.build(),
+            self._active_adversaries(),
+            self._codec(),
+            scenario.messages.header,
+            medium(scenario.medium),
+        )
 
     def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
         """Directed links with a law of their own."""
@@ -259,17 +248,17 @@ class _Builder:
                 laws |= dict.fromkeys(override.directions(i, j), law)
         return laws
 
-    def _access(self) -> _Access:
-        """Who has which access line: everybody the same, or only some."""
+    def _access(self) -> tuple[AccessLaw, dict[int, AccessLaw]]:
+        """The access line of everybody, or those of some."""
         spec = self.scenario.access
         if spec is None:
-            return {}
+            return AccessLaw(), {}
         line: AccessLaw = built("access", spec)
         if spec.agents is None:
-            return {"access": line}
-        return {"access_laws": dict.fromkeys(self._known("access", spec.agents), line)}
+            return line, {}
+        return AccessLaw(), dict.fromkeys(self._known("access", spec.agents), line)
 
-    def _activity(self) -> _Activity:
+    def _timing(self) -> Timing:
         scenario = self.scenario
         compute: dict[int, DelayLaw] = {}
         downtimes: dict[int, Downtime] = {}
@@ -281,13 +270,12 @@ class _Builder:
             place = f"downtimes[{index}]"
             downtime: Downtime = built(place, spec)
             downtimes |= dict.fromkeys(self._known(place, spec.agents, downtimes), downtime)
-        return {
-            "patience": scenario.exchange.build(),
-            "activation": None if scenario.activation == "rounds" else scenario.activation.build(),
-            "compute": None if scenario.compute is None else built("compute", scenario.compute),
-            "compute_laws": compute,
-            "downtimes": downtimes,
-        }
+        return Timing(
+            None if scenario.compute is None else built("compute", scenario.compute),
+            compute,
+            None if scenario.activation == "rounds" else scenario.activation.build(),
+            downtimes,
+        )
 
     def _known(self, place: str, agents: list[int], named: Container[int] = ()) -> list[int]:
         """Agents that are there and were not `named` before."""
@@ -325,7 +313,7 @@ def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
         ("algorithm", f"algorithms[{index}]"),
         ("adversaries[0]", "adversary"),
         ("link_laws", "link_overrides"),
-        ("patience", "exchange"),
+        ("exchange_policy", "exchange"),
     ):
         if error.field == inner or error.field.startswith(inner + "."):
             return replace(error, field=outer + error.field.removeprefix(inner))

@@ -121,7 +121,8 @@ class Both:
 def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
     """The attacked run in which the agent has this objective, with noise of its own; nothing of it is written."""
     problem = simulation.problem.replace(agent, objective)
-    return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, measure=False, spool=None)
+    recording = replace(simulation.recording, measure=False, spool=None)
+    return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, recording=recording)
 
 
 def _halves(records: Dataset) -> tuple[list[int], list[int]]:

@@ -49,7 +49,7 @@ def simulated(simulation: Simulation, stage: str, progress: Progress, diary: Pac
         progress.advance(running.estimates - done)
         done = running.estimates
 
-    run = simulation.run(look, every=EVERY, diary=diary)
+    run = simulation.run(look, every=EVERY, packet_log=diary)
     if run.interrupted:
         raise KeyboardInterrupt
     return run

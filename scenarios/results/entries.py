@@ -200,7 +200,7 @@ def _interception(run: Run) -> Results:
     nothing was rejected."""
     if run.outside_model is None:
         return {"rejected": run.rejected} if run.rejected else {}
-    deeds = [asdict(one) for one in run.meddling]
+    deeds = [asdict(one) for one in run.interceptions]
     return {"meddling": deeds, "rejected": run.rejected, "outside_model": run.outside_model}
 
 

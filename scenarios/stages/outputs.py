@@ -54,7 +54,9 @@ class TranscriptFiles:
             self.file(name).unlink(missing_ok=True)
         self.second.unlink(missing_ok=True)
         self._remove()
-        return simulation if self.spec.spool == "none" else replace(simulation, spool=self.spools)
+        if self.spec.spool == "none":
+            return simulation
+        return replace(simulation, recording=replace(simulation.recording, spool=self.spools))
 
     def keep(self, views: tuple[AdversaryView, ...]) -> None:
         """Write every adversary's Parquet file, in bounded memory where there is a spool."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
+from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
@@ -294,12 +295,13 @@ class Reaudit:
     def _timeline(self, entry: AlgorithmResult, subject: Subject, algorithms: int) -> Timeline | None:
         """The run's packets around what this audit found: the run is simulated again, to the same packets."""
         stage, log = f"{subject.spec.name}: the run's packets again, for the timeline", PacketLog()
-        simulation = replace(subject.simulation, measure=False)
+        simulation = replace(subject.simulation, recording=Recording(measure=False))
         chronicle = Chronicle(simulated(simulation, stage, self.progress, log), log, algorithms)
         found = former.judged(entry)
         if (sought := chronicle.sought(found)) is not None:
             again = PacketLog(0, 0, sought)
-            simulated(replace(simulation, record="nothing", adversaries=()), stage, self.progress, again)
+            alone = replace(simulation, recording=Recording(measure=False, private="nothing"), adversaries=())
+            simulated(alone, stage, self.progress, again)
             chronicle.look(again)
         return former.timeline_of(chronicle.results(found)["timeline"])
 

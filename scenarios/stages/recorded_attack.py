@@ -22,6 +22,7 @@ from attacks.score import score_gradients
 from netsim.adversary import AdversaryView, InsiderState, Query
 from netsim.errors import AttackError, ScenarioError, TranscriptError
 from netsim.randomness import Streams
+from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.record import Record, Transcript
@@ -92,7 +93,7 @@ class Attacked:
     @cached_property
     def view(self) -> AdversaryView:
         """What the listener has."""
-        adversary, public = self.simulation.adversaries[0], replace(self.simulation, spool=None).public()
+        adversary, public = self.simulation.adversaries[0], self.simulation.public()
         if not adversary.insiders:
             return AdversaryView(adversary, self.transcript, public)
         if (truth := self.remade) is not None:
@@ -112,7 +113,9 @@ class Attacked:
             return None
         begun = time.monotonic()
         stage = f"{self.subject.spec.name}: making the truth again from the seed"
-        run = simulated(replace(self.simulation, spool=None, measure=False), stage, self.progress, self.diary)
+        run = simulated(
+            replace(self.simulation, recording=Recording(measure=False)), stage, self.progress, self.diary
+        )
         seconds = time.monotonic() - begun
         other = first_difference(self.transcript, run.views[0].transcript)
         why = None if other is None else f"the seed makes another transcript here, from row {other} on"

@@ -16,6 +16,7 @@ from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, score_gradients, score_image
 from netsim.errors import AttackError, DeadlockError, ScenarioError, TranscriptError
 from netsim.running import Running
+from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketKey, PacketLog
 from scenarios.build.experiment import Experiment, Subject
@@ -243,7 +244,7 @@ class _Session:
     def _again(self, subject: Subject, sought: PacketKey) -> PacketLog:
         """The same packets once more, for those around a message that the first diary let go."""
         simulation, diary = (
-            replace(subject.simulation, measure=False, record="nothing", adversaries=()),
+            replace(subject.simulation, recording=Recording(measure=False, private="nothing"), adversaries=()),
             PacketLog(0, 0, sought),
         )
         simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, diary)
@@ -270,7 +271,7 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
-        return simulation.run(look, every=EVERY, diary=diary, rescue=rescue)
+        return simulation.run(look, every=EVERY, packet_log=diary, rescue=rescue)
 
     def _keeper(self, entry: Results, simulation: Simulation) -> TranscriptFiles:
         names = tuple(adversary.name for adversary in simulation.adversaries)

@@ -233,7 +233,7 @@ class Chronicle:
     def _down(self) -> list[Results]:
         """When agents were down, in order, up to the end of the run."""
         simulation, found = self.run.simulation, list[Results]()
-        for agent, law in sorted(simulation.downtimes.items()):
+        for agent, law in sorted(simulation.timing.downtimes.items()):
             flips = downs(agent, law.outages, Streams(simulation.seed))
             times = list(
                 takewhile(lambda t: t < self.diary.ended, (t for _, t in zip(range(DOWN), flips, strict=False)))
@@ -300,12 +300,15 @@ class _Captures:
     def __init__(self, run: Run) -> None:
         simulation = run.simulation
         adversary = simulation.adversaries[0] if simulation.adversaries else Adversary(links=())
-        self._radio = simulation.medium != "links"
+        self._radio = simulation.network.medium != "links"
         self._doors = frozenset(adversary.doors)
         topology = simulation.topology
         self._on_links: frozenset[tuple[int, int]] = frozenset() if self._radio else adversary.tapped(topology)
         self._transmitters: frozenset[int] = adversary.transmitters(topology) if self._radio else frozenset()
-        self._sealed = {edge: law.encrypted for edge, law in simulation.link_laws.items()}, simulation.links.encrypted
+        self._sealed = (
+            {edge: law.encrypted for edge, law in simulation.network.link_laws.items()},
+            simulation.network.links.encrypted,
+        )
         self._caught = _caught(run) if adversary.capture_loss else None
 
     def hear(self, passage: PacketFate, ended: float) -> str:

@@ -429,7 +429,7 @@ def _active(account: Account) -> int:
 def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
     """What everybody knows in this world."""
     problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
-    return replace(simulation, problem=problem, spool=None).public()
+    return replace(simulation, problem=problem).public()
 
 
 # ── what is said ────────────────────────────────────────────────────────────────────────────────────────

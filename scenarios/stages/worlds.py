@@ -26,6 +26,7 @@ from netsim.codecs import Dither
 from netsim.errors import PrivacyError
 from netsim.problems import Objective
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from netsim.topology.weights import hops
 from scenarios.build.adjacency import data_print
@@ -133,9 +134,9 @@ def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int, dra
     An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
     index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other world.
     """
-    near = () if simulation.medium == "links" else simulation.topology.neighbors(agent)
+    near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
-    base = replace(simulation, adversaries=(auditor,), measure=False, record="releases", spool=None)
+    base = replace(simulation, adversaries=(auditor,), recording=Recording(measure=False, private="releases"))
     return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw)
 
 
@@ -198,7 +199,7 @@ def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, 
     """
     builder = _Builder(simulation, agent)
     parts: dict[str, Callable[[], list[View]]] = {
-        "links": builder.on_radio if simulation.medium != "links" else builder.links,
+        "links": builder.on_radio if simulation.network.medium != "links" else builder.links,
         "nodes": builder.nodes,
         "coalitions": builder.coalitions,
     }
@@ -208,9 +209,11 @@ def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, 
 class _Builder:
     def __init__(self, simulation: Simulation, agent: int) -> None:
         self.topology, self.agent = simulation.topology, agent
-        self.radio = simulation.medium != "links"
-        self.told_all = not self.radio and simulation.patience.endless and not simulation.downtimes
-        self.told_all = self.told_all and not simulation.active_adversaries
+        self.radio = simulation.network.medium != "links"
+        self.told_all = (
+            not self.radio and simulation.network.exchange_policy.endless and not simulation.timing.downtimes
+        )
+        self.told_all = self.told_all and not simulation.network.active_adversaries
         self.distance: list[float] = hops(self.topology.adjacency, agent).tolist()
 
     def links(self) -> list[View]:
@@ -305,9 +308,7 @@ def seen_by(
             adversaries=adversaries,
             replicas=chunk,
             chunk=number_of(world, index, draw),
-            measure=False,
-            record="nothing",
-            spool=None,
+            recording=Recording(measure=False, private="nothing"),
         ).run()
         if run.interrupted:
             raise KeyboardInterrupt

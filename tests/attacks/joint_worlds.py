@@ -12,8 +12,7 @@ from netsim.algorithms import (
 )
 from netsim.mechanisms import Gaussian, UniformLaplace
 from netsim.node import Node
-from netsim.simulation import Simulation
-from tests.worlds import synthetic_problem
+from tests.worlds import simulated, synthetic_problem
 
 GRAPH = topology.erdos_renyi(8, 0.4, seed=2)
 SOME = Adversary("some links", links=RandomShare(0.5, seed=4), capture_loss=0.25)
@@ -102,6 +101,6 @@ def estimates_in(found: ProbedNetwork) -> list[GradientEstimate]:
 
 def ran(algorithm, adversary=SOME, replicas=1, graph=GRAPH, **options):
     problem = options.pop("problem", None) or synthetic_problem(graph.agents, dimension=4, records=3)
-    return Simulation(
+    return simulated(
         problem, graph, algorithm, adversaries=(adversary,), replicas=replicas, measure=False, **options
     ).run()

@@ -9,7 +9,8 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.problems import Problem
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Run
+from tests.worlds import simulated
 
 
 class Scripted:
@@ -41,7 +42,7 @@ def run_script(
 ) -> Run:
     """One run of the simulator."""
     problem = Problem(tuple(Scripted(script) for script in scripts))
-    return Simulation(problem, graph, algorithm, adversaries=(adversary,), measure=False, **options).run()
+    return simulated(problem, graph, algorithm, adversaries=(adversary,), measure=False, **options).run()
 
 
 def given(run: Run) -> dict[int, Array]:

@@ -1,7 +1,7 @@
 """Unsound algorithms that an audit has to catch, and sound ones it must not accuse."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import RECORD, claim_of, judged, quadratic_world
-from tests.worlds import DELTA, digits_problem, dp_recal
+from tests.worlds import DELTA, changed, digits_problem, dp_recal
 
 NOISE = Gaussian(1.0)
 
@@ -107,7 +107,7 @@ def test_which_messages_are_sent_may_not_depend_on_private_data(algorithm):
 @pytest.mark.parametrize(("seconds", "leaks"), [(0.0, False), (1.0, True)])
 def test_the_order_of_waiting_and_sending_tells_where_it_takes_time(seconds, leaks):
     simulation, pair = quadratic_world(AnotherOrder())
-    slow = replace(simulation, links=LinkLaw(ConstantDelay(seconds)))
+    slow = changed(simulation, links=LinkLaw(ConstantDelay(seconds)))
     audit = judged(slow, pair, claim_of(2.0, 1e-3), attack=None)
     assert (audit.judgement.verdict is Verdict.UNPROTECTED) == leaks
 
@@ -488,7 +488,7 @@ class Hesitant(Toy):
 @pytest.mark.parametrize(("compute", "leaks"), [(None, False), (ConstantDelay(1.0), True)])
 def test_how_long_it_takes_may_not_depend_on_private_data(compute, leaks):
     simulation, pair = quadratic_world(Hesitant())
-    audit = judged(replace(simulation, compute=compute), pair, claim_of(2.0, 1e-3), attack=None)
+    audit = judged(changed(simulation, compute=compute), pair, claim_of(2.0, 1e-3), attack=None)
     assert (audit.judgement.verdict is Verdict.UNPROTECTED) == leaks
 
 
@@ -521,7 +521,7 @@ class AskAndWait(Toy):
 )
 def test_a_clock_decides_what_an_order_tells(compute, link, verdict):
     simulation, pair = quadratic_world(AskAndWait())
-    slow = replace(simulation, compute=compute, links=LinkLaw(ConstantDelay(link)))
+    slow = changed(simulation, compute=compute, links=LinkLaw(ConstantDelay(link)))
     assert judged(slow, pair, claim_of(2.0, 1e-3), attack=None).judgement.verdict is verdict
 
 

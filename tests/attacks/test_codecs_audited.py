@@ -21,7 +21,7 @@ from netsim.schedules import Constant
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.attacks.test_audit_end_to_end import Averaging, record_pair
-from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
+from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]
 """Deterministic, coordinate by coordinate: their releases are priced as they are on the wire."""
@@ -39,7 +39,7 @@ def private_world(codec, scale=1.0):
     algorithm = PrivateGradientDescent(5, Constant(0.3), Constant(scale), Clip(0.5))
     simulation, pair = quadratic_world(algorithm)
     claim = algorithm.claim(Adjacency(0.25, "another target"), simulation.setting(5), 0.0)
-    return replace(simulation, codec=codec), pair, claim
+    return changed(simulation, codec=codec), pair, claim
 
 
 def sample_of(simulation, pair, world=0, chunk=200):
@@ -53,7 +53,7 @@ def sample_of(simulation, pair, world=0, chunk=200):
 @pytest.mark.parametrize("reading", READINGS)
 def test_the_truth_reproduces_every_message_to_the_last_bit(reading, codec):
     problem = digits_problem()
-    simulation = replace(tapped_ring(problem, dp_recal(problem, reading, 12), links=ROUGH), codec=codec)
+    simulation = changed(tapped_ring(problem, dp_recal(problem, reading, 12), links=ROUGH), codec=codec)
     sample = sample_of(simulation, record_pair(problem), chunk=7)
     found = replay(sample.view, 1, problem.objectives[1], sample.coins(), sample.releases, sample.dither)
     assert found.identical
@@ -140,16 +140,16 @@ class Nudge(Algorithm):
 def test_what_the_codec_rounds_away_is_not_held_against_anybody():
     """Both worlds send the very same bytes; under a dither that is not known, perhaps."""
     simulation, pair = quadratic_world(Nudge(1e-3))
-    coarse = judged(replace(simulation, codec=FixedPoint(4, 1.0)), pair, claim_of(1.0, 0.0), attack=None)
+    coarse = judged(changed(simulation, codec=FixedPoint(4, 1.0)), pair, claim_of(1.0, 0.0), attack=None)
     assert coarse.uncovered is None
     assert coarse.epsilon_exact == 0.0
     assert coarse.judgement.verdict is Verdict.CONSISTENT
     dithered = FixedPoint(4, 1.0, "stochastic")
-    found = judged(replace(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=4000)
+    found = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=4000)
     assert found.uncovered is None
     assert all(e.epsilon.lower == 0 for e in found.exact)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
-    lucky = judged(replace(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=60)
+    lucky = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=60)
     assert lucky.judgement.verdict is Verdict.UNDERPOWERED  # no transcript of these shows a difference
     assert "the codec drew the same of both" in lucky.judgement.reason
     exact = judged(simulation, pair, claim_of(1.0, 0.0), attack=None)
@@ -169,10 +169,10 @@ def test_rounding_errors_that_a_codec_enlarges_are_no_leak():
     simulation, pair = quadratic_world(Edge())
     here, there = ((333.3 * g + 0.1) - 333.3 * g for g in (-0.25, -0.125))
     codec = FixedPoint(2, here + there)  # its step, and the two on different sides of half of it
-    sample = sample_of(replace(simulation, codec=codec), pair, chunk=4)
+    sample = sample_of(changed(simulation, codec=codec), pair, chunk=4)
     foil = replay(sample.view, 1, pair.hypotheses[1], sample.coins(), sample.releases, sample.dither)
     assert any(c.differs.any() for c in foil.comparisons)
-    found = judged(replace(simulation, codec=codec), pair, claim_of(1.0, 0.0), attack=None, trials=100)
+    found = judged(changed(simulation, codec=codec), pair, claim_of(1.0, 0.0), attack=None, trials=100)
     assert found.uncovered is None
     assert found.judgement.verdict is Verdict.UNDERPOWERED
     assert "may be rounding" in found.judgement.reason
@@ -198,7 +198,7 @@ class Once(Algorithm):
 def test_the_loss_is_that_of_a_table_of_probabilities(mechanism, codec):
     """Oracle: every point of the grid with its probability in either world, by the distribution function."""
     simulation, pair = quadratic_world(Once(mechanism))
-    sample = sample_of(replace(simulation, codec=codec), pair)
+    sample = sample_of(changed(simulation, codec=codec), pair)
     found = compare_worlds(sample, 1, *pair.hypotheses)
     assert found.rounded
     means = [h.gradient(np.zeros((1, 4)))[0] for h in pair.hypotheses]
@@ -217,7 +217,7 @@ def test_rounding_never_adds_to_the_loss(mechanism, codec):
     simulation, pair = quadratic_world(Once(mechanism))
     losses = []
     for one in (codec, Float64()):
-        sample = sample_of(replace(simulation, codec=one), pair, chunk=4000)
+        sample = sample_of(changed(simulation, codec=one), pair, chunk=4000)
         losses.append(compare_worlds(sample, 1, *pair.hypotheses).steps[0])
     rounded, exact = losses
     error = np.std(rounded - exact) / math.sqrt(rounded.size)
@@ -232,7 +232,7 @@ def test_gaussian_formulas_bound_a_rounded_release_from_above_only():
     simulation, pair = quadratic_world(Once(Gaussian(0.2)))
     claim = claim_of(4.0, 1e-2)
     fine, coarse = (
-        judged(replace(simulation, codec=codec), pair, claim, attack=None, trials=2000)
+        judged(changed(simulation, codec=codec), pair, claim, attack=None, trials=2000)
         for codec in (Float64(), FixedPoint(2, 2.0))
     )
     assert all(e.by_formula for e in fine.exact)
@@ -243,7 +243,7 @@ def test_gaussian_formulas_bound_a_rounded_release_from_above_only():
 
 def test_pure_epsilon_of_a_gaussian_on_a_bounded_grid_is_finite():
     simulation, pair = quadratic_world(Once(Gaussian(0.2)))
-    found = judged(replace(simulation, codec=FixedPoint(2, 0.5)), pair, claim_of(50.0, 0.0), attack=None)
+    found = judged(changed(simulation, codec=FixedPoint(2, 0.5)), pair, claim_of(50.0, 0.0), attack=None)
     assert found.epsilon_exact < 10
     assert judged(simulation, pair, claim_of(50.0, 0.0), attack=None).epsilon_exact == math.inf
 
@@ -264,11 +264,11 @@ def test_an_agent_that_goes_on_with_more_than_it_told_is_not_taken_at_its_word()
     """The wire does not say what it went on with, so the release is granted, and the loss an upper bound."""
     simulation, pair = quadratic_world(Remembers())
     for codec, rounded in ((Float16(), False), (Float64(), False)):
-        found = compare_worlds(sample_of(replace(simulation, codec=codec), pair), 1, *pair.hypotheses)
+        found = compare_worlds(sample_of(changed(simulation, codec=codec), pair), 1, *pair.hypotheses)
         assert found.rounded is rounded
         assert math.isinf(found.granted_from) is codec.lossless
     told_only = compare_worlds(
-        sample_of(replace(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair), 1, *pair.hypotheses
+        sample_of(changed(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair), 1, *pair.hypotheses
     )
     assert told_only.rounded
     assert math.isinf(told_only.granted_from)

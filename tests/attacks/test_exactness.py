@@ -12,8 +12,10 @@ from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
+from tests.worlds import simulated
 
 WALK = Recal(step=0.2, activations=30)
 DESCENT = PrivateGradientDescent(6, Constant(0.1))
@@ -27,7 +29,7 @@ ANEW = {0: Downtime(Scheduled(((0.05, 0.06),)), "restart_without_state")}
 def worst(algorithm, graph, links, adversary, seed, **options) -> tuple[float, int]:
     """The largest error of an estimate that is called exact, and how many there are."""
     problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
-    run = Simulation(problem, graph, algorithm, links, adversaries=(adversary,), seed=seed, **options).run()
+    run = simulated(problem, graph, algorithm, links, adversaries=(adversary,), seed=seed, **options).run()
     exact = [e for e in infer(run.views[0]) if e.stddev == 0]
     return score_gradients(exact, run.truth, run.views[0].inside).worst if exact else 0.0, len(exact)
 
@@ -67,7 +69,7 @@ def test_at_the_receivers_door_what_a_meddler_made_of_it_counts(nodes, links):
     problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
     adversary = Adversary(links=links, nodes=nodes)
     run = Simulation(
-        problem, ring(5), DESCENT, RELIABLE, adversaries=(adversary,), active_adversaries=(mallory,)
+        problem, ring(5), DESCENT, NetworkSettings(RELIABLE, active_adversaries=(mallory,)), adversaries=(adversary,)
     ).run()
     at_doors = [e for e in infer(run.views[0]) if e.agent in nodes]
     assert {e.agent for e in at_doors} == set(nodes)

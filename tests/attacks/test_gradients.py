@@ -18,6 +18,7 @@ from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import L1, Problem
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.transcript.record import Record, Transcript
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
@@ -126,7 +127,7 @@ def test_a_tap_at_an_agents_door_hears_as_much_of_it_as_taps_on_all_links(name, 
         "descent": PrivateGradientDescent(12, Constant(0.3)),
     }[name]
     door, ears = Adversary("door", (), nodes=(agent,)), Adversary("ears")
-    run = Simulation(problem, topology.ring(5), algorithm, law, adversaries=(door, ears)).run()
+    run = Simulation(problem, topology.ring(5), algorithm, NetworkSettings(law), adversaries=(door, ears)).run()
     near, far = (score_gradients(infer(view), run.truth) for view in run.views)
     assert near.worst < 1e-9
     assert near.hidden[agent] == far.hidden[agent] <= 1
@@ -136,7 +137,9 @@ def test_a_tap_at_an_agents_door_hears_as_much_of_it_as_taps_on_all_links(name, 
 def test_a_door_tells_what_a_lossy_tap_on_the_links_missed():
     problem = synthetic_problem()
     both = Adversary("both", "all", nodes=(1, 3), capture_loss=0.3)
-    run = Simulation(problem, topology.ring(5), Recal(step=0.5, activations=300), ROUGH, adversaries=(both,)).run()
+    run = Simulation(
+        problem, topology.ring(5), Recal(step=0.5, activations=300), NetworkSettings(ROUGH), adversaries=(both,)
+    ).run()
     score = score_gradients(infer(run.views[0]), run.truth)
     assert score.hidden[1] == score.hidden[3] == 0 < min(score.hidden[i] for i in (0, 2, 4))
     assert score.worst < 1e-9
@@ -198,10 +201,10 @@ def test_a_tap_that_misses_packets_loses_estimates_and_never_invents_one(loss, m
             problem,
             topology.ring(5),
             Recal(step=0.5, activations=100),
-            law,
+            NetworkSettings(law),
             adversaries=(Adversary(capture_loss=missed),),
             seed=seed,
-            measure=False,
+            recording=Recording(measure=False),
         ).run()
         score = score_gradients(infer(run.views[0]), run.truth)
         some += score.estimated

@@ -12,9 +12,10 @@ from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LogisticLoss, load, logistic
 from netsim.schedules import Constant
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Run
 from netsim.topology import path, ring
 from tests.architecture.test_truth_free_views import reachable
+from tests.worlds import simulated
 
 SEALED = LinkLaw(UniformDelay(0.01, 0.05), loss=0.2, reliable=True, encrypted=True)
 DESCENT = PrivateGradientDescent(12, Constant(0.1))
@@ -23,7 +24,7 @@ DESCENT = PrivateGradientDescent(12, Constant(0.1))
 def run_with(algorithm, insiders: tuple[int, ...], topology=None, **options) -> Run:
     graph = topology or ring(6)
     problem = logistic(load("digits").split(graph.agents), ridge=1.0)
-    return Simulation(
+    return simulated(
         problem, graph, algorithm, SEALED, adversaries=(Adversary("curious", insiders=insiders),), **options
     ).run()
 
@@ -89,7 +90,7 @@ def test_members_unite_what_they_know():
 
 
 def test_an_insider_knows_its_own_state_and_nobody_elses():
-    run = run_with(PrivateGradientDescent(12, Constant(0.1), Constant(0.3)), (2, 4), replicas=3, record="nothing")
+    run = run_with(PrivateGradientDescent(12, Constant(0.1), Constant(0.3)), (2, 4), replicas=3, private="nothing")
     view, objectives = run.views[0], run.simulation.problem.objectives
     assert sorted(view.inside) == [2, 4]
     for agent, inside in view.inside.items():

@@ -118,7 +118,7 @@ class TestRefusals:
             probe_network(ran(algorithm).views[0])
 
     def test_exchanges_with_a_deadline(self):
-        run = ran(PrivateGradientDescent(4, step(0.05)), patience=ExchangePolicy(0.5))
+        run = ran(PrivateGradientDescent(4, step(0.05)), exchange_policy=ExchangePolicy(0.5))
         with pytest.raises(AttackError, match="exchanges may end without some messages"):
             probe_network(run.views[0])
 

@@ -65,7 +65,7 @@ class TestWithoutNoise:
         """Agents that wait for all do the same whatever the delays: only what is heard counts."""
         algorithm = PrivateGradientDescent(8, step(0.05))
         plain, rough = (probe_network(ran(algorithm, Adversary(links=RandomShare(0.5, seed=4)), links=laws).views[0])
-                        for laws in (ran(algorithm).simulation.links, ROUGH))  # fmt: skip
+                        for laws in (ran(algorithm).simulation.network.links, ROUGH))  # fmt: skip
         assert rough.seen == plain.seen
         for i in plain.agents:
             np.testing.assert_array_equal(rough.agents[i].gradients, plain.agents[i].gradients)

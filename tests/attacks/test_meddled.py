@@ -17,9 +17,10 @@ from netsim.algorithms import Clip, PrivateGradientDescent, Recal
 from netsim.network.active_adversaries import ActiveAdversary, AddGaussian, Alter, Delay, Drop, Replay, ScaleBy
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from tests.attacks.auditing import RECORD, judged
-from tests.worlds import DELTA, ROUGH, coins, digits_problem, synthetic_problem, tapped_ring
+from tests.worlds import DELTA, ROUGH, changed, coins, digits_problem, synthetic_problem, tapped_ring
 
 NOISELESS = PrivateGradientDescent(12, Constant(0.3), Constant(0.0))
 ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), directed=True)
@@ -28,7 +29,12 @@ ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), dire
 def overheard(meddler, *, links=LinkLaw(), adversary=Adversary()):  # noqa: B008
     problem = synthetic_problem()
     return Simulation(
-        problem, topology.ring(5), NOISELESS, links, adversaries=(adversary,), active_adversaries=(meddler,), seed=2
+        problem,
+        topology.ring(5),
+        NOISELESS,
+        NetworkSettings(links, active_adversaries=(meddler,)),
+        adversaries=(adversary,),
+        seed=2,
     ).run()
 
 
@@ -63,7 +69,7 @@ def test_what_only_comes_late_or_twice_or_again_misleads_nobody(authenticated):
 def test_a_walk_is_misjudged_too():
     problem = synthetic_problem()
     honest = tapped_ring(problem, Recal(step=0.5, activations=200))
-    met = replace(honest, active_adversaries=(ActiveAdversary("m", "all", (Alter(AddGaussian(0.5), 0.2),)),))
+    met = changed(honest, active_adversaries=(ActiveAdversary("m", "all", (Alter(AddGaussian(0.5), 0.2),)),))
     scores = [score_gradients(through_duals(run.views[0]), run.truth) for run in (honest.run(), met.run())]
     assert scores[0].worst < 1e-8
     assert scores[1].worst > 0.05
@@ -81,7 +87,7 @@ def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
         problem, algorithm, links=law, replicas=3, active_adversaries=(ActiveAdversary("m", "all", actions),)
     )
     run = simulation.run()
-    assert run.meddling[0].altered + run.meddling[0].replayed > 20
+    assert run.interceptions[0].altered + run.interceptions[0].replayed > 20
     found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
     assert found.identical
     assert len(found.releases) == 15
@@ -94,7 +100,7 @@ def test_an_audit_stays_exact_for_what_the_agent_received():
     pair = Pair(1, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
     algorithm = PrivateGradientDescent(10, Constant(0.2), Constant(2.0), Clip(0.5, "l1"))
     honest = Simulation(problem, topology.ring(5), algorithm)
-    met = replace(honest, active_adversaries=(ActiveAdversary("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))
+    met = changed(honest, active_adversaries=(ActiveAdversary("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))
     claim = algorithm.claim(RECORD, honest.setting(10), DELTA)
     found = [judged(simulation, pair, claim, 400) for simulation in (honest, met)]
     assert [one.judgement.verdict for one in found] == [Verdict.CONSISTENT] * 2

@@ -23,7 +23,7 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, judged
-from tests.worlds import coins, synthetic_problem
+from tests.worlds import coins, simulated, synthetic_problem
 
 STEP = 0.7
 MECHANISMS = [Laplace(0.6), Gaussian(0.5)]
@@ -54,7 +54,7 @@ def tapped(objective, algorithm, replicas=1, seed=1):
     problem = Problem((objective,) * 3)
     ears = Adversary("ears", "all", nodes=(1,))
     options = {"replicas": replicas, "seed": seed, "measure": False}
-    return Simulation(problem, ring(3), algorithm, adversaries=(ears,), **options).run()
+    return simulated(problem, ring(3), algorithm, adversaries=(ears,), **options).run()
 
 
 def priced(run, hypothesis, releases=None):

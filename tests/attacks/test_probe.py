@@ -22,15 +22,14 @@ from netsim.models.model import Ball
 from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Simulation
-from tests.worlds import ROUGH, synthetic_problem
+from tests.worlds import ROUGH, simulated, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
 
 
 def ran(algorithm: Algorithm, adversary: Adversary = DOOR, replicas: int = 3, **options):
     problem = options.pop("problem", None) or synthetic_problem()
-    return Simulation(
+    return simulated(
         problem, topology.ring(problem.agents), algorithm, adversaries=(adversary,), replicas=replicas, **options
     ).run()
 

@@ -1,7 +1,6 @@
 """Attacks and audits over radio: as strong as over links where all is heard, and blind beyond the range."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +14,11 @@ from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.radio import Radio
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import grid, random_geometric, ring
 from tests.attacks.auditing import claim_of, judged, quadratic_world
-from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem
+from tests.worlds import ROUGH, changed, digits_problem, dp_recal, synthetic_problem
 
 LAWS = [LinkLaw(), ROUGH, LinkLaw(UniformDelay(0.01, 0.03), loss=0.3, bandwidth=1e6, duplication=0.2, reliable=True)]
 
@@ -26,8 +26,10 @@ LAWS = [LinkLaw(), ROUGH, LinkLaw(UniformDelay(0.01, 0.03), loss=0.3, bandwidth=
 @pytest.mark.parametrize("law", LAWS, ids=["perfect", "rough", "copies"])
 def test_recal_over_radio_tells_every_gradient_exactly_as_over_links(law):
     problem = digits_problem()
-    on_links = Simulation(problem, ring(8), Recal(step=0.2, activations=800), law, adversaries=(Adversary(),), seed=3)
-    on_radio = replace(on_links, medium=Radio(1 if law.bandwidth else 0))
+    on_links = Simulation(
+        problem, ring(8), Recal(step=0.2, activations=800), NetworkSettings(law), adversaries=(Adversary(),), seed=3
+    )
+    on_radio = changed(on_links, medium=Radio(1 if law.bandwidth else 0))
     runs = on_links.run(), on_radio.run()
     told = [through_duals(run.views[0]) for run in runs]
     for estimates, run in zip(told, runs, strict=True):
@@ -42,7 +44,9 @@ def test_dp_recal_hides_only_each_agents_last_gradient_on_radio_too():
     problem = digits_problem()
     algorithm = dp_recal(problem, "as_deployable", 30)
     adversary = Adversary("ears", Around(tuple(range(8))), nodes=(1,))
-    run = Simulation(problem, ring(8), algorithm, ROUGH, adversaries=(adversary,), medium=Radio()).run()
+    run = Simulation(
+        problem, ring(8), algorithm, NetworkSettings(ROUGH, medium=Radio()), adversaries=(adversary,)
+    ).run()
     score = score_gradients(through_iterates(run.views[0]), run.truth)
     assert score.worst < 1e-8
     assert score.hidden == (1,) * 8
@@ -52,7 +56,9 @@ def test_dp_recal_hides_only_each_agents_last_gradient_on_radio_too():
 def test_descent_over_radio_is_inverted_exactly(law):
     problem = synthetic_problem()
     algorithm = PrivateGradientDescent(12, Constant(0.3))
-    run = Simulation(problem, ring(5), algorithm, law, adversaries=(Adversary(),), medium=Radio()).run()
+    run = Simulation(
+        problem, ring(5), algorithm, NetworkSettings(law, medium=Radio()), adversaries=(Adversary(),)
+    ).run()
     score = score_gradients(through_differences(run.views[0]), run.truth)
     assert score.worst < 1e-12
     assert score.hidden == (1,) * 5
@@ -64,7 +70,9 @@ def test_who_misses_a_broadcast_may_still_hear_its_repetition():
     deaf, law = Adversary(capture_loss=0.5), LinkLaw(ConstantDelay(0.01), loss=0.5, reliable=True)
     heard = []
     for links in (LinkLaw(), law):
-        run = Simulation(problem, ring(5), algorithm, links, adversaries=(deaf,), medium=Radio()).run()
+        run = Simulation(
+            problem, ring(5), algorithm, NetworkSettings(links, medium=Radio()), adversaries=(deaf,)
+        ).run()
         estimates = through_differences(run.views[0])
         assert score_gradients(estimates, run.truth).worst < 1e-12
         heard.append(len(estimates))
@@ -80,9 +88,12 @@ def test_in_a_corner_it_infers_exactly_the_agents_all_of_whose_neighbors_it_hear
     known = {i for i in near if near.issuperset(np.flatnonzero(topology.adjacency.toarray()[i]))}
     rounds = 6
     run = Simulation(
-        synthetic_problem(16), topology, PrivateGradientDescent(rounds, Constant(0.3)), ROUGH,
-        adversaries=(Adversary(links=Within((0.0, 0.0), reach)),), medium=Radio(1),
-    ).run()  # fmt: skip
+        synthetic_problem(16),
+        topology,
+        PrivateGradientDescent(rounds, Constant(0.3)),
+        NetworkSettings(ROUGH, medium=Radio(1)),
+        adversaries=(Adversary(links=Within((0.0, 0.0), reach)),),
+    ).run()
     estimates = through_differences(run.views[0])
     assert {r.sender for r in run.views[0].transcript} == near
     assert sorted((e.agent, e.query) for e in estimates) == [(i, k) for i in sorted(known) for k in range(rounds - 1)]
@@ -97,7 +108,11 @@ def test_in_a_corner_it_follows_a_baton_as_long_as_it_hears_every_hop():
     algorithm = Recal(step=0.4, activations=120)
     everything, corner = Adversary("everything"), Adversary("corner", links=Within((0.0, 0.0), reach))
     run = Simulation(
-        synthetic_problem(9), topology, algorithm, ROUGH, adversaries=(everything, corner), medium=Radio()
+        synthetic_problem(9),
+        topology,
+        algorithm,
+        NetworkSettings(ROUGH, medium=Radio()),
+        adversaries=(everything, corner),
     ).run()
     holder, broken, expected, visits = 0, set(), [], {}
     start = True
@@ -122,7 +137,7 @@ def test_in_a_corner_it_follows_a_baton_as_long_as_it_hears_every_hop():
 def test_an_audit_over_radio_finds_what_it_finds_over_links():
     """Same seed, same noise: the same exact losses and the same games, white box and black box."""
     on_links, pair = quadratic_world(PrivateGradientDescent(6, Constant(0.1), Constant(0.5)))
-    found = [judged(replace(on_links, medium=m), pair, claim_of(8.0, 0.0)) for m in ("links", Radio())]
+    found = [judged(changed(on_links, medium=m), pair, claim_of(8.0, 0.0)) for m in ("links", Radio())]
     assert found[0].judgement == found[1].judgement
     assert [e.epsilon for e in found[0].exact] == [e.epsilon for e in found[1].exact]
     assert found[0].white_box == found[1].white_box
@@ -133,7 +148,7 @@ def test_an_audit_over_radio_finds_what_it_finds_over_links():
 def test_an_audit_over_lossy_radio_names_the_message_that_leaks():
     problem = digits_problem()
     simulation, pair = quadratic_world(dp_recal(problem, "as_analysed", 8))
-    simulation = replace(simulation, links=ROUGH, medium=Radio(1))
+    simulation = changed(simulation, links=ROUGH, medium=Radio(1))
     found = judged(simulation, pair, claim_of(1.0, 1e-3))
     assert found.epsilon_exact == math.inf
     assert found.uncovered.name == "u"

@@ -22,6 +22,7 @@ from netsim.claims import Adjacency
 from netsim.mechanisms import Gaussian
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.schedules import Constant
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from tests.attacks.auditing import judged
 
@@ -50,9 +51,14 @@ def wire(world):
     base = simulation(tilted=world == 1)
     ears = Adversary("ears", "all")
     run = Simulation(
-        base.problem, base.topology, base.algorithm, adversaries=(ears,), replicas=TRIALS, chunk=1 + world,
-        measure=False,
-    ).run()  # fmt: skip
+        base.problem,
+        base.topology,
+        base.algorithm,
+        adversaries=(ears,),
+        replicas=TRIALS,
+        chunk=1 + world,
+        recording=Recording(measure=False),
+    ).run()
     sums, shares = {}, {}
     for row in run.views[0].transcript.on_links():
         if row.kind == "exchange":

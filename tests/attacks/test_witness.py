@@ -45,11 +45,12 @@ from netsim.errors import PrivacyError, TranscriptError
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.schedules import Constant, Geometric
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
-from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem
+from tests.worlds import ROUGH, changed, digits_problem, dp_recal, synthetic_problem
 
 CHUNK = 30
 ANYTHING = Adjacency(float("inf"), "all data of one agent replaced")
@@ -59,12 +60,14 @@ BARE = (OneScalar, SentBefore, ReusedSeed, SecondMessage)
 def walk(reading="as_deployable"):
     """The baton of DP-RECAL on links that lose a fifth of the packets and repeat them."""
     problem = digits_problem()
-    return Simulation(problem, topology.ring(8), dp_recal(problem, reading, 12), ROUGH), record_pair(problem)
+    return Simulation(problem, topology.ring(8), dp_recal(problem, reading, 12), NetworkSettings(ROUGH)), record_pair(
+        problem
+    )
 
 
 def descent(codec):
     simulation, pair = quadratic_world(PrivateGradientDescent(5, Constant(0.3), Constant(1.0), Clip(0.5)))
-    return replace(simulation, codec=codec), pair
+    return changed(simulation, codec=codec), pair
 
 
 def perturbed():

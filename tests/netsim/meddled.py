@@ -9,6 +9,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
 from netsim.topology import ring
 from netsim.transcript.message import Message
+from tests.worlds import simulated
 
 ROUNDS = 12
 
@@ -19,7 +20,7 @@ def descending(links: LinkLaw | None = None, adversaries=(), *, agents=5, topolo
     problem = least_squares(data.split(agents), ridge=0.1)
     algorithm = PrivateGradientDescent(ROUNDS, Constant(0.1), Constant(1.0))
     options = {"seed": 4} | options
-    return Simulation(
+    return simulated(
         problem, topology or ring(agents), algorithm, links or LinkLaw(), adversaries=adversaries, **options
     )
 

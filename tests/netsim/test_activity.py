@@ -21,6 +21,7 @@ from netsim.readers.live import Downtime, PoissonClock
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
+from tests.worlds import simulated
 
 RELIABLE = LinkLaw(UniformDelay(0.01, 0.03), loss=0.1, reliable=True)
 AT_ONCE = ExchangePolicy(0.0)
@@ -28,7 +29,7 @@ AT_ONCE = ExchangePolicy(0.0)
 
 def simulation(algorithm: Algorithm, topology, links=RELIABLE, **options) -> Simulation:
     data = load("synthetic", kind="regression", records=60, dimension=3).split(topology.agents)
-    return Simulation(least_squares(data, ridge=0.5), topology, algorithm, links, **options)
+    return simulated(least_squares(data, ridge=0.5), topology, algorithm, links, **options)
 
 
 def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:
@@ -48,7 +49,9 @@ def same(one, other) -> bool:
 
 
 def test_rounds_begin_at_the_ticks_of_a_poisson_clock():
-    run = simulation(descent(400), ring(5), LinkLaw(), activation=PoissonClock(4.0), patience=AT_ONCE, seed=2).run()
+    run = simulation(
+        descent(400), ring(5), LinkLaw(), activation=PoissonClock(4.0), exchange_policy=AT_ONCE, seed=2
+    ).run()
     waits = []
     for queries in run.truth.queries:
         times = [0.0, *(query.time for query in queries)]
@@ -96,7 +99,7 @@ def test_nobody_waits_for_a_straggler_where_exchanges_have_a_deadline():
         LinkLaw(),
         compute=ConstantDelay(0.1),
         compute_laws={3: ConstantDelay(1.0)},
-        patience=ExchangePolicy(0.05),
+        exchange_policy=ExchangePolicy(0.05),
     ).run()
     ends = [max(query.time for query in queries) for queries in run.truth.queries]
     assert ends[3] == pytest.approx(20 * 1.0)
@@ -127,7 +130,7 @@ def test_an_agent_that_stands_still_does_nothing_while_it_is_down():
         LinkLaw(),
         compute=ConstantDelay(0.1),
         downtimes={2: down},
-        patience=ExchangePolicy(0.05),
+        exchange_policy=ExchangePolicy(0.05),
     ).run()
     times = [query.time for query in run.truth.queries[2]]
     assert not [t for t in times if 0 <= t < 0.4 or 1.0 <= t < 3.0]
@@ -139,7 +142,7 @@ def test_an_agent_that_is_offline_goes_on_alone():
     away = Downtime(Scheduled(((1.0, 3.0),)), "offline")
     run = simulation(
         descent(60), ring(5), LinkLaw(ConstantDelay(0.01)), compute=ConstantDelay(0.1), downtimes={2: away},
-        patience=ExchangePolicy(0.05), adversaries=(Adversary(nodes=(2,)),),
+        exchange_policy=ExchangePolicy(0.05), adversaries=(Adversary(nodes=(2,)),),
     ).run()  # fmt: skip
     assert len([q for q in run.truth.queries[2] if 1.0 <= q.time < 3.0]) > 10
     door = run.views[0].at_node(2)
@@ -151,7 +154,7 @@ def test_an_agent_that_is_offline_goes_on_alone():
 
 def test_an_agent_that_lost_its_state_begins_anew():
     lost = Downtime(Scheduled(((2.0, 2.5),)), "restart_without_state")
-    options = {"compute": ConstantDelay(0.1), "patience": ExchangePolicy(0.05)}
+    options = {"compute": ConstantDelay(0.1), "exchange_policy": ExchangePolicy(0.05)}
     run = simulation(descent(60), complete(4), LinkLaw(), downtimes={2: lost}, **options).run()
     queries = run.truth.queries[2]
     begun = [k for k, query in enumerate(queries) if not query.point.any()]
@@ -199,7 +202,7 @@ def test_the_run_is_over_once_only_those_who_began_anew_are_left():
         LinkLaw(),
         downtimes={2: lost},
         compute=ConstantDelay(0.1),
-        patience=ExchangePolicy(0.05),
+        exchange_policy=ExchangePolicy(0.05),
     ).run()
     assert run.time < 40 * 0.15 + 0.2
     assert not run.interrupted
@@ -258,7 +261,7 @@ def test_a_run_with_downtimes_conserves_packets_and_is_the_same_every_time():
     def run():
         return simulation(
             descent(40), ring(5), LinkLaw(UniformDelay(0.01, 0.03), loss=0.2), downtimes={1: often, 3: often},
-            compute=UniformDelay(0.01, 0.1), activation=PoissonClock(5.0), patience=ExchangePolicy(0.1),
+            compute=UniformDelay(0.01, 0.1), activation=PoissonClock(5.0), exchange_policy=ExchangePolicy(0.1),
             adversaries=(Adversary(nodes=(1,)),),
         ).run()  # fmt: skip
 
@@ -315,7 +318,7 @@ def test_the_run_is_over_when_the_last_who_is_left_begins_anew_or_is_gone():
     assert run.time < 4.7
     for effect in ("restart_with_state", "restart_without_state", "offline"):
         gone = Downtime(Scheduled(((0.02, np.inf),)), effect)
-        run = simulation(descent(5), ring(5), patience=ExchangePolicy(0.05), downtimes={1: gone}).run()
+        run = simulation(descent(5), ring(5), exchange_policy=ExchangePolicy(0.05), downtimes={1: gone}).run()
         assert run.activations[0] == 5
 
 
@@ -349,11 +352,11 @@ class Alternating(Algorithm):
             node.estimate(node.zeros())
 
 
-@pytest.mark.parametrize("patience", [ExchangePolicy(), ExchangePolicy(0.02)])
-def test_exchanges_that_no_longer_fit_together_are_named(patience):
+@pytest.mark.parametrize("exchange_policy", [ExchangePolicy(), ExchangePolicy(0.02)])
+def test_exchanges_that_no_longer_fit_together_are_named(policy):
     anew = {1: Downtime(Scheduled(((0.05, 0.08),)), "restart_without_state")}
-    options = {"compute": ConstantDelay(0.01), "downtimes": anew, "patience": patience, "measure": False}
-    if patience.endless:
+    options = {"compute": ConstantDelay(0.01), "downtimes": anew, "exchange_policy": policy, "measure": False}
+    if policy.endless:
         with pytest.raises(ProtocolError, match=r"wants 'extra' of exchange \d+, in which agent \d sent \['x'\]"):
             simulation(Alternating(), ring(5), **options).run()
     else:

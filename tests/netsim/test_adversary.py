@@ -15,6 +15,7 @@ from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem, least_squares, load
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import from_edges, path, ring
 from netsim.transcript.record import EVERYBODY
@@ -31,7 +32,15 @@ def problem(agents: int):
 
 def simulation(*adversaries: Adversary, links: LinkLaw = ONE_SECOND, rounds=ROUNDS) -> Simulation:
     algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
-    return Simulation(problem(5), ring(5), algorithm, links, adversaries=adversaries, measure=False, seed=2)
+    return Simulation(
+        problem(5),
+        ring(5),
+        algorithm,
+        NetworkSettings(links),
+        adversaries=adversaries,
+        seed=2,
+        recording=Recording(measure=False),
+    )
 
 
 def keys(rows):

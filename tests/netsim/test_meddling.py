@@ -27,10 +27,12 @@ from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript.pcapng import export
 from tests.netsim.meddled import descending
+from tests.worlds import changed
 
 RING = ring(5)
 
@@ -187,7 +189,7 @@ def test_the_line_says_which_way_and_when():
     assert "link 0 → 2 only (eve from 0.1 s to 0.8 s: dropped 1," in outside_model((late,))
     assert "(eve from 0.1 s on: dropped" in outside_model((replace(late, end=math.inf),))
     back = InterceptionReport("bob", ((2, 0), (1, 0)), 0, 0, 0, 0, 0, end=2.5)
-    assert "link 0–2 (eve: " in outside_model((replace(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
+    assert "link 0–2 (eve: " in outside_model((changed(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
     assert "links 1 → 0 only, 2 → 0 only (bob to 2.5 s: dropped 0" in outside_model((back,))
 
 
@@ -201,13 +203,12 @@ def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
         problem,
         ring(4),
         PrivateGradientDescent(6, Constant(0.1)),
-        codec=Float32(),
-        active_adversaries=(noisy,),
+        NetworkSettings(codec=Float32(), active_adversaries=(noisy,)),
         adversaries=(Adversary(links=(), nodes=(0, 1, 2, 3)),),
     ).run()
     received = [row for row in run.views[0].transcript if row.event == "received"]
     sent = {(row.sender, row.number): row.values["x"] for row in run.views[0].transcript if row.event == "sent"}
-    assert run.meddling[0].altered == len(received) > 0
+    assert run.interceptions[0].altered == len(received) > 0
     for row in received:
         value = row.values["x"]
         assert np.array_equal(value, value.astype(np.float32).astype(np.float64))
@@ -222,6 +223,5 @@ def test_nobody_alters_what_a_codec_draws():
             logistic(load("digits").split(4), ridge=1.0),
             ring(4),
             PrivateGradientDescent(6, Constant(0.1)),
-            codec=Quantizer(),
-            active_adversaries=(noisy,),
+            NetworkSettings(codec=Quantizer(), active_adversaries=(noisy,)),
         )

@@ -24,6 +24,7 @@ from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring, star
 from netsim.transcript.message import Message
+from tests.worlds import simulated
 
 PERFECT = LinkLaw()
 
@@ -40,7 +41,7 @@ class Script(Algorithm):
 
 def simulation(agent, topology: Topology, links: LinkLaw = PERFECT, **options) -> Simulation:
     data = load("synthetic", kind="regression", records=40, dimension=3).split(topology.agents)
-    return Simulation(least_squares(data, ridge=0.1), topology, Script(agent), links, measure=False, **options)
+    return simulated(least_squares(data, ridge=0.1), topology, Script(agent), links, measure=False, **options)
 
 
 def message(sender: int, kind, number: int) -> Message:

@@ -20,6 +20,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from netsim.transcript.message import Message
+from tests.worlds import simulated
 
 NEIGHBORS = (1, 2)
 
@@ -31,7 +32,7 @@ def message(sender: int, number: int, **fields: float) -> Message:
 
 def simulation(algorithm: Algorithm, topology, links=None, **options) -> Simulation:
     data = load("synthetic", kind="regression", records=60, dimension=3).split(topology.agents)
-    return Simulation(least_squares(data, ridge=0.5), topology, algorithm, links or LinkLaw(), **options)
+    return simulated(least_squares(data, ridge=0.5), topology, algorithm, links or LinkLaw(), **options)
 
 
 def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:
@@ -171,7 +172,7 @@ def test_slow_neighbors_are_left_behind_as_a_plain_simulation_says(instead, dead
         topology,
         link_laws={edge: LinkLaw(ConstantDelay(delay)) for edge, delay in delays.items()},
         compute_laws={i: ConstantDelay(seconds) for i, seconds in enumerate(work)},
-        patience=ExchangePolicy(deadline, instead),
+        exchange_policy=ExchangePolicy(deadline, instead),
     ).run()
     expected = oracle(topology, rounds, delays, work, deadline, instead)
     mixed = oracle(topology, rounds, delays, work, 1e6, instead)
@@ -188,15 +189,15 @@ def test_on_a_perfect_network_nobody_is_missing():
         run = simulation(descent(20, 0.1), complete(4), LinkLaw(UniformDelay(0.01, 0.02)), seed=3, **options).run()
         return [query.point for queries in run.truth.queries for query in queries]
 
-    for patient, endless in zip(points(patience=ExchangePolicy(0.5)), points(), strict=True):
+    for patient, endless in zip(points(exchange_policy=ExchangePolicy(0.5)), points(), strict=True):
         assert np.array_equal(patient, endless)
 
 
 def test_a_message_that_arrives_at_the_deadline_is_in_time():
     slow = {(0, 1): LinkLaw(ConstantDelay(0.25))}
     waited = simulation(Gossip(10), ring(4), link_laws=slow).run()
-    patient = simulation(Gossip(10), ring(4), link_laws=slow, patience=ExchangePolicy(0.25, "own_value")).run()
-    hasty = simulation(Gossip(10), ring(4), link_laws=slow, patience=ExchangePolicy(0.2499, "own_value")).run()
+    patient = simulation(Gossip(10), ring(4), link_laws=slow, exchange_policy=ExchangePolicy(0.25, "own_value")).run()
+    hasty = simulation(Gossip(10), ring(4), link_laws=slow, exchange_policy=ExchangePolicy(0.2499, "own_value")).run()
     last = [run.truth.queries[1][-1].point for run in (waited, patient, hasty)]
     assert np.array_equal(last[0], last[1])
     assert not np.array_equal(last[0], last[2])
@@ -204,7 +205,7 @@ def test_a_message_that_arrives_at_the_deadline_is_in_time():
 
 def test_lost_messages_end_no_run_where_exchanges_have_a_deadline():
     lossy = LinkLaw(UniformDelay(0.01, 0.03), loss=0.3)
-    run = simulation(descent(200), ring(6), lossy, patience=ExchangePolicy(0.1)).run()
+    run = simulation(descent(200), ring(6), lossy, exchange_policy=ExchangePolicy(0.1)).run()
     assert run.activations == (200,) * 6
     assert run.traffic["packets_lost"] > 0.2 * run.traffic["packets_sent"]
     assert run.metrics.relative_errors()[-6:].max() < 0.5  # constant steps end near the optimum, not at it
@@ -232,7 +233,7 @@ def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
         descent(40, 0.05),
         complete(4),
         lossy,
-        patience=ExchangePolicy(0.03, instead),
+        exchange_policy=ExchangePolicy(0.03, instead),
         adversaries=(adversary,),
         replicas=3,
     )
@@ -253,7 +254,7 @@ def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
 
 def test_what_an_agent_took_is_known_at_its_door_only():
     lossy = LinkLaw(UniformDelay(0.01, 0.05), loss=0.2)
-    options = {"patience": ExchangePolicy(0.06), "topology": ring(5)}
+    options = {"exchange_policy": ExchangePolicy(0.06), "topology": ring(5)}
     doors = simulation(descent(30), links=lossy, adversaries=(Adversary(links=(), nodes=(2,)),), **options).run()
     links = simulation(descent(30), links=lossy, adversaries=(Adversary(),), **options).run()
     estimates = infer(doors.views[0])

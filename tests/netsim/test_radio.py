@@ -28,6 +28,7 @@ from netsim.transcript.message import ACK_BYTES, TAG_BYTES, Message
 from netsim.transcript.pcapng import address, export
 from netsim.transcript.record import EVERYBODY
 from netsim.transcript.stored import StreamedTranscript
+from tests.worlds import simulated
 
 FALSE_ALARM = 1e-8
 ROUNDS = 7
@@ -90,7 +91,7 @@ def problem(agents: int):
 
 def simulation(topology=SHEET, law=None, *adversaries: Adversary, **options) -> Simulation:
     algorithm = options.pop("algorithm", PrivateGradientDescent(ROUNDS, Constant(0.1), Constant(1.0)))
-    return Simulation(
+    return simulated(
         problem(topology.agents), topology, algorithm, law or LinkLaw(),
         adversaries=adversaries, medium=options.pop("medium", Radio()), seed=2, **options,
     )  # fmt: skip
@@ -419,7 +420,7 @@ def test_who_is_down_transmits_nothing_that_anybody_hears():
 def test_agents_that_go_down_and_do_not_wait_forever_do_so_on_radio_too():
     run = simulation(
         SHEET, LinkLaw(ConstantDelay(0.01), loss=0.2), Adversary(links=Within((0.0, 0.0), 1.0), nodes=(5,)),
-        downtimes={5: Downtime(Scheduled(((0.1, 0.3),)))}, patience=ExchangePolicy(0.1),
+        downtimes={5: Downtime(Scheduled(((0.1, 0.3),)))}, exchange_policy=ExchangePolicy(0.1),
     ).run()  # fmt: skip
     assert run.activations == (ROUNDS,) * 12
     assert conserved(run.traffic)

@@ -1,7 +1,7 @@
 """A run that is watched: what it says of itself is true, it goes on as if nobody looked, and stalls are seen."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -11,10 +11,11 @@ from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.node import Node
 from netsim.running import WatchedLoop
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript.stored import StreamedTranscript
-from tests.worlds import ROUGH, synthetic_problem, tapped_ring
+from tests.worlds import ROUGH, changed, synthetic_problem, tapped_ring
 
 
 def walk(**options) -> Simulation:
@@ -74,7 +75,7 @@ class Chatter(Algorithm):
 @pytest.mark.parametrize("links", [LinkLaw(ConstantDelay(0.5)), LinkLaw(UniformDelay(0.1, 0.9), loss=0.5)])
 def test_a_run_in_which_nobody_closes_anything_is_seen_all_the_same(links):
     seen = []
-    world = Simulation(synthetic_problem(), ring(5), Chatter(200), links)
+    world = Simulation(synthetic_problem(), ring(5), Chatter(200), NetworkSettings(links))
     run = world.run(lambda running: seen.append((running.now, running.estimates)), every=0.0)
     assert sum(run.activations) == 0
     assert len({now for now, _ in seen}) > 100
@@ -100,7 +101,7 @@ def test_packets_that_fly_while_no_agent_wakes_are_seen(monkeypatch):
     monkeypatch.setattr("netsim.running.LEISURE", 0)
     seen = []
     links = LinkLaw(ConstantDelay(0.1), loss=0.995, reliable=True, timeout=0.3)
-    world = Simulation(synthetic_problem(), ring(5), Deaf(), links, seed=2)
+    world = Simulation(synthetic_problem(), ring(5), Deaf(), NetworkSettings(links), seed=2)
     world.run(lambda running: seen.append((running.traffic()["packets_sent"], running.waiting())), every=0.0)
     alone = [sent for sent, waiting in seen if waiting == ("agent 1 waits for any message from agents 0, 2",)]
     assert len(set(alone)) > 3
@@ -140,7 +141,7 @@ def test_what_was_flushed_is_on_disk_and_the_rows_are_the_same(tmp_path):
 
 def test_what_a_spool_holds_is_told(tmp_path):
     seen = []
-    simulation = replace(walk(), spool=tmp_path)
+    simulation = changed(walk(), spool=tmp_path)
     run = simulation.run(lambda running: seen.append(running.spooled()))
     assert seen[-1]["rows"] + seen[-1]["in_memory"] <= len(run.views[0].transcript)
     assert seen[-1]["bytes"] > 0

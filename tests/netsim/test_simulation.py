@@ -25,6 +25,7 @@ from netsim.simulation import Run, Simulation
 from netsim.topology import complete, erdos_renyi, from_edges, ring
 from netsim.transcript.record import Transcript
 from netsim.transcript.stored import StreamedTranscript
+from tests.worlds import changed, simulated
 
 ROUNDS = 12
 PERFECT = LinkLaw()
@@ -46,7 +47,7 @@ def walk(**options) -> Recal:
 
 
 def simulation(algorithm: Algorithm, links: LinkLaw = PERFECT, *, kind="logistic", **options) -> Simulation:
-    return Simulation(problem(kind=kind), options.pop("topology", ring(6)), algorithm, links, **options)
+    return simulated(problem(kind=kind), options.pop("topology", ring(6)), algorithm, links, **options)
 
 
 def queries(run: Run) -> list[list[tuple[bytes, bytes]]]:
@@ -205,11 +206,11 @@ def test_another_adversary_changes_nothing_else(algorithm):
 def test_measuring_and_recording_the_truth_change_nothing():
     make = simulation(descent(), ROUGH, adversaries=(Adversary(),), seed=8)
     full = make.run()
-    bare = replace(make, measure=False, record="nothing").run()
+    bare = changed(make, measure=False, private="nothing").run()
     assert bare.metrics is None
     assert bare.truth is None
     assert fingerprint(bare.views[0].transcript) == fingerprint(full.views[0].transcript)
-    some = replace(make, record="releases").run()
+    some = changed(make, private="releases").run()
     assert queries(some) == [[]] * 6
     assert releases(some) == releases(full)
     assert fingerprint(some.views[0].transcript) == fingerprint(full.views[0].transcript)
@@ -327,7 +328,7 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
 
 
 def test_recal_comes_to_the_optimum():
-    run = simulation(Recal(0.9, activations=6_000), kind="ridge", topology=complete(6), record="nothing").run()
+    run = simulation(Recal(0.9, activations=6_000), kind="ridge", topology=complete(6), private="nothing").run()
     assert run.metrics.errors[-1][0] < 1e-6 < run.metrics.errors[0][0]
 
 
@@ -348,7 +349,7 @@ def test_a_diverging_run_is_a_result():
                 node.estimate(x)
 
     with np.errstate(all="raise"):
-        run = simulation(Exploding(), record="nothing").run()
+        run = simulation(Exploding(), private="nothing").run()
     assert not np.isfinite(run.metrics.errors[-1]).any()
 
 
@@ -448,7 +449,7 @@ class TestSpool:
         ears = (Adversary("keen", nodes=(2,)), Adversary("deaf", capture_loss=0.3, clock_error=0.1))
         algorithm = PrivateGradientDescent(6, Constant(0.1), Constant(1.0))
         link = LinkLaw(ConstantDelay(0.1), loss=0.2, reliable=True)
-        return Simulation(problem, ring(5), algorithm, link, adversaries=ears, replicas=2, measure=False, **options)
+        return simulated(problem, ring(5), algorithm, link, adversaries=ears, replicas=2, measure=False, **options)
 
     def test_it_changes_nothing(self, tmp_path):
         kept, spooled = self.simulation().run(), self.simulation(spool=tmp_path / "taps").run()
@@ -464,7 +465,7 @@ class TestSpool:
     def test_a_run_that_fails_leaves_what_was_heard(self, tmp_path):
         simulation = self.simulation(spool=tmp_path)
         with pytest.raises(DeadlockError):
-            replace(simulation, links=LinkLaw(loss=0.5), seed=2).run()
+            changed(simulation, links=LinkLaw(loss=0.5), seed=2).run()
         rows = StreamedTranscript.open(tmp_path / "keen.spool").transcript()
         assert 0 < len(rows) < 100
         assert rows.at_node(2)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from netsim.errors import TranscriptError
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete
 from netsim.transcript import stored as reading
@@ -31,7 +31,7 @@ from netsim.transcript.message import Ciphertext, Message, Segment
 from netsim.transcript.record import COLUMNS, EVERYBODY, Transcript
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
-from tests.worlds import ROUGH, synthetic_problem, tapped_ring
+from tests.worlds import ROUGH, changed, synthetic_problem, tapped_ring
 
 ROOT = Path(__file__).parents[2]
 DESCENT = PrivateGradientDescent(12, Constant(0.1), Constant(1.0))
@@ -572,10 +572,15 @@ def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_pat
 def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
     """Broadcasts too, which a spool hears once for all links that are tapped."""
     simulation = Simulation(
-        synthetic_problem(), complete(5), DESCENT, LinkLaw(ConstantDelay(0.5)), replicas=2, seed=5,
+        synthetic_problem(),
+        complete(5),
+        DESCENT,
+        NetworkSettings(LinkLaw(ConstantDelay(0.5))),
+        replicas=2,
+        seed=5,
         adversaries=(Adversary("ears", heard_on, nodes=(1,), **misses), Adversary("others", ((1, 4),))),
-    )  # fmt: skip
-    memory, disk = simulation.run(), replace(simulation, spool=tmp_path).run()
+    )
+    memory, disk = simulation.run(), changed(simulation, spool=tmp_path).run()
     for seen, stored in zip(memory.views, disk.views, strict=True):
         assert flat(stored.transcript) == flat(seen.transcript)
     assert memory.traffic == disk.traffic

@@ -57,8 +57,8 @@ class Line:
         self.environment, rng = VirtualEnvironment(), random.Random(seed)
         switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
         self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
-        self.meddling = Interception(active_adversaries, path(2), Streams(seed), 0)
-        self.meddling.sit(self.environment, self.wire)
+        self.interception = Interception(active_adversaries, path(2), Streams(seed), 0)
+        self.interception.sit(self.environment, self.wire)
         self.heard, self.arrived = [], []
         self.wire.tap(self.heard.append)
         self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number, packet))
@@ -77,8 +77,8 @@ class Line:
         return [(time, number) for time, number, _ in self.arrived]
 
     @property
-    def deeds(self) -> InterceptionReport:
-        return self.meddling.deeds()[0]
+    def reports(self) -> InterceptionReport:
+        return self.interception.reports()[0]
 
 
 # ── one wire ────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,7 +189,7 @@ def test_a_meddler_that_does_nothing_changes_no_bit(law, idle):
     assert rows(honest) == rows(met)
     assert estimates(honest) == estimates(met)
     assert (honest.time, honest.traffic) == (met.time, met.traffic)
-    assert honest.meddling == ()
+    assert honest.interceptions == ()
     assert honest.outside_model is None
     assert "meddled with links 0–1" in met.outside_model
 
@@ -199,12 +199,12 @@ def test_a_meddled_run_repeats_itself_and_conserves_packets():
     options = {"active_adversaries": active_adversaries, "access": AccessLaw(uplink=5e3, downlink=5e3)}
     one, two = (descent(law, EARS, **options) for _ in range(2))
     assert rows(one) == rows(two)
-    assert (one.meddling, one.traffic, one.time) == (two.meddling, two.traffic, two.time)
+    assert (one.interceptions, one.traffic, one.time) == (two.interceptions, two.traffic, two.time)
     assert rows(descent(law, EARS, seed=5, **options)) != rows(one)
     for unit in ("packets", "bytes"):
         ends = sum(one.traffic[f"{unit}_{end}"] for end in ("delivered", "lost", "dropped", "in_flight"))
         assert one.traffic[f"{unit}_sent"] + one.traffic[f"{unit}_duplicated"] == ends
-    deeds = one.meddling[0]
+    deeds = one.interceptions[0]
     assert 0 < deeds.dropped < one.traffic["packets_lost"]
     assert 0 < deeds.replayed < one.traffic["packets_duplicated"]
 
@@ -214,7 +214,7 @@ def test_unauthenticated_alterations_go_into_the_iterates_unnoticed():
     for law in (LinkLaw(), RELIABLE):
         honest, met = descent(law), descent(law, active_adversaries=link)
         assert estimates(honest) != estimates(met)
-        assert met.meddling[0].altered >= 12
+        assert met.interceptions[0].altered >= 12
         assert met.rejected == 0
         assert met.activations == honest.activations
 
@@ -225,7 +225,7 @@ def test_authenticated_and_reliable_links_catch_everything():
     honest = descent(law)
     met = descent(law, active_adversaries=mallory(Alter(AddGaussian(1.0), 0.4), Replay(0.0, 0.4, copies=2)))
     assert estimates(met) == estimates(honest) == estimates(descent())
-    deeds = met.meddling[0]
+    deeds = met.interceptions[0]
     assert min(deeds.altered, deeds.replayed) > 50
     assert deeds.rejected == met.rejected
     # at the end the last acknowledgements and their copies are still on the way
@@ -237,14 +237,14 @@ def test_whatever_is_done_to_them(law):
     actions = EVERYTHING if law.authenticated else EVERYTHING[1:]
     met = descent(law, active_adversaries=mallory(*actions))
     assert estimates(met) == estimates(descent())
-    assert met.meddling[0].rejected > 50
-    assert met.rejected > met.meddling[0].rejected  # the network's own copies are repeats too
+    assert met.interceptions[0].rejected > 50
+    assert met.rejected > met.interceptions[0].rejected  # the network's own copies are repeats too
 
 
 def test_without_tags_reliable_links_bear_all_but_alterations():
     met = descent(RELIABLE, active_adversaries=mallory(*EVERYTHING[1:]))
     assert estimates(met) == estimates(descent())
-    assert met.meddling[0].replayed > 50
+    assert met.interceptions[0].replayed > 50
     assert met.rejected == 0
 
 
@@ -304,7 +304,7 @@ def test_an_alteration_that_is_wrong_ends_the_run_with_its_reason():
 def test_chunks_share_what_is_done_to_packets_and_not_the_noise_in_them():
     active_adversaries = mallory(Alter(AddGaussian(1.0), 0.5), Replay(0.1, 0.3))
     one, two = (descent(active_adversaries=active_adversaries, chunk=chunk) for chunk in (0, 1))
-    assert one.meddling == two.meddling
+    assert one.interceptions == two.interceptions
     noises = [np.random.default_rng(), np.random.default_rng()]
     for chunk in (0, 1):
         noises[chunk] = Streams(4).generator("meddler", "mallory", 0, 1, "noise", chunk)

@@ -15,6 +15,7 @@ from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript.message import ACK_BYTES, Message, Segment
@@ -39,9 +40,14 @@ def lossy():
     problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
     law = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True, bandwidth=500.0)
     return Simulation(
-        problem, ring(4), PrivateGradientDescent(5, Constant(0.1), Constant(1.0)),
-        links=law, adversaries=(Adversary(nodes=(2,)),), replicas=3, seed=1,
-    ).run()  # fmt: skip
+        problem,
+        ring(4),
+        PrivateGradientDescent(5, Constant(0.1), Constant(1.0)),
+        NetworkSettings(links=law),
+        adversaries=(Adversary(nodes=(2,)),),
+        replicas=3,
+        seed=1,
+    ).run()
 
 
 @pytest.fixture(scope="module")

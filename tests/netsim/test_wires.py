@@ -28,10 +28,9 @@ from netsim.network.wires import LossyWire, Pipe, Wire
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from netsim.transcript.message import TAG_BYTES, Message
-from tests.worlds import EVERY_LAW
+from tests.worlds import EVERY_LAW, simulated
 
 FALSE_ALARM = 1e-8
 
@@ -308,7 +307,7 @@ def descent(agents=5, rounds=12, topology=None, **options):
     data = load("synthetic", kind="regression", records=40, dimension=3)
     problem = least_squares(data.split(agents), ridge=0.1)
     algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
-    return Simulation(problem, topology or ring(agents), algorithm, seed=4, **options).run()
+    return simulated(problem, topology or ring(agents), algorithm, seed=4, **options).run()
 
 
 def last_estimates(run):

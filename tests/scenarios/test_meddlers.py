@@ -65,8 +65,8 @@ def built(meddler: str, links: str = "{authenticated: true}") -> Experiment:
 
 def test_everything_a_file_says_reaches_the_simulation():
     simulation = built(ALL).subjects[0].simulation
-    assert simulation.links.authenticated
-    assert simulation.active_adversaries == (
+    assert simulation.network.links.authenticated
+    assert simulation.network.active_adversaries == (
         ActiveAdversary(
             "mallory",
             Around((1,)),

@@ -44,14 +44,14 @@ def built(messages: str):
 )
 def test_everything_a_file_says_reaches_the_simulation(said, codec):
     simulation = built(f"{{codec: {said}, header: 12}}")
-    assert simulation.codec == codec
+    assert simulation.network.codec == codec
     assert simulation.public().codec == codec
-    assert simulation.header_bytes == 12
+    assert simulation.network.header_bytes == 12
 
 
 def test_nothing_said_is_float64_and_the_usual_header():
     simulation = built("{}")
-    assert (simulation.codec, simulation.header_bytes) == (Float64(), 20)
+    assert (simulation.network.codec, simulation.network.header_bytes) == (Float64(), 20)
 
 
 def build(messages: str) -> None:

@@ -69,28 +69,28 @@ def build(network: str) -> None:
 
 def test_everything_a_file_says_reaches_the_simulation():
     simulation = experiment(ROUGH).subjects[0].simulation
-    law = simulation.links
+    law = simulation.network.links
     assert law.delay == ExponentialDelay(0.01, 0.002)
     assert law.loss == GilbertElliott(0.1, 0.4)
     assert (law.bandwidth, law.buffer, law.duplication) == (1e5, 4000, 0.1)
     assert law.outages == RandomOutages(5.0, 0.2)
     assert law.reordering
     assert law.reliable
-    assert set(simulation.link_laws) == {(0, 1), (1, 0), (2, 1)}
-    assert simulation.link_laws[1, 0].encrypted
-    assert simulation.link_laws[2, 1].outages == Scheduled(((1.0, 2.0), (5.0, float("inf"))))
-    assert simulation.access_laws == {2: AccessLaw(uplink=1e6), 4: AccessLaw(uplink=1e6)}
+    assert set(simulation.network.link_laws) == {(0, 1), (1, 0), (2, 1)}
+    assert simulation.network.link_laws[1, 0].encrypted
+    assert simulation.network.link_laws[2, 1].outages == Scheduled(((1.0, 2.0), (5.0, float("inf"))))
+    assert simulation.network.access_laws == {2: AccessLaw(uplink=1e6), 4: AccessLaw(uplink=1e6)}
     assert simulation.adversaries[0].tapped(simulation.topology) == {(0, 1), (1, 0), (1, 2), (2, 1)}
 
 
 def test_when_agents_act_reaches_the_simulation():
     simulation = experiment(ACTIVITY).subjects[0].simulation
-    assert simulation.patience == ExchangePolicy(0.2, "own_value")
-    assert simulation.activation == PoissonClock(4.0)
+    assert simulation.network.exchange_policy == ExchangePolicy(0.2, "own_value")
+    assert simulation.timing.activation == PoissonClock(4.0)
     assert simulation.compute_law(0) == ExponentialDelay(0.01)
     assert simulation.compute_law(3) == ConstantDelay(0.5)
     away = Downtime(Scheduled(((1.0, 2.0),)), "restart_without_state")
-    assert simulation.downtimes == {1: away, 2: away, 4: Downtime(RandomOutages(5.0, 1.0), "offline")}
+    assert simulation.timing.downtimes == {1: away, 2: away, 4: Downtime(RandomOutages(5.0, 1.0), "offline")}
     assert simulation.adversaries[0].insiders == (0, 2)
     assert simulation.adversaries[0].tapped(simulation.topology) == frozenset()
 
@@ -119,7 +119,7 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
     good, bad = tmp_path / "delays.csv", tmp_path / "bad.csv"
     good.write_text("delay\n0.01\n0.02\n")
     bad.write_text("delay\n0.01\n-0.02\n")
-    law = experiment(f"links: {{delay: {{kind: trace, file: {good}}}}}").subjects[0].simulation.links
+    law = experiment(f"links: {{delay: {{kind: trace, file: {good}}}}}").subjects[0].simulation.network.links
     assert law.delay == TraceDelay(str(good))
     error = refused(f"links:\n  delay: {{kind: trace, file: {bad}}}")
     assert (error.file, error.line) == (str(bad), 3)

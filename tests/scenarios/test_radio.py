@@ -46,7 +46,7 @@ def experiment(network: str, topology: str = GRID) -> Experiment:
 )
 def test_the_medium_is_said_in_a_word_or_in_full(said, medium):
     said = "" if said == "seed: 3" else said
-    assert experiment(said).subjects[0].simulation.medium == medium
+    assert experiment(said).subjects[0].simulation.network.medium == medium
 
 
 def test_places_and_the_eavesdropper_among_them_reach_the_simulation():

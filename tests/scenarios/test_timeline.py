@@ -53,7 +53,7 @@ def chronicle(text):
     """The chronicle of the first algorithm of a scenario."""
     (subject,) = Experiment.of(parse(text).scenario).subjects
     diary = PacketLog()
-    run = subject.simulation.run(diary=diary)
+    run = subject.simulation.run(packet_log=diary)
     return Chronicle(run, diary), run, diary
 
 

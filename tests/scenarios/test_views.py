@@ -16,7 +16,6 @@ from netsim.network.radio import Radio
 from netsim.problems import LeastSquares, Problem
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
 from scenarios.render.page.report import page
 from scenarios.render.page.views import rows
 from scenarios.results.former import plain
@@ -25,11 +24,12 @@ from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL
+from tests.worlds import simulated
 
 
 def simulation(graph, **options):
     problem = Problem(tuple(LeastSquares(np.eye(2), np.full(2, float(i)), 0.5) for i in range(graph.agents)))
-    return Simulation(problem, graph, PrivateGradientDescent(2, Constant(0.1), Constant(1.0)), **options)
+    return simulated(problem, graph, PrivateGradientDescent(2, Constant(0.1), Constant(1.0)), **options)
 
 
 def names(simulation, agent, wanted):
@@ -65,7 +65,7 @@ class TestWhichThereAre:
     @pytest.mark.parametrize(
         "options",
         [
-            {"patience": ExchangePolicy(deadline=1.0), "links": LinkLaw(loss=0.1)},
+            {"exchange_policy": ExchangePolicy(deadline=1.0), "links": LinkLaw(loss=0.1)},
             {"downtimes": {2: Downtime(RandomOutages(2.0, 0.5))}},
         ],
         ids=["a deadline", "downtimes"],
@@ -89,7 +89,7 @@ class TestWhichThereAre:
     "options",
     [
         {"links": LinkLaw(loss=0.2, reliable=True)},
-        {"links": LinkLaw(loss=0.2), "patience": ExchangePolicy(deadline=1.0)},
+        {"links": LinkLaw(loss=0.2), "exchange_policy": ExchangePolicy(deadline=1.0)},
         {"links": LinkLaw(encrypted=True)},
         {"medium": Radio()},
     ],

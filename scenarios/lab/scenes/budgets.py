@@ -21,6 +21,7 @@ from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.certificate.worlds import OneRelease, World, gaussian_mu, turned
 from scenarios.stages.worlds import worlds
@@ -222,7 +223,7 @@ def _path(
     claim = Claim(1.0, 0.0, "to be measured", adjacency, "ℓ1")
     cost = _audited(simulation, other, claim, "the gradient of agent 1 moved by 1", trials=100).epsilon_exact
     priced = replace(simulation, algorithm=algorithm.scaled(cost / epsilon), replicas=replicas, seed=seed)
-    metrics = replace(priced, record="nothing").run().metrics
+    metrics = replace(priced, recording=Recording(private="nothing")).run().metrics
     assert metrics is not None
     errors = metrics.worst_by_round(AGENTS)
     low, median, high = np.quantile(errors, (0.1, 0.5, 0.9), axis=1)

@@ -13,6 +13,7 @@ from netsim.claims import Clip
 from netsim.codecs import TopK
 from netsim.errors import AttackError
 from netsim.schedules import Constant
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from tests.worlds import synthetic_problem
 
@@ -61,7 +62,9 @@ def test_what_was_clipped_is_no_evidence_of_a_gradient():
 
     def ran(bound, scale):
         algorithm = PrivateGradientDescent(6, Constant(0.3), Constant(scale), clip=Clip(bound, "l2"))
-        return Simulation(problem, topology.ring(5), algorithm, adversaries=(Adversary(),), measure=False).run()
+        return Simulation(
+            problem, topology.ring(5), algorithm, adversaries=(Adversary(),), recording=Recording(measure=False)
+        ).run()
 
     plain = ran(1e9, 1e-6)
     sizes = np.array([[np.linalg.norm(q.gradient) for q in plain.truth.queries[i][:5]] for i in range(5)])

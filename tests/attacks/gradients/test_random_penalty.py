@@ -13,14 +13,14 @@ from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.errors import AttackError
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, synthetic_problem
+from tests.worlds import ROUGH, simulated, synthetic_problem
 
 PROBLEM = synthetic_problem()
 
 
 def heard(scale: float, replicas=1, rounds=12, adversary=None, graph=None, **options) -> Run:
     algorithm = RandomPenaltyAdmm(rounds, 10.0, 0.5, Geometric(scale, 1 / 1.02) if scale else Constant(0.0))
-    return Simulation(
+    return simulated(
         PROBLEM, graph or topology.ring(5), algorithm, adversaries=(adversary or Adversary(),),
         replicas=replicas, **options,
     ).run()  # fmt: skip

@@ -15,7 +15,7 @@ from netsim.algorithms import Dpp2, Recal
 from netsim.errors import AttackError
 from netsim.schedules import Constant, Geometric, UniformDraws
 from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, synthetic_problem
+from tests.worlds import ROUGH, simulated, synthetic_problem
 
 PROBLEM = synthetic_problem()
 PLAIN = Dpp2(24, step=0.3, beta=0.1, rho=1.0, eta=UniformDraws(0.2, 0.9, seed=3))
@@ -29,7 +29,7 @@ def noisy(scale: float, ratio: float, rounds: int = 24, **options) -> Dpp2:
 def heard(algorithm: Dpp2, replicas: int = 1, adversary: Adversary | None = None, **options) -> Run:
     ears = adversary or Adversary()
     graph = options.pop("graph", topology.ring(5))
-    return Simulation(PROBLEM, graph, algorithm, adversaries=(ears,), replicas=replicas, **options).run()
+    return simulated(PROBLEM, graph, algorithm, adversaries=(ears,), replicas=replicas, **options).run()
 
 
 def truth_of(run: Run, agent: int, queries) -> np.ndarray:

@@ -13,6 +13,7 @@ from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, Recal
 from netsim.errors import AttackError
 from netsim.problems import L1
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Run, Simulation
 from tests.worlds import ROUGH, dp_recal, synthetic_problem
 
@@ -23,9 +24,14 @@ def heard(weight: float, stddev: float, loss=0.0, graph=None, replicas=6, per_ag
     problem = replace(PROBLEM, regularizer=L1(weight)) if weight else PROBLEM
     algorithm = DPRecal(0.5, per_agent=per_agent, stddev=stddev)
     return Simulation(
-        problem, graph or topology.ring(5), algorithm, ROUGH, adversaries=(Adversary(capture_loss=loss),),
-        replicas=replicas, measure=False,
-    ).run()  # fmt: skip
+        problem,
+        graph or topology.ring(5),
+        algorithm,
+        NetworkSettings(ROUGH),
+        adversaries=(Adversary(capture_loss=loss),),
+        replicas=replicas,
+        recording=Recording(measure=False),
+    ).run()
 
 
 @pytest.mark.parametrize("weight", [1e-4, 2e-3, 2e-2])
@@ -91,7 +97,7 @@ def test_without_a_threshold_bounds_are_the_estimates():
 )
 def test_where_the_exact_u_is_on_the_wire_the_l1_term_hides_nothing(algorithm):
     problem = replace(PROBLEM, regularizer=L1(2e-2))
-    run = Simulation(problem, topology.ring(5), algorithm, ROUGH, adversaries=(Adversary(),)).run()
+    run = Simulation(problem, topology.ring(5), algorithm, NetworkSettings(ROUGH), adversaries=(Adversary(),)).run()
     score = score_gradients(through_duals(run.views[0]), run.truth)
     assert score.estimated == score.asked
     assert score.worst < 1e-8

@@ -24,8 +24,8 @@ from netsim.codecs import FixedPoint, Float32, Quantizer, RandomK, ScaledSign, T
 from netsim.errors import AttackError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant
-from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, synthetic_problem
+from netsim.simulation import Run
+from tests.worlds import ROUGH, simulated, synthetic_problem
 
 PROBLEM, DIMENSION = synthetic_problem(), 6
 RNG = np.random.default_rng(4)
@@ -49,7 +49,7 @@ COMPRESSORS = [
 def heard(algorithm, problem=PROBLEM, replicas=1, adversary=None, **options) -> Run:
     ears = adversary or Adversary()
     graph = options.pop("graph", topology.ring(5))
-    return Simulation(problem, graph, algorithm, adversaries=(ears,), replicas=replicas, **options).run()
+    return simulated(problem, graph, algorithm, adversaries=(ears,), replicas=replicas, **options).run()
 
 
 def compressed(compressor, scale=0.0) -> Cpgt:

@@ -12,6 +12,7 @@ from netsim.network.laws import Scheduled, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import load, logistic
 from netsim.readers.live import Downtime
+from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 
 PROBLEM = logistic(load("synthetic", records=30, dimension=2, seed=3, norm_bound=1.0).split(5), ridge=0.5)
@@ -20,10 +21,15 @@ ANEW = {2: Downtime(Scheduled(((2.0, 2.5),)), "restart_without_state")}
 
 def ran(algorithm, seed, adversary, graph=None):
     return Simulation(
-        PROBLEM, topology.star(5) if graph is None else graph, algorithm,
-        links=LinkLaw(UniformDelay(0.01, 0.02), reliable=True), compute=UniformDelay(0.0, 0.5), downtimes=ANEW,
-        adversaries=(adversary,), seed=seed, measure=False,
-    ).run()  # fmt: skip
+        PROBLEM,
+        topology.star(5) if graph is None else graph,
+        algorithm,
+        NetworkSettings(links=LinkLaw(UniformDelay(0.01, 0.02), reliable=True)),
+        adversaries=(adversary,),
+        seed=seed,
+        timing=Timing(compute=UniformDelay(0.0, 0.5), downtimes=ANEW),
+        recording=Recording(measure=False),
+    ).run()
 
 
 @pytest.mark.parametrize(

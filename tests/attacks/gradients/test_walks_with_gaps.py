@@ -14,8 +14,8 @@ from netsim import topology
 from netsim.adversary import Adversary, Query, RandomShare
 from netsim.algorithms import Recal
 from netsim.problems import L1
-from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, dp_recal, synthetic_problem
+from netsim.simulation import Run
+from tests.worlds import ROUGH, dp_recal, simulated, synthetic_problem
 
 PROBLEM = synthetic_problem()
 SPARSE = replace(PROBLEM, regularizer=L1(0.01))
@@ -25,7 +25,7 @@ RECAL = Recal(step=0.5, activations=150)
 
 def heard(adversary: Adversary, algorithm=RECAL, graph="ring", problem=PROBLEM, seed=0, **options) -> Run:
     options.setdefault("links", ROUGH)
-    return Simulation(
+    return simulated(
         problem, GRAPHS[graph], algorithm, adversaries=(adversary,), seed=seed, measure=False, **options
     ).run()
 

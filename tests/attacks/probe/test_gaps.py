@@ -28,8 +28,7 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
-from tests.worlds import synthetic_problem
+from tests.worlds import simulated, synthetic_problem
 
 ROUNDS = 12
 DESCENT = PrivateGradientDescent(ROUNDS, Constant(0.05))
@@ -38,7 +37,7 @@ ALL = Adversary("ears", "all")
 
 def ran(algorithm: Algorithm, adversary: Adversary, graph=None, problem=None, **options):
     problem = problem or synthetic_problem()
-    return Simulation(
+    return simulated(
         problem, graph or topology.ring(problem.agents), algorithm, adversaries=(adversary,), **options
     ).run()
 

@@ -15,6 +15,7 @@ from netsim.errors import AttackError
 from netsim.models.model import L1, Box
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 
 
@@ -35,7 +36,9 @@ BENDS = {
 
 
 def ran(bent, algorithm, seed):
-    return Simulation(bent, topology.ring(4), algorithm, adversaries=(Adversary(),), seed=seed, measure=False).run()
+    return Simulation(
+        bent, topology.ring(4), algorithm, adversaries=(Adversary(),), seed=seed, recording=Recording(measure=False)
+    ).run()
 
 
 @pytest.mark.parametrize("name", BENDS)

@@ -8,6 +8,7 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import DiaDSP, Dpp2, GradientTracking, Nids, PrivateGradientDescent, Walkman
 from netsim.schedules import Constant, Geometric
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from tests.worlds import synthetic_problem
 
@@ -72,7 +73,13 @@ def test_long_runs_stay_within_what_is_stated(algorithm, seed):
 ])  # fmt: skip
 def test_noise_that_fades_by_many_digits_is_stated_right(algorithm):
     run = Simulation(
-        synthetic_problem(), topology.ring(5), algorithm, adversaries=(DOOR,), seed=1, replicas=20, measure=False
+        synthetic_problem(),
+        topology.ring(5),
+        algorithm,
+        adversaries=(DOOR,),
+        seed=1,
+        replicas=20,
+        recording=Recording(measure=False),
     ).run()
     found = probed(run.views[0], 1)
     assert found.identifiable.sum() >= 20

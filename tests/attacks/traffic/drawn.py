@@ -12,6 +12,7 @@ from netsim.errors import AttackError
 from netsim.network.laws import ConstantDelay, ExponentialDelay, LognormalDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from tests.worlds import synthetic_problem
@@ -60,9 +61,14 @@ def drawn(seed: int) -> Simulation:
     )
     compute = rng.choice(COMPUTES)
     return Simulation(
-        problem, _graph(rng, agents), _algorithm(rng), law, adversaries=(tap,), seed=seed,
-        compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.3 else {},
-    )  # fmt: skip
+        problem,
+        _graph(rng, agents),
+        _algorithm(rng),
+        NetworkSettings(law),
+        adversaries=(tap,),
+        seed=seed,
+        timing=Timing(compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.3 else {}),
+    )
 
 
 def degenerate(seed: int) -> Simulation:
@@ -84,9 +90,14 @@ def degenerate(seed: int) -> Simulation:
     if kind == 1:
         algorithm = GradientTracking(min(rounds, 20), 0.05)
     return Simulation(
-        PROBLEMS[agents], _graph(rng, agents), algorithm, law, adversaries=(Adversary(links="all"),), seed=seed,
-        compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.1 else {},
-    )  # fmt: skip
+        PROBLEMS[agents],
+        _graph(rng, agents),
+        algorithm,
+        NetworkSettings(law),
+        adversaries=(Adversary(links="all"),),
+        seed=seed,
+        timing=Timing(compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.1 else {}),
+    )
 
 
 def _graph(rng: random.Random, agents: int) -> topology.Topology:
@@ -110,7 +121,7 @@ def _algorithm(rng: random.Random) -> Algorithm:
 def analysed_world(simulation: Simulation) -> tuple[Sealed | None, Run, PacketLog]:
     """The run, its diary, and what was found; None where all was refused."""
     diary = PacketLog()
-    run = simulation.run(diary=diary)
+    run = simulation.run(packet_log=diary)
     try:
         return analysed(run.views[0]), run, diary
     except AttackError:

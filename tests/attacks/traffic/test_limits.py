@@ -14,6 +14,7 @@ from netsim.network.laws import RandomOutages, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.radio import Radio
 from netsim.readers.live import Downtime
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, EARS, LOSSY, PROBLEM, ROUNDS, SEALED, WALK, listened
@@ -79,7 +80,7 @@ def test_other_protocols_and_deaf_taps_are_refused():
     with pytest.raises(AttackError, match="no packet was heard"):
         listened(WALK, SEALED, Adversary(links=(), nodes=(1,)))
     walker = RwAdmm(penalty=2.0, activations=20, activation="walk")
-    run = Simulation(PROBLEM, ring(5), walker, SEALED, adversaries=(EARS,)).run()
+    run = Simulation(PROBLEM, ring(5), walker, NetworkSettings(SEALED), adversaries=(EARS,)).run()
     with pytest.raises(AttackError, match="more than one token"):
         analysed(run.views[0])
 

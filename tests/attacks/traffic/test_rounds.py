@@ -99,7 +99,7 @@ def test_where_all_times_are_alike_repetitions_may_pass_for_exchanges_and_it_is_
 
 
 def test_a_deadline_hides_what_was_waited_for():
-    found, _, _, _ = listened(ROUNDS, SEALED, patience=ExchangePolicy(0.05))
+    found, _, _, _ = listened(ROUNDS, SEALED, exchange_policy=ExchangePolicy(0.05))
     assert "deadline" in found.computing.refused
     assert found.activity.complete
 

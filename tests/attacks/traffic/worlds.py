@@ -8,9 +8,8 @@ from netsim.algorithms import PrivateGradientDescent, Recal
 from netsim.network.laws import ExponentialDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
 from netsim.transcript.packet_log import PacketLog
-from tests.worlds import synthetic_problem
+from tests.worlds import simulated, synthetic_problem
 
 DELAY = UniformDelay(0.01, 0.03)
 SEALED = LinkLaw(DELAY, encrypted=True)
@@ -33,6 +32,6 @@ def listened(algorithm, law, adversary=EARS, **options):
     } | options
     graph = options.pop("graph", topology.ring(PROBLEM.agents))
     diary = PacketLog()
-    run = Simulation(PROBLEM, graph, algorithm, law, adversaries=(adversary,), **options).run(diary=diary)
+    run = simulated(PROBLEM, graph, algorithm, law, adversaries=(adversary,), **options).run(packet_log=diary)
     found = analysed(run.views[0])
     return found, score_traffic(found, run, diary), run, diary

@@ -12,14 +12,13 @@ from netsim.problems import L1, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Simulation
 from tests.oracles.d_admm import d_admm
 from tests.oracles.dp_admm import dp_admm
 from tests.oracles.ic_admm import ic_admm
 from tests.oracles.r_admm import mr_admm, r_admm
 from tests.oracles.rw_admm import rw_admm
 from tests.oracles.walkman import walkman_gradient, walkman_prox
-from tests.worlds import synthetic_problem
+from tests.worlds import simulated, synthetic_problem
 
 AGENTS, DIMENSION = 6, 4
 PENALTY, DUAL_STEP = 0.3, 0.25
@@ -171,7 +170,7 @@ def noisy(algorithm, scale=0.2, ratio=0.97, noise="laplace"):
 
 def tapped(problem, graph, algorithm, node=1, **options):
     ears = Adversary("ears", "all", nodes=(node,))
-    return Simulation(problem, graph, algorithm, adversaries=(ears,), seed=SEED, **options).run()
+    return simulated(problem, graph, algorithm, adversaries=(ears,), seed=SEED, **options).run()
 
 
 def sent_by(run, replica=0):

@@ -15,7 +15,7 @@ from netsim.claims import Adjacency
 from netsim.problems import Problem, build, load
 from netsim.simulation import Simulation
 from scenarios.schema import AlgorithmSpec, Ground
-from tests.worlds import READINGS
+from tests.worlds import READINGS, simulated
 
 AGENTS, DIMENSION, DOOR = 6, 4, 1
 GRAPHS = {"ring": topology.ring(AGENTS), "complete": topology.complete(AGENTS), "star": topology.star(AGENTS)}
@@ -51,7 +51,7 @@ class Example:
         algorithm = options.pop("algorithm", None) or self.algorithm(noisy)
         ears = Adversary("ears", "all", nodes=(DOOR,))
         here = options.pop("problem", None) or problem()
-        return Simulation(here, GRAPHS[self.graph], algorithm, adversaries=(ears,), **options)
+        return simulated(here, GRAPHS[self.graph], algorithm, adversaries=(ears,), **options)
 
 
 @cache

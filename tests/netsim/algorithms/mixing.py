@@ -9,13 +9,13 @@ from netsim.codecs import Quantizer, TopK
 from netsim.problems import build, load
 from netsim.randomness import Streams, dither_of, noise_of
 from netsim.schedules import Geometric
-from netsim.simulation import Simulation
 from tests.oracles import cpgt as compressed
 from tests.oracles.diadsp import diadsp
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
 from tests.oracles.nids import nids
 from tests.oracles.ppdc import ppdc
+from tests.worlds import simulated
 
 AGENTS, DIMENSION = 6, 4
 GRAPHS = {
@@ -56,7 +56,7 @@ def problem(kind="ridge", l1=0.0, agents=AGENTS):
 def simulate(problem, graph, algorithm, *, doors=(1,), **options):
     """On a named graph, every link tapped, and a tap at some doors."""
     adversary = Adversary("ears", "all", nodes=tuple(doors))
-    return Simulation(problem, GRAPHS[graph], algorithm, adversaries=(adversary,), **options).run()
+    return simulated(problem, GRAPHS[graph], algorithm, adversaries=(adversary,), **options).run()
 
 
 def noises(run):

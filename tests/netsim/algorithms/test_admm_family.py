@@ -12,6 +12,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from tests.netsim.algorithms.admm_family import (
@@ -69,7 +70,9 @@ CONVERGENT = [
 def test_without_noise_it_reaches_the_optimum(name, graph, kind):
     """Within the rounds or activations that the table of members states."""
     member, problem = MEMBERS[name], problem_of(kind)
-    run = Simulation(problem, GRAPHS[graph], member.make(problem, member.steps), record="nothing", seed=2).run()
+    run = Simulation(
+        problem, GRAPHS[graph], member.make(problem, member.steps), seed=2, recording=Recording(private="nothing")
+    ).run()
     assert run.metrics.relative_errors()[-AGENTS:].max() < 1e-8
 
 
@@ -79,7 +82,9 @@ def test_without_noise_it_reaches_the_lasso(name):
     assert not problem.optimum().is_zero
     graph = GRAPHS["star" if member.graphs == ("star",) else "complete"]
     steps = {"pvp": 100, "rw_admm": 700}.get(name, member.steps)
-    run = Simulation(problem, graph, member.make(problem, steps), record="nothing", seed=2).run()
+    run = Simulation(
+        problem, graph, member.make(problem, steps), seed=2, recording=Recording(private="nothing")
+    ).run()
     assert run.metrics.relative_errors()[-AGENTS:].max() < 1e-8
 
 
@@ -216,7 +221,11 @@ def test_what_is_said_of_conditions(make, graph, converges, monkeypatch):
         with pytest.raises(ScenarioError):
             Simulation(problem, GRAPHS[graph], algorithm)
         monkeypatch.setattr(type(algorithm), "check", lambda self, setting: None)
-    errors = Simulation(problem, GRAPHS[graph], algorithm, record="nothing", seed=2).run().metrics.relative_errors()
+    errors = (
+        Simulation(problem, GRAPHS[graph], algorithm, seed=2, recording=Recording(private="nothing"))
+        .run()
+        .metrics.relative_errors()
+    )
     assert errors[-AGENTS:].max() < 1e-8 if converges else errors[-AGENTS:].max() > 100
 
 

@@ -18,6 +18,7 @@ from netsim.codecs import Dither, Float32, Float64, Quantizer, RandomK, ScaledSi
 from netsim.errors import PrivacyError, ScenarioError, TranscriptError
 from netsim.problems import LeastSquares, Problem
 from netsim.randomness import Streams, dither_of
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from tests.attacks.auditing import judged
 from tests.netsim.algorithms.mixing import AGENTS, GRAPHS, noises, points, problem, shifted, simulate
@@ -37,7 +38,7 @@ def limits():
     for kind in ("ridge", "logistic"):
         here = problem(kind)
         algorithm = replace(DIADSP, rounds=350, ratio=0.9)
-        quick = Simulation(here, GRAPHS["ring"], algorithm, seed=7, record="nothing").run()
+        quick = Simulation(here, GRAPHS["ring"], algorithm, seed=7, recording=Recording(private="nothing")).run()
         found[kind] = shifted(here, -noises(quick)[1, :, :, 0].sum(axis=(0, 1)))
         assert np.abs(found[kind] - here.optimum().point).max() > 0.1
     return found
@@ -59,7 +60,7 @@ CASES = [
 def test_the_limit_depends_on_the_noise_on_y_alone(limits, base, change, kind):
     """Σ ∇f_i(x^∞) = −ΣΣ η_y for the same noise, whatever the compressor, γ and α."""
     algorithm = replace(base, rounds=350, ratio=0.9, **change)
-    run = Simulation(problem(kind), GRAPHS["ring"], algorithm, seed=7, measure=False).run()
+    run = Simulation(problem(kind), GRAPHS["ring"], algorithm, seed=7, recording=Recording(measure=False)).run()
     ends = points(run)[0][-1, :, 0]
     np.testing.assert_allclose(ends, np.tile(limits[kind], (AGENTS, 1)), rtol=0, atol=1e-5)
 
@@ -68,7 +69,7 @@ def test_the_limit_depends_on_the_noise_on_y_alone(limits, base, change, kind):
 def test_without_noise_compression_costs_no_accuracy(compressor):
     here = problem()
     algorithm = Cpgt(500, 0.15, 0.0, 0.0, 0.9, 0.5, compressor)
-    run = Simulation(here, GRAPHS["ring"], algorithm, record="nothing").run()
+    run = Simulation(here, GRAPHS["ring"], algorithm, recording=Recording(private="nothing")).run()
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
@@ -94,7 +95,7 @@ def test_compressors_that_do_not_contract_are_refused_and_would_run_away():
 
     unchecked = Unchecked(**vars(escaping))
     with np.errstate(all="ignore"):
-        run = Simulation(here, GRAPHS["ring"], unchecked, record="nothing").run()
+        run = Simulation(here, GRAPHS["ring"], unchecked, recording=Recording(private="nothing")).run()
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] > 1e3
 
 
@@ -122,7 +123,7 @@ def test_a_message_weighs_what_the_compressor_says(compressor):
 
 def test_the_network_has_no_codec_besides():
     with pytest.raises(ScenarioError, match="Cpgt brings a compressor of its own"):
-        Simulation(problem(), GRAPHS["ring"], CPGT, codec=Float32())
+        Simulation(problem(), GRAPHS["ring"], CPGT, NetworkSettings(codec=Float32()))
 
 
 def test_without_compression_the_releases_are_on_the_wire():

@@ -15,6 +15,7 @@ from netsim.models.model import Ball, Box
 from netsim.network.links import LinkLaw
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles import noisy_descent as oracles
 from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
@@ -59,7 +60,7 @@ def test_steps_that_sum_to_infinity_approach_the_optimum_and_geometric_ones_stop
     domain = Ball(10.0)
 
     def final(step, rounds):
-        run = Simulation(SIX, GRAPHS[1], Dmsp(rounds, step, domain), record="nothing").run()
+        run = Simulation(SIX, GRAPHS[1], Dmsp(rounds, step, domain), recording=Recording(private="nothing")).run()
         return run.metrics.worst_by_round(6)[[rounds // 10, -1], 0]
 
     early, late = final(Polynomial(1.5, 0.9), 2000)

@@ -17,9 +17,10 @@ from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.dpp2 import dpp2 as oracle
-from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
+from tests.worlds import ROUGH, coins, simulated, synthetic_problem, tapped_ring
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -34,7 +35,7 @@ def well_tuned(problem, graph, rounds, matrix="mixing", **changes):
 
 
 def errors(problem, graph, algorithm, **options):
-    return Simulation(problem, graph, algorithm, **options).run().metrics.worst_by_round(problem.agents)[:, 0]
+    return simulated(problem, graph, algorithm, **options).run().metrics.worst_by_round(problem.agents)[:, 0]
 
 
 def sent(run, name, parity, replica=0):
@@ -101,9 +102,9 @@ def test_without_noise_it_reaches_the_optimum(graph, kind):
         problem = build("ridge", data.split(6), ridge=0.5)
     rounds = 400 if kind == "logistic" else 900
     silent = well_tuned(problem, graph, rounds)
-    assert errors(problem, graph, silent, record="nothing")[-1] < 1e-10
+    assert errors(problem, graph, silent, private="nothing")[-1] < 1e-10
     noisy = replace(silent, rounds=rounds + 100, scale_w=DECAY, scale_e=DECAY)
-    assert errors(problem, graph, noisy, record="nothing")[-1] < 1e-10
+    assert errors(problem, graph, noisy, private="nothing")[-1] < 1e-10
 
 
 def test_on_the_papers_nonconvex_loss_it_reaches_a_stationary_point():
@@ -120,7 +121,7 @@ def test_on_the_papers_nonconvex_loss_it_reaches_a_stationary_point():
     problem = Problem(losses(math.sqrt((5.03 - 0.002) / convex)))
     assert problem.smoothness == pytest.approx(5.03)
     paper = Dpp2(500, 0.1, 0.05, 10.0, scale_w=DECAY, scale_e=DECAY)
-    run = Simulation(problem, graph, paper, measure=False).run()
+    run = Simulation(problem, graph, paper, recording=Recording(measure=False)).run()
     x = np.array([queries[-1].point for queries in run.truth.queries])
     assert np.abs(x - x.mean(axis=0)).max() < 1e-8
     assert np.linalg.norm(problem.mean_gradient(x.mean(axis=0))) < 1e-8

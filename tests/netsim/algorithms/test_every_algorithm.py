@@ -125,7 +125,7 @@ class TestEvery:
     def test_what_is_said_to_be_exact_reaches_the_optimum_and_nothing_else_does(self, name):
         example = EXAMPLES[name]
         algorithm = example.algorithm(noisy=False, **example.enough)
-        run = example.simulation(algorithm=algorithm, record="nothing").run()
+        run = example.simulation(algorithm=algorithm, private="nothing").run()
         last = max(errors_of(run, agent)[-1, 0] for agent in range(run.simulation.topology.agents))
         assert last < 1e-6 if example.exact else 1e-4 < last < 10
 

@@ -24,6 +24,7 @@ from netsim.errors import PrivacyError, ScenarioError, TranscriptError
 from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric
+from netsim.settings import Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology, from_edges, ring
 from tests.netsim.algorithms.mixing import (
@@ -140,7 +141,9 @@ def at_auto(name, here, graph, rounds):
 @pytest.mark.parametrize("name", ROUNDS)
 def test_without_noise_they_reach_the_optimum(name, kind, graph):
     here = problem(kind)
-    run = Simulation(here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), record="nothing").run()
+    run = Simulation(
+        here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), recording=Recording(private="nothing")
+    ).run()
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
@@ -160,7 +163,7 @@ def at_the_bound(name, here, graph, share):
 @pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "ppdc"])
 def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(name, graph):
     here, graph = problem("lasso" if name in WITH_R else "ridge", 0.05 * (name in WITH_R)), GRAPHS[graph]
-    run = Simulation(here, graph, at_the_bound(name, here, graph, 0.99), record="nothing").run()
+    run = Simulation(here, graph, at_the_bound(name, here, graph, 0.99), recording=Recording(private="nothing")).run()
     errors = run.metrics.worst_by_round(AGENTS)[:, 0]
     assert errors[-1] < 1e-8
     with pytest.raises(ScenarioError, match="outside the convergence condition") as caught:
@@ -174,7 +177,9 @@ def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(n
 def test_with_a_proximal_step_they_reach_the_sparse_optimum(name, kind, graph):
     here = problem(kind, l1=0.05)
     assert not here.optimum().is_zero
-    run = Simulation(here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), record="nothing").run()
+    run = Simulation(
+        here, GRAPHS[graph], at_auto(name, here, graph, ROUNDS[name]), recording=Recording(private="nothing")
+    ).run()
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
@@ -183,7 +188,7 @@ def test_noise_that_dies_out_on_what_is_mixed_leaves_the_limit_where_it_was(name
     here, dying = problem(), Geometric(1.0, 0.9)
     algorithm = at_auto(name, here, "ring", 400)
     algorithm = replace(algorithm, **{"scale" if hasattr(algorithm, "scale") else "scale_x": dying})
-    run = Simulation(here, GRAPHS["ring"], algorithm, record="nothing", seed=2).run()
+    run = Simulation(here, GRAPHS["ring"], algorithm, seed=2, recording=Recording(private="nothing")).run()
     errors = run.metrics.worst_by_round(AGENTS)[:, 0]
     assert errors[3] > 0.1
     assert errors[-1] < 1e-8

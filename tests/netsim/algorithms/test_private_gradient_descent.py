@@ -14,6 +14,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import L1, LeastSquares, Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.oracles.dgd import dgd as oracle
@@ -110,7 +111,7 @@ def test_released_states_need_no_clipping_for_their_claim():
 def test_decaying_steps_approach_the_optimum():
     problem = synthetic_problem()
     algorithm = PrivateGradientDescent(3000, Polynomial(1.0, 0.9))
-    run = Simulation(problem, topology.complete(5), algorithm, record="nothing").run()
+    run = Simulation(problem, topology.complete(5), algorithm, recording=Recording(private="nothing")).run()
     worst = run.metrics.worst_by_round(5)[:, 0]
     assert worst[-1] < 0.02
     assert worst[-1] < worst[300] / 2

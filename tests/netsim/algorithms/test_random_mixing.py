@@ -19,9 +19,10 @@ from netsim.problems import Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles import random_aggregators as oracles
-from tests.worlds import ROUGH, coins, synthetic_problem
+from tests.worlds import ROUGH, coins, simulated, synthetic_problem
 
 SIX = synthetic_problem(agents=6, dimension=4)
 ALIKE = Problem((SIX.objectives[0],) * 6)
@@ -37,11 +38,11 @@ def ridge():
 
 
 def tapped(algorithm, graph=GRAPHS[0], problem=SIX, **options):
-    return Simulation(problem, graph, algorithm, adversaries=(EARS,), **options).run()
+    return simulated(problem, graph, algorithm, adversaries=(EARS,), **options).run()
 
 
 def final_error(problem, graph, algorithm):
-    run = Simulation(problem, graph, algorithm, record="nothing").run()
+    run = Simulation(problem, graph, algorithm, recording=Recording(private="nothing")).run()
     return run.metrics.worst_by_round(problem.agents)[-1, 0]
 
 
@@ -194,7 +195,7 @@ def test_replay_reproduces_every_message_and_links_change_no_bit():
 def test_all_agents_of_a_group_run_see_the_same_references():
     problem = synthetic_problem(agents=9, dimension=4)
     algorithm = GroupedDescent(4, Constant(0.5), Constant(0.1))
-    run = Simulation(problem, topology.complete(9), algorithm, links=ROUGH).run()
+    run = Simulation(problem, topology.complete(9), algorithm, NetworkSettings(links=ROUGH)).run()
     errors = run.metrics.worst_by_round(9)[-1, 0]
     np.testing.assert_array_equal(run.metrics.relative_errors()[-1:, 0], [errors])
     groups = algorithm.groups(9)

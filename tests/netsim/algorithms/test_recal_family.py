@@ -13,6 +13,7 @@ from netsim.errors import ScenarioError
 from netsim.network.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams
+from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.recal import recal as oracle
 from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
@@ -80,7 +81,11 @@ def test_recal_converges_linearly_to_the_optimum(graph):
     """Relative error below 1e-8 on digits, and each decade takes about as long as the one before."""
     problem = digits_problem()
     algorithm = Recal(step=1 / (problem.smoothness + 1), activations=15_000)
-    errors = Simulation(problem, graph(8), algorithm, record="nothing").run().metrics.relative_errors()[:, 0]
+    errors = (
+        Simulation(problem, graph(8), algorithm, recording=Recording(private="nothing"))
+        .run()
+        .metrics.relative_errors()[:, 0]
+    )
     assert errors[-1] < 1e-8
     reached = [int(np.argmax(errors < 10.0**-k)) for k in (2, 4, 6, 8)]
     decades = np.diff(reached)
@@ -130,7 +135,10 @@ def test_walk_visits_by_degree():
     """Lemma 1: the share of activations tends to d_i/2m. Chi-square at 1e-6 over a long walk on a star."""
     problem = synthetic_problem(agents=4)
     run = Simulation(
-        problem, topology.star(4), Recal(step=0.5, activations=4000), measure=False, record="nothing"
+        problem,
+        topology.star(4),
+        Recal(step=0.5, activations=4000),
+        recording=Recording(measure=False, private="nothing"),
     ).run()
     assert run.activations[0] == 2000  # the centre is every other stop
     leaves = np.array(run.activations[1:])

@@ -10,6 +10,7 @@ from netsim.algorithms import DpAdmm, DPRecal, Recal, RwAdmm, Walkman
 from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring, star
 from tests.netsim.algorithms.admm_family import problem_of
@@ -29,7 +30,9 @@ MEMBERS = [
 
 def course(algorithm, graph, law):
     """The run, and all that must not depend on the links."""
-    run = Simulation(PROBLEM, graph(6), algorithm, law, adversaries=(Adversary(nodes=(0, 1, 2)),), seed=3).run()
+    run = Simulation(
+        PROBLEM, graph(6), algorithm, NetworkSettings(law), adversaries=(Adversary(nodes=(0, 1, 2)),), seed=3
+    ).run()
     return run, (run.activations, [float(error[0]) for error in run.metrics.errors])
 
 
@@ -49,7 +52,7 @@ def test_a_message_that_comes_twice_is_one_message(algorithm, graph):
 def test_the_inversion_reads_a_walk_over_such_links_to_its_end(nodes):
     eve = Adversary(nodes=nodes, links="all")
     walk = Recal(step=1 / (L + 1), activations=60)
-    run = Simulation(PROBLEM, complete(6), walk, ROUGH, adversaries=(eve,), seed=1).run()
+    run = Simulation(PROBLEM, complete(6), walk, NetworkSettings(ROUGH), adversaries=(eve,), seed=1).run()
     exact = [estimate for estimate in infer(run.views[0]) if estimate.stddev == 0]
     assert len(exact) >= 55
     assert score_gradients(exact, run.truth).worst < 1e-9

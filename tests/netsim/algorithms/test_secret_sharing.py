@@ -20,9 +20,10 @@ from netsim.errors import ScenarioError, TranscriptError
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.secret_sharing import shared_descent as oracle
-from tests.worlds import EVERY_LAW, ROUGH, coins, synthetic_problem
+from tests.worlds import EVERY_LAW, ROUGH, coins, simulated, synthetic_problem
 
 FIVE = synthetic_problem(agents=5, dimension=3)
 COMPLETE = topology.complete(5)
@@ -31,7 +32,7 @@ RECORD = Adjacency(0.25, "one record")
 
 def tapped(algorithm, **options):
     ears = Adversary("ears", "all", nodes=(1,))
-    return Simulation(FIVE, COMPLETE, algorithm, adversaries=(ears,), **options).run()
+    return simulated(FIVE, COMPLETE, algorithm, adversaries=(ears,), **options).run()
 
 
 def redrawn(algorithm, seed, n=5, d=3):
@@ -121,7 +122,9 @@ def test_it_approaches_the_optimum_as_descent_with_equal_weights_does():
 
     step = Polynomial(1.2, 0.8)
     runs = [
-        Simulation(FIVE, COMPLETE, algorithm, record="nothing").run().metrics.worst_by_round(5)[:, 0]
+        Simulation(FIVE, COMPLETE, algorithm, recording=Recording(private="nothing"))
+        .run()
+        .metrics.worst_by_round(5)[:, 0]
         for algorithm in (SecretSharing(600, step, resolution=2.0**-40), PrivateGradientDescent(600, step))
     ]
     np.testing.assert_allclose(*runs, atol=1e-9)
@@ -270,13 +273,15 @@ def test_noise_that_rounding_hides_claims_nothing():
     assert "rounding" in coarse.failed_conditions[0]
 
 
-@pytest.mark.parametrize("patience", [ExchangePolicy(0.5), ExchangePolicy(5.0, "own_value")])
-def test_exchanges_with_a_deadline_are_refused(patience):
+@pytest.mark.parametrize("exchange_policy", [ExchangePolicy(0.5), ExchangePolicy(5.0, "own_value")])
+def test_exchanges_with_a_deadline_are_refused(policy):
     """A sum of shares in which one stands for another is noise; on lossless links the shares may even never match."""
     with pytest.raises(ScenarioError, match=r"needs every message.*exchange\.deadline") as caught:
-        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=patience)
-    assert caught.value.field == "patience.deadline"
-    waiting = Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), patience=ExchangePolicy())
+        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(exchange_policy=policy))
+    assert caught.value.field == "policy.deadline"
+    waiting = Simulation(
+        FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(exchange_policy=ExchangePolicy())
+    )
     assert waiting.run().activations == (5,) * 5
 
 
@@ -299,5 +304,5 @@ def test_conditions_are_checked_before_time_0(change, graph, field):
 
 def test_residues_do_not_survive_a_codec_that_rounds():
     with pytest.raises(ScenarioError) as caught:
-        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), codec=Float32())
+        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(codec=Float32()))
     assert caught.value.field == "codec"

@@ -24,6 +24,7 @@ from netsim.problems import L1, Problem, least_squares, load, logistic
 from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
 from netsim.transcript.message import TAG_BYTES
+from tests.worlds import simulated
 
 AGENTS, DIMENSION, REPLICAS = 5, 4, 3
 DATA = load("synthetic", records=60, dimension=DIMENSION, seed=2)
@@ -37,7 +38,7 @@ ALL = Adversary("ears", "all")
 
 
 def world(algorithm: Algorithm, problem: Problem = PROBLEM, links: LinkLaw = LOSSY, **options) -> Simulation:
-    return Simulation(
+    return simulated(
         problem, options.pop("topology", topology.ring(AGENTS)), algorithm, links, replicas=REPLICAS, **options
     )
 
@@ -161,7 +162,7 @@ def test_tags_are_on_the_air_and_in_no_message():
 @pytest.mark.parametrize("record", ["everything", "nothing"])
 @pytest.mark.parametrize("measure", [True, False])
 def test_queries_are_counted_whatever_is_kept(measure, record):
-    run = world(WALK, record=record, measure=measure).run()
+    run = world(WALK, private=record, measure=measure).run()
     assert run.queries == tuple(len(agent) for agent in world(WALK).run().truth.queries)
     assert (run.measures is None) == (not measure)
 
@@ -222,7 +223,7 @@ def test_the_median_replica_decides(monkeypatch):
 
 
 def test_less_takes_longer_and_costs_more():
-    run = world(Recal(0.3, activations=3000), record="nothing").run()
+    run = world(Recal(0.3, activations=3000), private="nothing").run()
     found = [run.measures.to_accuracy(10.0**-k) for k in range(1, 9)]
     for one, two in pairwise(found):
         assert all(getattr(one, name) <= getattr(two, name) for name in vars(one))

@@ -18,6 +18,7 @@ from netsim.algorithms.planted_faults import SecondMessage
 from netsim.errors import PrivacyError
 from netsim.network.laws import ConstantDelay, ExponentialDelay
 from netsim.network.links import LinkLaw
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.transcript.record import Transcript
 from scenarios.results.audited import audit_result
@@ -33,7 +34,7 @@ def simulated(algorithm, chunk=100, seed=0, delay=0.0):
     simulation, pair = world(algorithm)
     law = ExponentialDelay(delay) if delay else ConstantDelay(0.0)
     links = LinkLaw(law)
-    simulation = Simulation(simulation.problem, simulation.topology, algorithm, links, seed=seed)
+    simulation = Simulation(simulation.problem, simulation.topology, algorithm, NetworkSettings(links), seed=seed)
     return worlds(simulation, 1, pair.hypotheses[1], chunk), pair, simulation.claim(ANYTHING, 2, 0.0)
 
 

@@ -26,6 +26,7 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import claim_of, quadratic_world
+from tests.worlds import changed
 
 SHIFT = 1 / 8
 """Between the gradients of the two worlds at 0 in each of four coordinates, as in the tests of prices."""
@@ -190,7 +191,7 @@ class TestDifferencesThatDependOnNoise:
 
     def test_rounding_bounds_from_above_only(self):
         simulation, pair = quadratic_world(Releases(LAPLACE))
-        exact = audited(replace(simulation, codec=Float16()), pair, 0.05).exact[0]
+        exact = audited(changed(simulation, codec=Float16()), pair, 0.05).exact[0]
         assert not exact.by_formula
         assert exact.epsilon.lower < exact.epsilon.upper < math.inf
 

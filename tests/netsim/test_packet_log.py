@@ -15,8 +15,8 @@ from netsim.network.radio import Radio
 from netsim.problems import load, logistic
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
-from netsim.simulation import Simulation
 from netsim.transcript.packet_log import PacketLog
+from tests.worlds import simulated
 
 PROBLEM = logistic(load("digits").split(6), ridge=1.0)
 ROUGH = LinkLaw(delay=UniformDelay(0.01, 0.03), loss=Bernoulli(0.2), bandwidth=1e5, reliable=True)
@@ -39,7 +39,7 @@ CASES = {
 
 def simulation(case, **more):
     given = {"algorithm": DESCENT, "adversaries": (Adversary(nodes=(2,)),)} | CASES[case] | more
-    return Simulation(PROBLEM, topology.ring(6), seed=3, **given)
+    return simulated(PROBLEM, topology.ring(6), seed=3, **given)
 
 
 def rows(run):
@@ -49,7 +49,7 @@ def rows(run):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_is_the_same_with_a_diary(case):
-    told, plain = simulation(case).run(diary=PacketLog()), simulation(case).run()
+    told, plain = simulation(case).run(packet_log=PacketLog()), simulation(case).run()
     rows = [
         [r[:-1] + tuple((k, v.tobytes()) for k, v in r.values.items()) for r in run.views[0].transcript]
         for run in (told, plain)
@@ -62,7 +62,7 @@ def test_a_run_is_the_same_with_a_diary(case):
 @pytest.mark.parametrize("case", CASES)
 def test_passages_agree_with_the_wires_and_with_a_tap_on_everything(case):
     diary = PacketLog()
-    run = simulation(case, adversaries=(Adversary(),)).run(diary=diary)
+    run = simulation(case, adversaries=(Adversary(),)).run(packet_log=diary)
     every, traffic = [*diary.head, *diary.tail], run.traffic
     assert len(every) == diary.total
     counts = diary.links.values()
@@ -87,7 +87,7 @@ def test_passages_agree_with_the_wires_and_with_a_tap_on_everything(case):
 
 def test_messages_arrive_when_a_door_receives_them():
     diary = PacketLog()
-    run = simulation("access").run(diary=diary)
+    run = simulation("access").run(packet_log=diary)
     got = {(r.sender, r.kind, r.number): r.time for r in run.views[0].transcript if r.event == "received"}
     ends: dict[tuple[int, str, int], float] = {}
     for p in diary.head:
@@ -101,7 +101,7 @@ def test_messages_arrive_when_a_door_receives_them():
 
 def test_activations_are_those_of_the_senders():
     diary = PacketLog()
-    run = simulation("walk").run(diary=diary)
+    run = simulation("walk").run(packet_log=diary)
     first = {key: passage for key, passage in diary.begun.items() if passage.kind == "direct"}
     for agent, closed in enumerate(run.activations):
         numbers = [first[agent, k].number for k in range(1, closed + 1) if (agent, k) in first]
@@ -111,9 +111,9 @@ def test_activations_are_those_of_the_senders():
 
 def test_a_diary_is_bounded():
     diary = PacketLog(first=30, last=10)
-    simulation("lossy").run(diary=diary)
+    simulation("lossy").run(packet_log=diary)
     full = PacketLog()
-    simulation("lossy").run(diary=full)
+    simulation("lossy").run(packet_log=full)
     assert diary.total == full.total > 40
     assert (len(diary.head), len(diary.tail)) == (30, 10)
     assert [p.start for p in diary.tail] == [p.start for p in full.head[-10:]]
@@ -123,14 +123,14 @@ def test_a_diary_is_bounded():
 
 def test_a_diary_keeps_what_is_around_a_message():
     full = PacketLog()
-    simulation("lossy").run(diary=full)
+    simulation("lossy").run(packet_log=full)
     every = full.head
     at = next(k for k in range(60, len(every)) if every[k].kind == "exchange" and every[k].attempt == 0)
     wanted = every[at]
     sought = (wanted.sender, wanted.kind, wanted.number)
     first = next(k for k, p in enumerate(every) if (p.sender, p.kind, p.number) == sought and p.attempt == 0)
     diary = PacketLog(0, 0, sought, around=20)
-    simulation("lossy", adversaries=(), measure=False).run(diary=diary)
+    simulation("lossy", adversaries=(), measure=False).run(packet_log=diary)
     assert diary.begins == first - 19
     assert [vars_of(p) for p in diary.middle] == [vars_of(p) for p in every[first - 19 : first + 21]]
     assert (diary.total, len(diary.head), len(diary.tail)) == (full.total, 0, 0)
@@ -145,7 +145,7 @@ def test_what_there_is_of_a_run_that_fails_is_handed_out_before_the_error():
     diary, left = PacketLog(), []
     failing = simulation("plain", links=lost)
     with pytest.raises(DeadlockError):
-        failing.run(diary=diary, rescue=left.append)
+        failing.run(packet_log=diary, rescue=left.append)
     (run,) = left
     assert run.interrupted
     assert diary.total == run.traffic["packets_sent"] == sum(c.packets for c in diary.links.values())

@@ -1,0 +1,159 @@
+"""Settings of a simulation beside its problem, graph and algorithm: the network, time, and what is recorded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from netsim.algorithms import Algorithm
+from netsim.arrays import whole
+from netsim.codecs import FLOAT64, Codec
+from netsim.errors import ScenarioError
+from netsim.network.active_adversaries import ActiveAdversary, check_active_adversaries
+from netsim.network.laws import ConstantDelay, DelayLaw
+from netsim.network.links import WAIT_FOR_ALL, AccessLaw, ExchangePolicy, LinkLaw, Transport
+from netsim.network.network import Edge
+from netsim.network.radio import Radio
+from netsim.readers.live import Downtime, PoissonClock
+from netsim.topology import Topology
+from netsim.transcript.message import HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """What carries messages between agents. Public, but for `active_adversaries`.
+
+    Errors of a field come with the simulation: a `ScenarioError` before time 0.
+    """
+
+    links: LinkLaw = field(default_factory=LinkLaw)
+    """The law of every directed link that has none of its own."""
+    link_laws: Mapping[Edge, LinkLaw] = field(default_factory=dict[Edge, LinkLaw])
+    """Directed links with a law of their own."""
+    access: AccessLaw = field(default_factory=AccessLaw)
+    """The access line that every agent without one of its own has."""
+    access_laws: Mapping[int, AccessLaw] = field(default_factory=dict[int, AccessLaw])
+    """Agents with an access line of their own."""
+    exchange_policy: ExchangePolicy = WAIT_FOR_ALL
+    """What an exchange does when messages are missing."""
+    active_adversaries: tuple[ActiveAdversary, ...] = ()
+    """In the middle of links; what such a run shows is outside the papers' threat model."""
+    codec: Codec = FLOAT64
+    """How values are encoded on the wire; an algorithm that compresses brings its own."""
+    header_bytes: int = HEADER_BYTES
+    """Bytes that a message weighs besides its encoded values."""
+    medium: Literal["links"] | Radio = "links"
+    """Point-to-point links, or radio (`netsim.network.radio`)."""
+
+    def link_law(self, edge: Edge) -> LinkLaw:
+        """The law of a directed link."""
+        return self.link_laws.get(edge, self.links)
+
+    def access_law(self, agent: int) -> AccessLaw:
+        """The access line of an agent."""
+        return self.access_laws.get(agent, self.access)
+
+    def codec_of(self, algorithm: Algorithm) -> Codec:
+        """What every value is encoded by: the algorithm's own compressor, or the network's codec."""
+        return algorithm.codec or self.codec
+
+    def check(self, topology: Topology, algorithm: Algorithm) -> None:
+        """Laws of links and agents that exist, and parts that go together."""
+        whole(self.header_bytes, "header_bytes", 0)
+        for edge in self.link_laws:
+            if not topology.has_edge(*edge):
+                raise ScenarioError("link_laws", list(edge), "no such link", "an edge of the topology")
+        _check_agents("access_laws", self.access_laws, topology)
+        if isinstance(self.medium, Radio):
+            names = [adversary.name for adversary in self.active_adversaries]
+            self.medium.check(self.links, self.link_laws, [self.access, *self.access_laws.values()], names)
+        elif self.medium != "links":
+            raise ScenarioError("medium", self.medium, "no such medium", "links, or Radio(…)")
+        name = type(algorithm).__name__
+        if algorithm.codec is not None and not self.codec.lossless:
+            raise ScenarioError("codec", str(self.codec), f"{name} brings a compressor of its own", "float64")
+        if algorithm.needs_all_messages and not self.exchange_policy.endless:
+            why = f"{name} needs every message: it takes no exchange.deadline"
+            deadline = self.exchange_policy.deadline
+            raise ScenarioError("exchange_policy.deadline", deadline, why, "none: exchanges wait for all")
+        check_active_adversaries(self.active_adversaries, topology, self.link_law, self.codec_of(algorithm))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When agents act, in virtual seconds. The laws are public."""
+
+    compute: DelayLaw | None = None
+    """The law of the time that a private query takes; None: no time."""
+    compute_laws: Mapping[int, DelayLaw] = field(default_factory=dict[int, DelayLaw])
+    """Agents with a law of their own (stragglers)."""
+    activation: PoissonClock | None = None
+    """A clock at whose ticks agents begin their rounds; None: when their messages let them."""
+    downtimes: Mapping[int, Downtime] = field(default_factory=dict[int, Downtime])
+    """Agents that go down and come back."""
+
+    def compute_law(self, agent: int) -> DelayLaw | None:
+        """The law of the time that a private query takes this agent."""
+        return self.compute_laws.get(agent, self.compute)
+
+    def query_time(self, agent: int) -> float | None:
+        """How many seconds a private query takes this agent, None if that is random."""
+        law = self.compute_law(agent)
+        if law is None:
+            return 0.0
+        return law.seconds if isinstance(law, ConstantDelay) else None
+
+    @property
+    def forgetful(self) -> frozenset[int]:
+        """The agents that may be stopped and begin anew, without their state."""
+        return frozenset(i for i, down in self.downtimes.items() if down.effect == "restart_without_state")
+
+    def check(self, topology: Topology) -> None:
+        """Laws of agents that exist."""
+        _check_agents("compute_laws", self.compute_laws, topology)
+        _check_agents("downtimes", self.downtimes, topology)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a run keeps; it changes nothing of what happens."""
+
+    measure: bool = True
+    """Whether convergence and costs are recorded (`Run.measures`)."""
+    measure_every: int | None = None
+    """Measure all but the relative error at every so many rounds or activations; None: at a thinned set of them."""
+    private: Literal["everything", "releases", "nothing"] = "everything"
+    """How much of the private side is kept for scoring: everything, only what `privatize` returned (all that an audit
+    grants its adversary), or nothing."""
+    spool: Path | None = None
+    """A folder to which every adversary's transcript is written while the run goes on, to NAME.spool
+    (`netsim.transcript.stream`); it is loaded from there when an attack wants it: memory stays bounded, and a run
+    that is killed leaves what was written."""
+
+    def check(self, adversaries: list[str]) -> None:
+        """A whole `measure_every`; names of adversaries that can be names of files."""
+        if self.measure_every is not None:
+            whole(self.measure_every, "measure_every")
+        for index, name in enumerate(adversaries if self.spool is not None else ()):
+            if not name or Path(name).name != name:
+                raise ScenarioError(f"adversaries[{index}].name", name, "names a file of the spool", "a file name")
+
+
+def transport(network: NetworkSettings, timing: Timing, topology: Topology) -> Transport:
+    """What a protocol's documents say of this network."""
+    both = [edge for i, j in topology.edges for edge in ((i, j), (j, i))] if network.link_laws else []
+    lines = [network.access, *network.access_laws.values()]
+    return Transport.of(
+        [network.link_law(edge) for edge in both] or [network.links],
+        header_bytes=network.header_bytes,
+        radio=network.medium != "links",
+        access=any(line != AccessLaw() for line in lines),
+        downtimes=bool(timing.downtimes),
+        clock_rate=None if timing.activation is None else timing.activation.rate,
+    )
+
+
+def _check_agents(name: str, laws: Mapping[int, object], topology: Topology) -> None:
+    for agent in laws:
+        if not 0 <= agent < topology.agents:
+            raise ScenarioError(name, agent, "no such agent", f"0 … {topology.agents - 1}")
