@@ -352,7 +352,7 @@ class Alternating(Algorithm):
             node.estimate(node.zeros())
 
 
-@pytest.mark.parametrize("exchange_policy", [ExchangePolicy(), ExchangePolicy(0.02)])
+@pytest.mark.parametrize("policy", [ExchangePolicy(), ExchangePolicy(0.02)])
 def test_exchanges_that_no_longer_fit_together_are_named(policy):
     anew = {1: Downtime(Scheduled(((0.05, 0.08),)), "restart_without_state")}
     options = {"compute": ConstantDelay(0.01), "downtimes": anew, "exchange_policy": policy, "measure": False}

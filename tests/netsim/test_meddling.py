@@ -32,7 +32,6 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript.pcapng import export
 from tests.netsim.meddled import descending
-from tests.worlds import changed
 
 RING = ring(5)
 
@@ -189,7 +188,7 @@ def test_the_line_says_which_way_and_when():
     assert "link 0 → 2 only (eve from 0.1 s to 0.8 s: dropped 1," in outside_model((late,))
     assert "(eve from 0.1 s on: dropped" in outside_model((replace(late, end=math.inf),))
     back = InterceptionReport("bob", ((2, 0), (1, 0)), 0, 0, 0, 0, 0, end=2.5)
-    assert "link 0–2 (eve: " in outside_model((changed(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
+    assert "link 0–2 (eve: " in outside_model((replace(late, links=((0, 2), (2, 0)), start=0.0, end=math.inf),))
     assert "links 1 → 0 only, 2 → 0 only (bob to 2.5 s: dropped 0" in outside_model((back,))
 
 

@@ -152,6 +152,7 @@ from netsim.network.laws import LognormalDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import least_squares, load
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Simulation
 from netsim.topology import erdos_renyi
 parts = load("synthetic", kind="regression", records=80, dimension=3).split(8)
@@ -159,8 +160,8 @@ links = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True, bandwidth=500
 taps = (Adversary("a", capture_loss=0.3), Adversary("b", nodes=(0, 3)))
 run = Simulation(
     least_squares(parts, 0.1), erdos_renyi(8, 0.6, seed=1),
-    PrivateGradientDescent(6, Constant(0.1), Constant(0.5)), links,
-    adversaries=taps, compute=LognormalDelay(0.1, 0.5),
+    PrivateGradientDescent(6, Constant(0.1), Constant(0.5)), NetworkSettings(links),
+    adversaries=taps, timing=Timing(LognormalDelay(0.1, 0.5)),
 ).run()
 digest = hashlib.sha256()
 for view in run.views:

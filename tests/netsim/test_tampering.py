@@ -77,7 +77,7 @@ class Line:
         return [(time, number) for time, number, _ in self.arrived]
 
     @property
-    def reports(self) -> InterceptionReport:
+    def deeds(self) -> InterceptionReport:
         return self.interception.reports()[0]
 
 

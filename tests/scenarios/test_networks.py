@@ -87,8 +87,8 @@ def test_when_agents_act_reaches_the_simulation():
     simulation = experiment(ACTIVITY).subjects[0].simulation
     assert simulation.network.exchange_policy == ExchangePolicy(0.2, "own_value")
     assert simulation.timing.activation == PoissonClock(4.0)
-    assert simulation.compute_law(0) == ExponentialDelay(0.01)
-    assert simulation.compute_law(3) == ConstantDelay(0.5)
+    assert simulation.timing.compute_law(0) == ExponentialDelay(0.01)
+    assert simulation.timing.compute_law(3) == ConstantDelay(0.5)
     away = Downtime(Scheduled(((1.0, 2.0),)), "restart_without_state")
     assert simulation.timing.downtimes == {1: away, 2: away, 4: Downtime(RandomOutages(5.0, 1.0), "offline")}
     assert simulation.adversaries[0].insiders == (0, 2)

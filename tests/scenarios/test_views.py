@@ -1,7 +1,6 @@
 """Views of a scenario: which there are, what is written of them, and how they are shown."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL
-from tests.worlds import simulated
+from tests.worlds import changed, simulated
 
 
 def simulation(graph, **options):
@@ -98,7 +97,7 @@ class TestWhichThereAre:
 def test_every_network_can_be_looked_at(options):
     """Wherever a view is drawn within another one, it recorded nothing that the other one did not."""
     sim, pair = world(PrivateGradientDescent(3, Constant(0.2), Constant(0.5)), topology.path(3))
-    sim = replace(sim, **options)
+    sim = changed(sim, **options)
     seen = look(
         sim,
         "all",

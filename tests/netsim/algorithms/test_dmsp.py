@@ -18,7 +18,7 @@ from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles import noisy_descent as oracles
-from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
+from tests.worlds import ROUGH, changed, coins, synthetic_problem, tapped_ring
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -26,7 +26,7 @@ ANY = Adjacency(0.8, "any objective with gradients up to 0.4")
 
 
 def tapped(algorithm, graph=GRAPHS[0], problem=SIX, **options):
-    return replace(tapped_ring(problem, algorithm), topology=graph, **options).run()
+    return changed(tapped_ring(problem, algorithm), topology=graph, **options).run()
 
 
 def sent(run, replica=0):

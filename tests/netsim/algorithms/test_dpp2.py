@@ -20,7 +20,7 @@ from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.dpp2 import dpp2 as oracle
-from tests.worlds import ROUGH, coins, simulated, synthetic_problem, tapped_ring
+from tests.worlds import ROUGH, changed, coins, simulated, synthetic_problem, tapped_ring
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -75,7 +75,7 @@ def by_oracle(problem, graph, algorithm, w=None, e=None):
 
 def tapped(problem, graph, algorithm, **options):
     ring = tapped_ring(problem, algorithm)
-    return replace(ring, topology=graph, **options).run()
+    return changed(ring, topology=graph, **options).run()
 
 
 @pytest.mark.parametrize("matrix", ["mixing", "laplacian"])

@@ -273,12 +273,12 @@ def test_noise_that_rounding_hides_claims_nothing():
     assert "rounding" in coarse.failed_conditions[0]
 
 
-@pytest.mark.parametrize("exchange_policy", [ExchangePolicy(0.5), ExchangePolicy(5.0, "own_value")])
+@pytest.mark.parametrize("policy", [ExchangePolicy(0.5), ExchangePolicy(5.0, "own_value")])
 def test_exchanges_with_a_deadline_are_refused(policy):
     """A sum of shares in which one stands for another is noise; on lossless links the shares may even never match."""
     with pytest.raises(ScenarioError, match=r"needs every message.*exchange\.deadline") as caught:
         Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(exchange_policy=policy))
-    assert caught.value.field == "policy.deadline"
+    assert caught.value.field == "exchange_policy.deadline"
     waiting = Simulation(
         FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(exchange_policy=ExchangePolicy())
     )

@@ -12,7 +12,7 @@ from netsim.problems import load, logistic
 
 AGENTS, DIMENSION = 4, 3
 PROBLEM = logistic(load("synthetic", records=20, dimension=DIMENSION).split(AGENTS), 0.5)
-NODES = [SimpleNamespace(asked=0, messages=0, message_bytes=0) for _ in range(AGENTS)]
+NODES = [SimpleNamespace(queries=0, messages=0, message_bytes=0) for _ in range(AGENTS)]
 
 
 def made(walk: bool, **options) -> Course:

@@ -185,7 +185,7 @@ def at_distances(*distances: float) -> Measures:
     """A walk whose only replica is at these distances from the optimum."""
     optimum = PROBLEM.optimum().point
     metrics = Metrics(optimum)
-    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=[SimpleNamespace(asked=0, messages=0, message_bytes=0)])
+    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=[SimpleNamespace(queries=0, messages=0, message_bytes=0)])
     for k, distance in enumerate(distances):
         x = ((1 + distance) * optimum)[None]
         with np.errstate(invalid="ignore"):
