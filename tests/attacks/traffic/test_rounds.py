@@ -49,7 +49,7 @@ def test_every_computing_time_that_is_said_to_be_seen_is_the_one_that_was_drawn(
     heard = ObservedPackets.of(view, protocol)
     gaps = gaps_of_rounds(heard, protocol, exchanged(heard, protocol).times)
     for agent, one in enumerate(gaps):
-        rng, compute = Streams(seed).plain("agent", agent, "compute"), run.simulation.compute_law(agent)
+        rng, compute = Streams(seed).plain("agent", agent, "compute"), run.simulation.timing.compute_law(agent)
         drawn = [compute.draw(rng) for _ in range(40)]
         assert len(one.seconds) > 5
         for seconds in one.seconds:
