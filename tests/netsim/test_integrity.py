@@ -7,7 +7,7 @@ from netsim.adversary import Adversary
 from netsim.network.channels import WINDOW, Guard, ReplayWindow
 from netsim.network.links import LinkLaw
 from netsim.transcript.message import TAG_BYTES, Tagged
-from tests.netsim.meddled import descent, estimates, message
+from tests.netsim.network.intercepted import descent, estimates, message
 
 
 @given(st.lists(st.integers(0, 3 * WINDOW), max_size=200))

@@ -14,7 +14,7 @@ from scenarios.render.page.tables import problem_facts
 from scenarios.results.entries import header
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
-from tests.problems.data import written
+from tests.netsim.problems.data import written
 
 HEAD = """\
 name: small

@@ -28,7 +28,7 @@ from netsim.randomness import Streams, dither_of
 from netsim.schedules import Constant
 from netsim.transcript.pcapng import export
 from netsim.transcript.stored import StreamedTranscript
-from tests.netsim.test_pcapng import frames_of, header_of
+from tests.netsim.transcript.test_pcapng import frames_of, header_of
 from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
 
 CODECS = [

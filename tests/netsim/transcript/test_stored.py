@@ -33,7 +33,7 @@ from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
 from tests.worlds import ROUGH, changed, synthetic_problem, tapped_ring
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DESCENT = PrivateGradientDescent(12, Constant(0.1), Constant(1.0))
 QUEUES = LinkLaw(UniformDelay(0.01, 0.4), loss=0.3, bandwidth=300.0, reliable=True, reordering=True)
 RUNS = {

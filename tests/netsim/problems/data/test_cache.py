@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import load
 from netsim.problems.data import named as images
 from netsim.problems.data.cache import Cache, Remote, fetched, folder
-from tests.problems.data import written
+from tests.netsim.problems.data import written
 
 CONTENT = b"what is published"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -8,7 +8,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import Cache, load
-from tests.problems.data import written
+from tests.netsim.problems.data import written
 
 
 def table(seed: int = 0, records: int = 8) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import Cache, load
-from tests.problems.data import written
+from tests.netsim.problems.data import written
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])

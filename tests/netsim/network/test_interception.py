@@ -32,7 +32,7 @@ from netsim.randomness import Streams
 from netsim.topology import path
 from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.architecture.test_truth_free_views import reachable
-from tests.netsim.meddled import descending, descent, estimates, message, rows
+from tests.netsim.network.intercepted import descending, descent, estimates, message, rows
 from tests.worlds import EVERY_LAW
 
 FALSE_ALARM = 1e-8

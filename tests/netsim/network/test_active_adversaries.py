@@ -31,7 +31,7 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript.pcapng import export
-from tests.netsim.meddled import descending
+from tests.netsim.network.intercepted import descending
 
 RING = ring(5)
 
