@@ -1,4 +1,4 @@
-"""What an audit has seen, chunk by chunk in a folder: it can be stopped and go on, and memory does not grow.
+"""Archive of an audit, chunk by chunk in a folder: an audit can be interrupted and go on, and memory does not grow.
 
 A chunk of transcripts is a file of its own, written whole or not at all, so that it does not matter which process
 made it, when, or in which order.
@@ -19,22 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.loss.comparison import WorldComparison
-from attacks.audit.loss.laplace_releases import Measured
+from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.noise_check import NoiseScores
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss.wire_fields import Details
 from netsim.arrays import Array
 
 MARK = "of.json"
-"""Says what the files are of."""
+"""Name of the file that identifies the audit."""
 WORDS = "words.npy"
-"""A member that every chunk has."""
+"""Name of a member that every chunk has."""
 
 
 class Seen(NamedTuple):
-    """One chunk: its transcripts explained, what observers made of each of them, and which observers refused.
+    """One chunk: its transcripts compared, arrays noted by observers, and observers that refused.
 
-    `noted[name]` has shape (replicas, …), or is something of the chunk as a whole; `refused[name]` says why.
+    `noted[name]` has shape (replicas, …), or belongs to the chunk as a whole; `refused[name]` is the reason.
     """
 
     explained: WorldComparison
@@ -44,16 +44,16 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Archive:
-    """A folder with one file for each (world, chunk)."""
+    """Folder with one file for each (world, chunk)."""
 
     folder: Path
 
     @classmethod
     def at(cls, folder: Path, of: str) -> "Archive":
-        """The archive in `folder`, made if it is not there. What is there is kept if it is `of` the same; else it is
+        """Archive in `folder`, made if it is not there. Files there are kept if they are `of` the same; else they are
         removed: other parameters, another program, another format."""
-        mark, told = folder / MARK, of.encode()
-        if mark.is_file() and mark.read_bytes() == told:
+        mark, content = folder / MARK, of.encode()
+        if mark.is_file() and mark.read_bytes() == content:
             return cls(folder)
         if folder.is_dir() and not folder.is_symlink():
             shutil.rmtree(folder)
@@ -61,7 +61,7 @@ class Archive:
             folder.unlink(missing_ok=True)
         folder.mkdir(parents=True)
         draft = mark.with_suffix(".part")
-        draft.write_bytes(told)
+        draft.write_bytes(content)
         draft.replace(mark)
         return cls(folder)
 
@@ -77,22 +77,22 @@ class Archive:
         draft.replace(file)
 
     def get(self, world: int, chunk: int) -> Seen:
-        """A chunk that was kept."""
+        """Read a chunk."""
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files})
 
     def transcripts(self, world: int, chunk: int) -> WorldComparison:
-        """The explained transcripts of a chunk that was kept, without what observers noted."""
+        """Read the comparison of a chunk, without the observers' notes."""
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return _seen({name: found[name] for name in found.files if not name.startswith(_NOTED)}).explained
 
     def note(self, name: str, world: int, chunk: int) -> npt.NDArray[Any] | None:
-        """What an observer noted of a chunk that was kept, by itself; None if nothing."""
+        """Read one note of a chunk; None if there is none."""
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return found[_NOTED + name] if _NOTED + name in found.files else None
 
     def sound(self, world: int, chunk: int) -> bool:
-        """Whether a chunk is there, and one indeed, and can be read to its end."""
+        """Whether a chunk is there, and can be read to its end."""
         try:
             with zipfile.ZipFile(self._file(world, chunk)) as found:
                 return WORDS in found.namelist() and found.testzip() is None
@@ -100,16 +100,16 @@ class Archive:
             return False
 
     def explained(self, world: int, chunks: int) -> "Chunks":
-        """The explained transcripts of one world."""
+        """Comparisons of one world, read anew each time."""
         return Chunks(lambda chunk: self.transcripts(world, chunk), chunks)
 
     def noted(self, name: str, world: int, chunks: int) -> Array:
-        """What an observer noted of all transcripts of one world."""
+        """One note of all transcripts of one world."""
         found = (self.note(name, world, chunk) for chunk in range(chunks))
         return np.concatenate([one for one in found if one is not None])
 
     def remove(self) -> None:
-        """The folder with all that is in it."""
+        """Remove the folder."""
         shutil.rmtree(self.folder)
 
     def _file(self, world: int, chunk: int) -> Path:
@@ -118,7 +118,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Samples that are read anew each time one goes through them."""
+    """Samples that are read anew at each iteration."""
 
     read: Callable[[int], WorldComparison]
     count: int
@@ -129,7 +129,7 @@ class Chunks:
 
 @contextmanager
 def archive_in(archive: Archive | None) -> Generator[Archive]:
-    """The archive that is given, or one that is removed when it is not needed any more."""
+    """Context of the given archive, or of a temporary one."""
     if archive is not None:
         yield archive
         return
@@ -185,7 +185,7 @@ def _measured(arrays: dict[str, Any]) -> Measured | None:
 
 
 def _law(name: str) -> type:
-    """A mechanism's type by its name; `object`, which has no price, where it cannot be found."""
+    """Type of a mechanism by its name; `object`, which has no cost, where it cannot be found."""
     module, _, qualified = name.partition(":")
     try:
         found: Any = import_module(module)

@@ -13,10 +13,10 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Chunks, Seen, archive_in
-from attacks.audit.blackbox.trained import Trained, noted, trained
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, tossed
 from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import (
     NOISE,
     WORST_CASE,
@@ -26,12 +26,12 @@ from attacks.audit.loss.exact import (
     losses_on_wire,
     with_worst_case,
 )
-from attacks.audit.loss.laplace_releases import Measured
 from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.pool import Level
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown, loss_breakdown
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
+from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
@@ -41,17 +41,16 @@ from netsim.errors import AttackError, PrivacyError
 
 @dataclass(frozen=True)
 class AuditResult:
-    """The three epsilons of one claim, the evidence and the verdict.
+    """Result of an audit: the three epsilons of one claim, the evidence and the verdict.
 
-    `exact` has one entry per direction (transcripts of world 0 against 1, and back); `white_box` plays the game
-    with the exact loss as its score, `black_box` with gradients inferred from the tapped links, if an attack
-    was brought and did not refuse (`refused`), and `classifier` with the scores of one that was trained, as `trained`
-    says, on what was heard on links, if that was asked for and did not refuse (`untrained`); it plays the transcripts
-    that did not teach it. All intervals and games hold together at `confidence`.
+    `exact` has one entry per direction (transcripts of world 0 against 1, and back). `white_box` is the game with the
+    exact loss as its score; `black_box` that with gradients inferred from the tapped links, None without an attack or
+    where it refused (`refused` has the reason); `classifier` that with a classifier `trained` on the rows captured on
+    links, None if not requested or refused (`untrained`). All intervals and games hold together at `confidence`.
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
-    counts, and where it ended the audit (`stopped`), what is said of a fixed number of transcripts is said of the
-    first chunk. `witness` is the transcript that shows best that the claim does not hold, None where it may.
-    `anatomy` says what the loss is made of, and how ε grew. `summary` has the most important of it in a few lines.
+    counts, and where it ended the audit (`stopped`), results for a fixed number of transcripts are of the first
+    chunk. `witness` is the transcript that refutes the claim best, None where it may hold. `anatomy` is the breakdown
+    of the loss.
     """
 
     claim: Claim
@@ -74,7 +73,7 @@ class AuditResult:
 
     @property
     def summary(self) -> str:
-        """Verdict and reason, the three epsilons, the pair and where the witness is, in a line each."""
+        """Verdict and reason, the three epsilons, the pair and the place of the witness, in a line each."""
         claimed, lower = self.claim.epsilon, max(e.epsilon.lower for e in self.exact)
         upper = max(e.epsilon.upper for e in self.exact)
         at, pair = self.witness, self.pair
@@ -92,15 +91,15 @@ class AuditResult:
 
     @property
     def epsilon_exact(self) -> float:
-        """The larger direction's estimate of ε(δ) for this pair."""
+        """Larger direction's estimate of ε(δ) for this pair."""
         return max(direction.epsilon.estimate for direction in self.exact)
 
     @property
     def average_loss(self) -> Interval | None:
         """E|loss| in nats of all that the agent sent, over transcripts of both worlds in equal parts.
 
-        The interval is by itself at `confidence`, in the normal approximation. A share of infinite losses makes it
-        infinite. None where something had to be granted, or noise drowned in rounding: losses are then of a part.
+        The interval is normal and by itself at `confidence`; infinite losses make it infinite. None where something
+        had to be granted, or noise drowned in rounding: losses are then of a part only.
         """
         if any(math.isfinite(e.granted_from) or e.unreliable_from is not None or e.silent for e in self.exact):
             return None
@@ -108,23 +107,23 @@ class AuditResult:
 
     @property
     def epsilon_audited(self) -> float:
-        """The best game's lower bound, of those that count."""
+        """Lower bound of the best game, of those that count."""
         best = _best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
         return max(best, self.anytime.epsilon_audited) if self.stop else best
 
     @property
     def activations(self) -> int:
-        """How often the agent released something in the transcripts that were examined."""
+        """Last activation at which the agent released something in the transcripts examined."""
         return max((level.activation for level in self.growth), default=0)
 
     @property
     def uncovered(self) -> UnprotectedMessage | None:
-        """The first uncovered message that tells in more than δ of the transcripts, in either direction."""
+        """First unprotected message of a direction in which more than δ of the transcripts hold one, proven."""
         return _first_unprotected(self.exact)
 
     @property
     def first_violation(self) -> int | None:
-        """The activation by which ε is proven to exceed the claim, or that of the first uncovered message.
+        """Activation by which ε is proven to exceed the claim, or that of the first unprotected message.
 
         None where the claim is not broken, or a game alone broke it.
         """
@@ -135,7 +134,7 @@ class AuditResult:
 
     @property
     def violated(self) -> Level | None:
-        """The first level of a broken claim that is proven to be above it, of either direction."""
+        """First level of a broken claim that is proven to be above it, of either direction."""
         claimed = self.claim.epsilon
         if claimed is None or self.judgement.verdict not in BROKEN:
             return None
@@ -143,7 +142,7 @@ class AuditResult:
 
     @property
     def growth(self) -> tuple[Level, ...]:
-        """The budget on the way there, of the worse direction at each point."""
+        """Budget spent by each point, of the worse direction there."""
         found: dict[tuple[int, float], Level] = {}
         for level in (level for direction in self.exact for level in direction.growth):
             point = level.activation, math.inf if level.release is None else level.release
@@ -159,7 +158,7 @@ def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage
 
 
 def _best_of(white: GameResult, *others: GameResult | None) -> GameResult:
-    """The game that proves most; of equals the first."""
+    """Game that proves most; of equals the first."""
     return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
 
 
@@ -173,7 +172,7 @@ Task = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Look:
-    """Simulates one sample and says what is seen in it; may run in another process."""
+    """Task that simulates one sample and compares the worlds on it; may run in another process."""
 
     simulate: Simulate
     pair: Pair
@@ -199,7 +198,8 @@ class _Look:
 
 
 class _Gathering:
-    """Fills an archive, and plays the anytime game meanwhile; `chunks` of each world are there in the end."""
+    """Collector of chunks in an archive, which plays the anytime game meanwhile; `chunks` of each world in the
+    end."""
 
     def __init__(self, kept: Archive, delta: float, rng: np.random.Generator) -> None:
         self.kept, self.delta, self.chunks = kept, delta, 0
@@ -210,14 +210,14 @@ class _Gathering:
     def gather(
         self, look: _Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
     ) -> None:
-        """Every chunk of both worlds is in the archive after this, whoever put it there; or until the wager is
-        decided, if it ends then."""
+        """Simulate the chunks of both worlds that the archive lacks; stop early where the wager is decided and
+        ends."""
         tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
         missing = [task for task in tasks if not self.kept.sound(*task)]
-        asked = set(missing)
+        wanted = set(missing)
         found = self._found(look, missing, jobs)
         for world, index in tasks:
-            if (world, index) in asked:
+            if (world, index) in wanted:
                 task, seen = next(found)
                 self.kept.put(*task, seen)
             if progress is not None:
@@ -229,7 +229,7 @@ class _Gathering:
                     return
 
     def _found(self, look: _Look, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
-        """What is missing, in order; by the first chunk of its world all others are measured."""
+        """Missing chunks, in order; the first chunk of a world gives the reference that measures all others."""
         first = [task for task in missing if task[1] == 0]
         yield from zip(first, spread(look, first, jobs), strict=True)
         rest = missing[len(first) :]
@@ -238,7 +238,7 @@ class _Gathering:
             yield from zip(rest, spread(replace(look, references=(zero, one)), rest, jobs), strict=True)
 
     def _play(self, wager: SequentialTest, index: int) -> None:
-        """Both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
+        """Play both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
         parts = [self.kept.transcripts(world, index) for world in (0, 1)]
         self._cut = min(self._cut, granted_from(parts))
         zero, one = (losses_on_wire(part, self._cut) for part in parts)
@@ -252,15 +252,15 @@ class _Gathering:
         wager.update(coins, scores)
 
     def aim(self, look: _Look) -> None:
-        """At δ = 0, where one possible transcript refutes: some whose noise points where it costs most."""
+        """Simulate worst-case transcripts at δ = 0, where one possible transcript refutes."""
         for world in (0, 1) if self.delta == 0 else ():
             if not self.kept.sound(world, WORST_CASE):
                 self.kept.put(world, WORST_CASE, look(world, WORST_CASE))
 
 
-NOT_BOTH = (
-    "a trained classifier needs chunks to learn from and others to play, and an audit that may stop says what it "
-    "says of the first one alone: ask for a classifier, or to stop"
+_NOT_BOTH = (
+    "a trained classifier needs chunks to learn from and others to play, and an audit that may stop early judges the "
+    "first one alone: choose a classifier, or to stop"
 )
 
 
@@ -282,23 +282,22 @@ def audit(
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
-    The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games,
-    so that all that is said holds together. `jobs` processes share the chunks (−1: as many as there are cores);
-    the result is the same. What an `archive` holds already is not simulated again, and the rest is added to it: an
-    audit that was stopped goes on, with the same result. It has to be of the same simulation, pair and chunk, and
-    made with the same `infer` and `train`.
+    The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games, so
+    that all results hold together. `jobs` processes share the chunks (−1: one per core); the result is the same.
+    Chunks in an `archive` are not simulated again, and the rest is added to it: an audit that was interrupted goes
+    on, with the same result. It has to be of the same simulation, pair, chunk, `infer` and `train`.
 
-    With `train` a classifier plays too (`attacks.audit.blackbox.trained`): it is shown what was heard on links, knows
-    nothing of the algorithm, and has a share of the error rate, whether it refuses or not.
+    With `train` a classifier plays too (`attacks.audit.trained`): it sees the rows captured on links, knows nothing
+    of the algorithm, and has a share of the error rate, whether it refuses or not.
 
     With `stop` the audit ends as soon as the anytime game, with the exact loss as its score, has refuted the claim:
-    after some chunk, and at most after `trials`. The game has a share of the error rate of its own then, and what is
-    said of a sample of fixed size (exact ε, the other games) is said of the first chunk if it ended early, and of all
-    if it did not; both have half of their share, so that it is true whenever it ends. Without `stop` the anytime game
-    is played to the end for display, at the whole error rate by itself. You get
-    a `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`, for what is said of the
-    first chunk alone leaves none to play; and without a claim, which is what `Algorithm.claim` gives where nothing is
-    claimed.
+    after some chunk, and at most after `trials`. The game has a share of the error rate of its own then. Results that
+    need a fixed sample size (exact ε, the other games) are of the first chunk if it ended early, and of all if not;
+    both have half of their share, so that they hold whenever it ends. Without `stop` the anytime game is played to
+    the end for display, at the whole error rate by itself.
+
+    Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
+    claim, which is the value of `Algorithm.claim` where nothing is claimed.
     """
     if claim is None:
         raise PrivacyError(
@@ -309,7 +308,7 @@ def audit(
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
     if train and stop:
-        raise PrivacyError(NOT_BOTH)
+        raise PrivacyError(_NOT_BOTH)
     chunks = -(-trials // chunk)
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
     shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
@@ -319,19 +318,19 @@ def audit(
         gathering = _Gathering(kept, claim.delta, rng)
         gathering.gather(look, wager, chunks, jobs, progress)
         gathering.aim(look)
-        bench = _Evaluation(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
-        return bench.judged(wager.result(), infer is not None, train)
+        found = _Evaluation(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
+        return found.judged(wager.result(), infer is not None, train)
 
 
 def _tested(claim: Claim) -> float:
-    """The ε that the anytime game is about: the claim, or the largest that a game can tell where it is larger."""
+    """ε that the anytime game tests: the claim, or the largest that a game can test."""
     return 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
 
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """Where what was gathered is judged. Did the audit stop `early`, then what is said of a sample of fixed size is
-    said of the first chunk."""
+    """Evaluation of the chunks. If the audit stopped `early`, results of a fixed sample size are of the first
+    chunk."""
 
     kept: Archive
     pair: Pair
@@ -380,11 +379,11 @@ class _Evaluation:
 
     @property
     def _fixed(self) -> int:
-        """The chunks of which something is said that holds for a number fixed beforehand."""
+        """Number of chunks, fixed beforehand, that results of a fixed sample size are of."""
         return 1 if self.early else self.chunks
 
     def _share(self, attacked: bool, train: bool) -> float:
-        """The part of the error rate of the exact loss, and of each game that was asked for, be it refused."""
+        """Part of the error rate for the exact loss, and for each game requested, be it refused."""
         alpha = error_rate(self.confidence)
         return alpha / (3 + attacked) / 2 if self.stop else alpha / (2 + attacked + train)
 
@@ -420,7 +419,7 @@ class _Evaluation:
         )
 
     def _witness(self, parts: tuple[Chunks, Chunks]) -> Place | None:
-        """Of what was sampled; or of what was aimed, if its loss is larger and no message in it is uncovered."""
+        """Best transcript sampled; or a worst-case one, if its loss is larger and no message in it is unprotected."""
         found = [best(parts)]
         if self.claim.delta == 0:
             aimed = (candidate(self.kept.get(world, WORST_CASE).explained, world, WORST_CASE) for world in (0, 1))
@@ -429,7 +428,7 @@ class _Evaluation:
         return None if chosen is None else chosen.place
 
     def _lesson(self, sure: float) -> "_ClassifierResult":
-        """The classifier's game, or why there is none."""
+        """Game of the classifier, or the reason why there is none."""
         rng = self.rng.spawn(1)[0]
         try:
             learned, scores = trained(self.kept, self.chunks, rng)
@@ -439,7 +438,7 @@ class _Evaluation:
 
 
 class _ClassifierResult(NamedTuple):
-    """What came of the classifier."""
+    """Game of the classifier, or the reason why there is none."""
 
     game: GameResult | None = None
     trained: Trained | None = None
@@ -447,7 +446,7 @@ class _ClassifierResult(NamedTuple):
 
 
 def _refused(kept: Archive, chunks: int) -> str | None:
-    """Why the attack refused, if it did in any chunk; the last reason."""
+    """Reason why the attack refused, if it did in any chunk; the last one."""
     reasons = [kept.get(world, index).refused.get(INFERRED) for index in range(chunks) for world in (0, 1)]
     return next(filter(None, reversed(reasons)), None)
 
@@ -462,7 +461,7 @@ def _check_agreement(exact: tuple[ExactLoss, ExactLoss], game: GameResult) -> No
 
 
 def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> str | None:
-    """Why nothing may be called consistent, if something was not looked at, or only as an upper bound."""
+    """Reason why the claim may not be called consistent, if something was not judged, or only from above."""
     for e in exact:
         if e.silent:
             return "the agent sent nothing"

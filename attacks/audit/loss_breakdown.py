@@ -1,19 +1,14 @@
 """Breakdown of an exact loss: by release, activation and link, average against worst case, audited ε on the way.
 
-What a release adds is its step of the loss, and its price is what it would have been quoted for the
-difference that
-the two worlds make in that transcript (`attacks.audit.loss.release_cost`). Both are summed in the order of
-the releases,
-transcript by transcript, before anything is averaged: so the sums of activations come to that of all. A
-release that
-is broadcast to three neighbors is on three links, with all of its price on each: who taps one of them sees
-all of it.
+A release adds a step to the loss, and its cost is the worst case for the difference that the two worlds make in that
+transcript (`attacks.audit.loss.release_cost`). Both are summed in the order of the releases, transcript by
+transcript, before anything is averaged: so the sums of activations come to that of all. A release that is broadcast
+to three neighbors is on three links, with all of its cost on each: a tap on one of them sees all of it.
 
-Messages that no noise covers are not in it: theirs is no finite loss (`attacks.audit.loss.wire_fields`).
-From where
-releases are not on the wire as they were made, parts are those of an adversary who is granted them.
+Unprotected messages are not in it: theirs is no finite loss (`attacks.audit.loss.wire_fields`). Where releases are
+not on the wire verbatim, parts are those of an adversary who is granted them.
 
-Samples are gone through one after the other and none is kept, so memory does not grow with the transcripts.
+Samples are read one after the other and none is kept, so memory does not grow with the transcripts.
 """
 
 import math
@@ -34,17 +29,17 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Laplace, UniformLaplace
 
-BOUNDED = frozenset({Laplace, DiscreteLaplace, UniformLaplace})
-"""Laws whose loss is never above its price."""
+_BOUNDED = frozenset({Laplace, DiscreteLaplace, UniformLaplace})
+"""Laws whose loss is never above its cost."""
 
 
 @dataclass(frozen=True)
 class _SpentPrivacy:
-    """What some releases cost, over all transcripts: their price at least, on average and at most, and their step
-    (part of the loss, of either sign, in nats) on average, at least and at most, with the mean of |step| and its
-    standard error. Under Laplace noise the price is in nats too, and no step is above it (`bounded`); that of
-    Gaussian noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which a price is not known, which the
-    mean then leaves out."""
+    """Privacy spent by some releases, over all transcripts: their cost at least, on average and at most, and their
+    step (part of the loss, of either sign, in nats) on average, at least and at most, with the mean of |step| and its
+    standard error. Under Laplace noise the cost is in nats too, and no step is above it (`bounded`); that of Gaussian
+    noise is ‖Δ‖²/σ², 2ρ. `infinite` is the share of transcripts in which no cost is known, which the mean leaves
+    out."""
 
     least: float
     mean: float
@@ -70,7 +65,7 @@ class _SpentPrivacy:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the loss: where it is (a release, an activation, a link, or nothing: all), of how many releases."""
+    """Part of the loss (a release, an activation, a link, all), and its number of releases."""
 
     releases: int
     spent: _SpentPrivacy
@@ -78,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The loss of an agent's releases in parts. `transcripts` of both worlds were looked at.
+    """Loss of an agent's releases in parts, over `transcripts` of both worlds.
 
     `releases[t]` goes with `where[t]`, which is None where samples do not agree on where release t goes. `hidden` is
     the sum of the releases that are on no link as they were made, if there are any.
@@ -95,13 +90,13 @@ class Breakdown:
 
     @classmethod
     def of(cls, agent: int, parts: Iterable[WorldComparison]) -> "Breakdown":
-        """Of all samples of an audit, of both worlds."""
+        """Breakdown of all samples of an audit, of both worlds."""
         sums, where = _Sums(), dict[int, Released | None]()
         transcripts = 0
         for part in parts:
             transcripts += part.replicas
             placed = part.details.released
-            bounded = [law in BOUNDED for law in part.laws]
+            bounded = [law in _BOUNDED for law in part.laws]
             for t, (step, price) in enumerate(zip(part.steps, part.cost, strict=True)):
                 here = placed[t] if t < len(placed) else None
                 where[t] = here if where.get(t, here) == here else None
@@ -124,9 +119,6 @@ class Breakdown:
         )
 
 
-# ── sums ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass
 class _Sum:
     """Moments of one part, sample after sample."""
@@ -134,7 +126,7 @@ class _Sum:
     releases: int = 0
     seen: int = 0
     known: int = 0
-    price: float = 0.0
+    cost: float = 0.0
     least: float = np.inf
     most: float = -np.inf
     step: float = 0.0
@@ -159,7 +151,7 @@ class _Sum:
         self.step_most = max(self.step_most, float(np.max(step)))
 
     def part(self, transcripts: int) -> Part:
-        """Transcripts that do not have it spent nothing there."""
+        """Part over all transcripts: those that lack it spent nothing there."""
         absent = transcripts > self.seen
         known = self.known + transcripts - self.seen
         spent = _SpentPrivacy(
@@ -191,7 +183,7 @@ class _Sums:
 
 
 def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], list[int]]:
-    """Which releases of a sample make up each part."""
+    """Releases of a sample that make up each part."""
     groups: dict[tuple[str, Any], list[int]] = {("all", None): list(range(length))}
     for t, one in enumerate(placed[:length]):
         groups.setdefault(("activation", one.activation), []).append(t)
@@ -203,20 +195,20 @@ def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], 
 
 
 def _summed(rows: Array, members: list[int], replicas: int) -> Array:
-    """One release after the other, as the loss is summed."""
+    """Sum in the order of the releases, as the loss is summed: so the bits agree."""
     return np.cumsum(rows[members], axis=0)[-1] if members else np.zeros(replicas)
 
 
 MOST_LEVELS = 24
-"""Games are played at so many activations at most, spread over the run."""
+"""Activations at which games are played, at most, spread over the run."""
 
 
 @dataclass(frozen=True)
 class _AuditedLevel:
-    """The game on all that the agent had released by the end of `activation`.
+    """Game on all that the agent had released by the end of `activation`.
 
-    `epsilon` is a lower bound of ε(δ) of that, for this activation by itself at the confidence of the game: not for
-    all of them together. `ceiling` is what so many `trials` could prove at most.
+    `epsilon` is a lower bound of ε(δ) by then, for this activation by itself at the confidence of the game: not for
+    all of them together. `ceiling` is the most that so many `trials` could prove.
     """
 
     activation: int
@@ -228,7 +220,7 @@ class _AuditedLevel:
 def audited_levels(
     exact: tuple[ExactLoss, ExactLoss], delta: float, confidence: float, rng: np.random.Generator
 ) -> tuple[_AuditedLevel, ...]:
-    """The white box's game at up to `MOST_LEVELS` activations; none where transcripts do not agree on what came when.
+    """White-box games at up to `MOST_LEVELS` activations; none where transcripts differ in when releases are sent.
 
     Before the last one it looks at the first transcripts only (`attacks.audit.loss.pool.COURSE`). A transcript's
     score is its exact loss up to there, as it is for the whole run.
@@ -264,15 +256,14 @@ def _played(
 
 
 AVERAGED = 4_000_000
-"""So many numbers of `attacks.audit.loss.release_cost` are kept, at least, if there are as many: of the first
-samples."""
+"""Numbers of `attacks.audit.loss.release_cost.averages` that are kept of the first samples, about."""
 
 
 @dataclass(frozen=True)
 class LossBreakdown:
-    """Of the transcripts of both worlds together.
+    """Breakdown over the transcripts of both worlds together.
 
-    `uncovered` are all fields that no noise covers, the first first. `average` is that of all releases and
+    `uncovered` are all unprotected fields, in order. `average` is that of all releases and
     `averages[t]` of release t: None where a law has no value (`attacks.audit.loss.release_cost`). `audited` is the
     game at some activations, each by itself at the confidence of the audit.
     """
@@ -292,7 +283,7 @@ def loss_breakdown(
     confidence: float,
     rng: np.random.Generator,
 ) -> LossBreakdown:
-    """Go through all samples once; what is kept of them does not grow with the transcripts."""
+    """Breakdown in one pass over all samples; memory does not grow with the transcripts."""
     fields, averages = tuple[UnprotectedField, ...](), list[Array]()
 
     def noted() -> Iterator[WorldComparison]:

@@ -1,15 +1,11 @@
 """Search for the adjacent pair that costs an agent most, over directions of unit norm and families of objectives.
 
-What a change costs depends on the norm that the noise protects, on what the agent's code does with a
-gradient, and on
-the agent's own data, which turn one change into the next. Of a convex cost on a ball an extreme point is a
-worst one:
-of ℓ1 the coordinates, of ℓ∞ the signs, of ℓ2 every direction.
+The cost of a change depends on the norm that the noise protects, on the agent's code, and on the agent's own data,
+which turn one change into the next. Of a convex cost on a ball an extreme point is a worst one: of ℓ1 the
+coordinates, of ℓ∞ the signs, of ℓ2 every direction.
 
-World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are
-replayed
-under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these
-transcripts.
+World 0, the one that was simulated, is the same for all candidates, so a few dozen transcripts of it are replayed
+under each: no candidate is simulated. They rank by the ε at the claim's δ that is estimated from these transcripts.
 The audit of the winner needs transcripts of its own (`FIRST_CHUNK`): then choosing costs it no validity.
 """
 
@@ -32,12 +28,12 @@ from netsim.claims import Norm, length
 from netsim.errors import PrivacyError
 from netsim.models.model import Regularizer
 
-STEPS = (0.5, 0.125)
-"""Of the largest coordinate, by which one is moved."""
+_STEPS = (0.5, 0.125)
+"""Shares of the largest coordinate by which one is moved."""
 
 
 class Direction(NamedTuple):
-    """A vector (dimension,) of norm 1, and what it is in words."""
+    """Vector (dimension,) of norm 1, and its name in words."""
 
     words: str
     vector: Array
@@ -46,7 +42,7 @@ class Direction(NamedTuple):
 def families(
     norm: Norm, dimension: int, suggested: Mapping[str, Array], rng: np.random.Generator
 ) -> dict[str, Iterator[Direction]]:
-    """Directions by family; `suggested` are vectors, by name, that somebody has a reason for (zeros are left out).
+    """Directions by family; `suggested` are vectors, by name, with a reason to be tried (zeros are left out).
 
     "signs" and "random" never end.
     """
@@ -73,7 +69,7 @@ def near(direction: Direction, norm: Norm) -> list[Callable[[], Direction]]:
     moves += [partial(_flipped, words, vector, block) for block in _blocks(len(vector))]
     return moves + [
         partial(_pushed, words, vector, c, share, norm)
-        for step in STEPS
+        for step in _STEPS
         for c in range(len(vector))
         for share in (step, -step)
     ]
@@ -101,7 +97,7 @@ def _pushed(words: str, vector: Array, c: int, share: float, norm: Norm) -> Dire
 
 
 def scaled(vector: Array, norm: Norm) -> Array:
-    """Of norm 1."""
+    """Scale a vector to norm 1."""
     return vector / length(vector, norm)
 
 
@@ -122,7 +118,7 @@ def _coordinates(norm: Norm, dimension: int) -> Iterator[Direction]:
 
 
 def _suggested(norm: Norm, suggested: Mapping[str, Array]) -> Iterator[Direction]:
-    """Each as it is, and the signs of it."""
+    """Each suggestion as it is, and the signs of it."""
     for words, vector in suggested.items():
         if np.all(np.isfinite(vector)) and np.any(vector):
             yield from _both(words, vector, norm)
@@ -135,24 +131,24 @@ def _random(norm: Norm, dimension: int, rng: np.random.Generator) -> Iterator[Di
 
 
 FIRST_CHUNK = 2**40
-"""The number of the search's chunk of transcripts: no audit has as many of its own."""
-FIRST_SHARE = 0.5
-"""Of the candidates, those that families propose; the others are near the best of these."""
-PROPOSALS = 10
-"""Times the budget: what families propose at most, for what was tried before costs nothing."""
+"""Number of the search's chunk of transcripts: no audit has as many of its own."""
+_FIRST_SHARE = 0.5
+"""Share of the candidates that families propose; the others are near the best of these."""
+_PROPOSALS = 10
+"""Proposals of families, at most, in budgets: those tried before cost nothing."""
 STARTS = 8
-"""From how many candidates, at most, nearby ones are tried without success."""
-SAME = 1e-9
-"""Relative: an ε that is larger by less is called the same."""
-NOISE_FREE = 1e-10
-"""What rounding may do to a cost."""
+"""Candidates, at most, from which nearby ones are tried without success."""
+_SAME = 1e-9
+"""Relative: an ε that is larger by less counts as equal."""
+_NOISE_FREE = 1e-10
+"""Error that rounding may make in a cost."""
 POINTS = 32
-"""Points of a run that stand for all at which the agent's gradient is asked for."""
+"""Points of a run that stand for all gradient queries of the agent."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An objective that is adjacent to the true one, of a `family` of them; equal ones have the same `key`."""
+    """Objective adjacent to the true one, of a `family` of them; equal ones have the same `key`."""
 
     family: str
     description: str
@@ -161,27 +157,27 @@ class Candidate:
 
 
 class _Space(Protocol):
-    """All objectives that are adjacent to the true one, as far as they are searched."""
+    """Space of adjacent objectives, as far as they are searched."""
 
     def families(self) -> Mapping[str, Iterator[Candidate]]:
-        """Candidates by family, the most promising first; they may go on without an end."""
+        """Candidates by family, the most promising first; they may never end."""
         ...
 
     def near(self, candidate: Candidate) -> Sequence[Callable[[], Candidate]]:
-        """Moves to what differs a little from it."""
+        """Moves to candidates that differ a little from it."""
         ...
 
 
 @dataclass(frozen=True)
 class _Ranked:
-    """A candidate, the ε estimated for it, and its mean cost (or loss), which decides between equals."""
+    """Candidate with the ε estimated for it, and its mean cost (or loss), which decides between equals."""
 
     candidate: Candidate
     epsilon: float
     cost: float
 
     def beats(self, other: "_Ranked") -> bool:
-        """By more than rounding."""
+        """Whether it costs more, by more than rounding."""
         if _larger(self.epsilon, other.epsilon) or _larger(other.epsilon, self.epsilon):
             return self.epsilon > other.epsilon
         return _larger(self.cost, other.cost)
@@ -189,7 +185,7 @@ class _Ranked:
 
 @dataclass(frozen=True)
 class _Family:
-    """How many candidates of a family were tried, and what the best of them was estimated to cost."""
+    """Number of candidates of a family that were tried, and the best of them."""
 
     name: str
     tried: int
@@ -199,7 +195,7 @@ class _Family:
 
 @dataclass(frozen=True)
 class Searched:
-    """What was searched, and what was found; every ε is estimated at `delta` from `transcripts` of world 0."""
+    """Result of a search; every ε is estimated at `delta` from `transcripts` of world 0."""
 
     winner: _Ranked
     families: tuple[_Family, ...]
@@ -211,7 +207,7 @@ class Searched:
 
     @property
     def sentence(self) -> str:
-        """What was tried, and what won."""
+        """Summary in a sentence."""
         names = ", ".join(f"{family.name} {family.tried}" for family in self.families)
         stopped = "; nothing can cost more" if math.isinf(self.winner.epsilon) else ""
         return (
@@ -235,22 +231,22 @@ def search(
     First the families have their turns, one candidate each at a time; then moves from the best one are tried in
     turn, each improvement being where the next move starts, until none is left; then moves from the next best, of
     `STARTS` at most. An uncovered message ends the search. `sample` has to be of a chunk that the audit does not use.
-    Errors as `explain`'s, and a `PrivacyError` for a space that is empty.
+    Errors as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
     """
-    bench = _SearchSamples(reproduce(sample, agent, true), delta, budget, progress)
-    for candidate in islice(_in_turn(space.families()), PROPOSALS * budget):
-        if bench.tried >= math.ceil(FIRST_SHARE * budget) or not bench.open:
+    tried = _Trials(reproduce(sample, agent, true), delta, budget, progress)
+    for candidate in islice(_in_turn(space.families()), _PROPOSALS * budget):
+        if tried.count >= math.ceil(_FIRST_SHARE * budget) or not tried.open:
             break
-        bench.judge(candidate)
+        tried.judge(candidate)
     for _ in range(STARTS):
-        start = bench.next_start()
+        start = tried.next_start()
         if start is not None:
-            _climb(bench, space, start)
-    return bench.result(sample.view.replicas)
+            _climb(tried, space, start)
+    return tried.result(sample.view.replicas)
 
 
 def observed(sample: Sample, agent: int, true: Hypothesis) -> Array:
-    """Points at which the agent's gradient was asked for, or to which its proximal map led: (points, dimension).
+    """Points of the agent's gradient queries, and results of its proximal map: (points, dimension).
 
     At most `POINTS`, spread over the run, each of another transcript as far as there are so many.
     """
@@ -264,21 +260,21 @@ def observed(sample: Sample, agent: int, true: Hypothesis) -> Array:
 
 
 def estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
-    """ε at δ of these transcripts, and their mean cost, or mean loss where the cost has no price; both ∞ where more
-    than δ of them hold a message that no noise covers.
+    """(ε at δ of these transcripts, their mean cost, or mean loss where no cost is known); both ∞ where more than δ
+    of them hold an unprotected message.
 
     δ = 0: the largest cost of pure laws, which the loss of a transcript reaches only where noise is large at every
     release; ∞ for Gaussian noise over a difference; else the largest loss. δ > 0: of Gaussian releases the ε of their
     mean cost; else from the losses, which say little below δ = 1/transcripts.
     """
-    told = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
-    if np.count_nonzero(told) > delta * explained.replicas:
+    exposed = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
+    if np.count_nonzero(exposed) > delta * explained.replicas:
         return math.inf, math.inf
     losses, costs = _summed(explained.steps), _summed(explained.cost)
     laws = laws_with_cost(explained.laws)
     bounded = bool(np.all(np.isfinite(costs)))
     mean = float(np.mean(costs if bounded else losses))
-    if bounded and float(np.max(costs)) <= NOISE_FREE:
+    if bounded and float(np.max(costs)) <= _NOISE_FREE:
         return 0.0, 0.0
     if delta == 0:
         return _pure(explained, losses, costs, laws <= PURE and bounded), mean
@@ -291,7 +287,7 @@ def _pure(explained: WorldComparison, losses: Array, costs: Array, by_cost: bool
     if by_cost:
         return float(np.max(costs))
     for law, cost in zip(explained.laws, explained.cost, strict=True):
-        if law in UNBOUNDED and float(np.max(cost)) > NOISE_FREE:
+        if law in UNBOUNDED and float(np.max(cost)) > _NOISE_FREE:
             return math.inf
     return max(0.0, float(np.max(losses)))
 
@@ -301,11 +297,11 @@ def _summed(steps: Array) -> Array:
 
 
 def _larger(a: float, b: float) -> bool:
-    return a > b + SAME * abs(b) if math.isfinite(b) else a > b
+    return a > b + _SAME * abs(b) if math.isfinite(b) else a > b
 
 
-class _SearchSamples:
-    """Judges candidates, each once, and remembers the best."""
+class _Trials:
+    """Candidates judged so far, each once."""
 
     def __init__(self, known: Reproduced, delta: float, budget: int, progress: Callable[[int], None] | None) -> None:
         self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
@@ -314,16 +310,16 @@ class _SearchSamples:
         self._left: set[Hashable] = set()
 
     @property
-    def tried(self) -> int:
+    def count(self) -> int:
         return len(self._ranked)
 
     @property
     def open(self) -> bool:
         """Whether another candidate may be tried, and may be worse."""
-        return self.tried < self._budget and not any(math.isinf(one.epsilon) for one in self._ranked[-1:])
+        return self.count < self._budget and not any(math.isinf(one.epsilon) for one in self._ranked[-1:])
 
     def judge(self, candidate: Candidate) -> _Ranked | None:
-        """None for one that was judged before."""
+        """Estimate the cost of a candidate; None for one that was judged before."""
         if candidate.key in self._keys:
             return None
         self._keys.add(candidate.key)
@@ -334,14 +330,14 @@ class _SearchSamples:
         return ranked
 
     def next_start(self) -> _Ranked | None:
-        """The best of those that nobody moved on from."""
+        """Best candidate from which no moves were tried."""
         best = _best([one for one in self._ranked if one.candidate.key not in self._left])
         if best is not None:
             self.leave(best)
         return best
 
     def leave(self, ranked: _Ranked) -> None:
-        """Somebody moves on from it."""
+        """Mark a candidate as one from which moves were tried."""
         self._left.add(ranked.candidate.key)
 
     def result(self, transcripts: int) -> Searched:
@@ -353,7 +349,7 @@ class _SearchSamples:
             for name, ranked in self._by_family().items()
             if (best := _best(ranked)) is not None
         )
-        return Searched(winner, families, self.tried, self._budget, transcripts, FIRST_CHUNK, self._delta)
+        return Searched(winner, families, self.count, self._budget, transcripts, FIRST_CHUNK, self._delta)
 
     def _by_family(self) -> dict[str, list[_Ranked]]:
         families: dict[str, list[_Ranked]] = {}
@@ -363,7 +359,7 @@ class _SearchSamples:
 
 
 def _best(ranked: Sequence[_Ranked]) -> _Ranked | None:
-    """The first that no later one beats."""
+    """First candidate that no later one beats."""
     best = None
     for one in ranked:
         if best is None or one.beats(best):
@@ -371,20 +367,20 @@ def _best(ranked: Sequence[_Ranked]) -> _Ranked | None:
     return best
 
 
-def _climb(bench: _SearchSamples, space: _Space, start: _Ranked) -> None:
-    """Move as long as a move is an improvement; after one go on with the next move from there."""
+def _climb(tried: _Trials, space: _Space, start: _Ranked) -> None:
+    """Hill climbing: after an improvement the next move starts from there, until no move is one."""
     moves, turn, failed = space.near(start.candidate), 0, 0
-    while bench.open and failed < len(moves):
-        found = bench.judge(moves[turn % len(moves)]())
+    while tried.open and failed < len(moves):
+        found = tried.judge(moves[turn % len(moves)]())
         turn, failed = turn + 1, failed + 1
         if found is not None and found.beats(start):
             start, failed = found, 0
             moves = space.near(start.candidate)
-            bench.leave(start)
+            tried.leave(start)
 
 
 def _in_turn(families: Mapping[str, Iterator[Candidate]]) -> Iterator[Candidate]:
-    """One of each in turn, as long as any has one."""
+    """Candidates of all families in turn, as long as any has one."""
     left = list(families.values())
     while left:
         going: list[Iterator[Candidate]] = []
@@ -398,7 +394,7 @@ def _in_turn(families: Mapping[str, Iterator[Candidate]]) -> Iterator[Candidate]
 
 @dataclass(frozen=True)
 class _Watching:
-    """A hypothesis that notes where its gradient counts."""
+    """Hypothesis that notes the points of its queries."""
 
     hypothesis: Hypothesis
     points: list[Array]

@@ -1,4 +1,4 @@
-"""From the three epsilons to one word and a sentence."""
+"""Verdict: one word and a sentence from the three epsilons."""
 
 import math
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from netsim.errors import PrivacyError
 ROUNDING = 1e-9
 """Relative: an exact value equal to the claim but for rounding does not refute it."""
 RESOLUTION = 1e-5
-"""Absolute: an ε so much above the claim cannot be told from rounding."""
+"""Absolute: an ε above the claim by less is not distinguished from rounding."""
 
 
 def exceeds(epsilon: float, claimed: float) -> bool:
-    """Whether an ε is above a claimed one by more than rounding: what refutes a claim, wherever that is asked."""
+    """Test whether an ε is above a claimed one by more than rounding: the one rule that refutes a claim."""
     return epsilon > claimed * (1 + ROUNDING) + RESOLUTION
 
 
 class Verdict(StrEnum):
-    """What the evidence says of a claim."""
+    """Verdict on a claim (`judge` has the order in which they apply)."""
 
     REFUTED = "refuted"
     UNPROTECTED = "unprotected"
@@ -31,12 +31,12 @@ class Verdict(StrEnum):
 
 
 BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
-"""Of a claim that does not hold."""
+"""Verdicts on a claim that does not hold."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, a sentence with the numbers, and `tightness`: measured ε over claimed ε, if there is one."""
+    """Verdict, a sentence with the numbers, and `tightness`: measured ε over claimed ε, if there is one."""
 
     verdict: Verdict
     reason: str
@@ -61,7 +61,7 @@ def judge(
 
     1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
     2. `uncovered` names a message that no noise covers: **unprotected**, whatever was claimed;
-    3. no claim, or `failed_conditions` of its formula: **undefined**, with what was measured beside it;
+    3. no claim, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
     4. `exact_lower` or a game's lower bound above the claim: **refuted**;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     6. `not_judged` names something that could not be looked at; or, at δ > 0, `exact_lower` to `exact_upper` is not
@@ -112,7 +112,7 @@ def judge(
 
 
 def _found(tightness: float | None) -> str:
-    """How much of the claim is proven to be spent, as the end of a sentence."""
+    """Proven share of the claim, as the end of a sentence."""
     if tightness is None or math.isinf(tightness):
         return ""
     share = "less than 1%" if 0 < tightness < 0.01 else f"{tightness:.0%}"
@@ -120,7 +120,7 @@ def _found(tightness: float | None) -> str:
 
 
 def _above(claimed: float, upper: float | None) -> str:
-    """What the upper end leaves open, as a sentence."""
+    """Sentence on an upper end above the claim, if it is."""
     if upper is None or upper <= claimed * (1 + ROUNDING):
         return ""
     if math.isinf(upper):
@@ -129,7 +129,7 @@ def _above(claimed: float, upper: float | None) -> str:
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
-    """The evidence in a sentence or two; a game above the exact ε is pointed out."""
+    """Evidence in a sentence or two; a game above the exact ε is pointed out."""
     parts: list[str] = []
     if lower is not None and upper is not None and lower == upper:
         parts.append(f"Exact ε of the pair: {lower:.4g}.")
@@ -147,7 +147,7 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
 
 
 def _ratio(found: float, claimed: float) -> float | None:
-    """found / claimed; None for ∞/∞, and 1 for 0/0: a claim of 0 that nothing exceeds is tight."""
+    """Tightness found / claimed; None for ∞/∞, and 1 for 0/0: a claim of 0 that nothing exceeds is tight."""
     if claimed == 0:
         return 1.0 if found == 0 else math.inf
     return None if math.isinf(claimed) and math.isinf(found) else found / claimed

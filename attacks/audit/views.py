@@ -1,42 +1,41 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (networkx ships no types)
-"""Audits of one claim from many views: links, nodes, coalitions, everything, ordered by what they know.
+"""Audits of one claim from many views: links, nodes, coalitions, everything, ordered by their knowledge.
 
-An (ε, δ) claim about what one agent sends is one about every view of the network: a link, an honest but curious
-neighbor, a coalition sees a function of all that was sent. Of every view this plays the distinguishing game of
-`attacks.audit.games.game` with transcripts of both worlds, simulated once for all views, and turns its wins
-into an
-e-value against the claim (`attacks.audit.games.betting`); e-BH then names the views for which the claim is
-refuted,
-such that of all that are named a share of at most α is wrong on average, however the views depend on each
-other.
+An (ε, δ) claim about one agent's messages is one about every view of the network: a link, an honest but curious
+neighbor, a coalition sees a function of all that was sent. From every view the distinguishing game of
+`attacks.audit.games.game` is played with transcripts of both worlds, simulated once for all views. A fair coin picks
+a world, a rule guesses it or stays silent; under the claim E[1_right − e^ε 1_wrong] ≤ δ, so a stake on that
+difference has no positive expected gain, and the wealth of a bettor who begins with 1 is an *e-value*: its mean is at
+most 1. Of K e-values, dependent in whatever way, e-BH rejects the k largest, for the largest k with e_(k) ≥ K/(αk);
+the expected share of wrong ones among the rejected is at most α. Source: Wang, Ramdas 2022, "False discovery rate
+control with e-values", Theorem 2.
 
-Trials are used in three parts, chunk by chunk: those that teach (a classifier for each view), those that
-choose (the
-score and the thresholds), and those that are played. A view's score is the classifier's, which knows nothing
-of the
+Trials are used in three parts, chunk by chunk: those that teach (a classifier for each view), those that choose (the
+score and the rule), and those that are played. A view's score is the classifier's, which knows nothing of the
 algorithm; the likelihood ratio of the gradients that an attack infers from the view; or that of a view that it
 contains, which it could compute too: whichever promises most.
 
-Two numbers are told of each view, and only one is simultaneous. That the claim is `refuted` holds for all views
-together in the sense of the false discovery rate. `game.epsilon_audited` is a lower bound for its view
-alone: of many
-such bounds at 95 % one in twenty may be wrong, so the largest of them proves nothing by itself.
+Of a view's two results only one is simultaneous. That the claim is `refuted` holds for all views together in the
+sense of the false discovery rate. `game.epsilon_audited` is a lower bound for its view alone: of many such bounds at
+95 % one in twenty may be wrong, so the largest of them proves nothing by itself.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
 from attacks.audit.accounting.intervals import error_rate, log_wealth
-from attacks.audit.blackbox.trained import Scored, ViewScores, scored
-from attacks.audit.games.betting import Coins, Rule, Tally, choose_rule, e_bh, log_e_ceiling, log_e_value
 from attacks.audit.games.game import GameResult, play
+from attacks.audit.games.sequential_test import tossed
 from attacks.audit.pair import Infer, Pair
+from attacks.audit.trained import Scored, ViewScores, scored
 from netsim.adversary import Adversary, AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
@@ -49,10 +48,10 @@ Order: TypeAlias = Any
 
 @dataclass(frozen=True)
 class View:
-    """One adversary, by name. `knows` names what it hears or is: a view whose `knows` is a part of another's is
-    contained in it, if what was recorded agrees (`hasse`), and all that it can tell the other one can tell too.
+    """One adversary, by name. `knows` names the places it captures or controls: a view whose `knows` is a part of
+    another's is contained in it, if what was recorded agrees (`hasse`): what it proves the other could prove too.
 
-    `taps` says in words where it sits; `links` and `agents` where to draw it.
+    `taps` gives its place in words; `links` and `agents` where to draw it.
     """
 
     name: str
@@ -64,12 +63,12 @@ class View:
     agents: tuple[int, ...] = ()
 
     def within(self, other: "View") -> bool:
-        """Whether the other one knows all that this one knows, and more."""
+        """Whether the other view knows all that this one knows, and more."""
         return self.knows < other.knows
 
 
 def _checked(views: Sequence[View]) -> tuple[View, ...]:
-    """You get an `AttackError` for no view, and for two of one name."""
+    """Raise an `AttackError` for no view, and for two of one name."""
     names = [view.name for view in views]
     if not names:
         raise AttackError("no view to look from")
@@ -80,7 +79,7 @@ def _checked(views: Sequence[View]) -> tuple[View, ...]:
 
 
 def hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
-    """The order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
+    """Order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
 
     `recorded[k, m]`, (views, views): whether the m-th view recorded every value that the k-th one did. Where it did
     not, a message that never got there, there is no inclusion, whatever the views are said to know.
@@ -98,26 +97,175 @@ def hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
 
 
 def contained(order: Order, name: str) -> frozenset[str]:
-    """All views that a view contains."""
+    """Names of all views that a view contains."""
     smaller: set[str] = nx.ancestors(order, name)
     return frozenset(smaller)
 
 
+_STAKES = (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
+"""Stakes for which a rule is chosen; `log_wealth` mixes these and smaller ones."""
+_CAUTION = 2.0
+"""Standard deviations by which rates are taken to be worse than those seen."""
+
+
+class Rule(NamedTuple):
+    """Rule of a guess: 1 at score ≥ `high`, 0 at score < `low`, nothing between. low ≤ high.
+
+    `promise` is the growth of log wealth per coin that it was chosen for; none if at most 0.
+    """
+
+    low: float
+    high: float
+    promise: float
+
+
+class Tally(NamedTuple):
+    """Guesses of a rule: right, wrong, and `coins` in all, at the others of which it was silent.
+
+    `trials` is the largest possible number of coins, which is fixed before the first is tossed.
+    """
+
+    right: int
+    wrong: int
+    coins: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class Coins:
+    """Fair coins, each with a trial of its own: coin k took trial `trial[k]` of world `world[k]`.
+
+    They are tossed until a world has no trial left. When to stop depends on the coins before alone, so that every
+    coin tossed is fair, whatever the scores. `trials`, those of both worlds, is their largest possible number.
+    """
+
+    world: NDArray[np.int64]
+    trial: NDArray[np.int64]
+    trials: int
+
+    @property
+    def count(self) -> int:
+        return self.world.size
+
+    @classmethod
+    def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "Coins":
+        """Coins for these trials of each world."""
+        world = tossed(trials_0, trials_1, rng)
+        ones = np.cumsum(world)
+        zeros = np.arange(1, world.size + 1) - ones
+        return cls(world, np.where(world == 1, ones, zeros) - 1, trials_0 + trials_1)
+
+    def right_and_wrong(self, rule: Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
+        """(coins,) each: guessed right, guessed wrong. Scores are those of the trials played, by world."""
+        is_one = self.world == 1
+        score = np.where(is_one, _at(scores_1, self.trial, is_one), _at(scores_0, self.trial, ~is_one))
+        one, zero = score >= rule.high, score < rule.low
+        return np.where(is_one, one, zero), np.where(is_one, zero, one)
+
+    def tally(self, rule: Rule, scores_0: Array, scores_1: Array) -> Tally:
+        """Tally of a rule on these coins."""
+        right, wrong = self.right_and_wrong(rule, scores_0, scores_1)
+        return Tally(int(right.sum()), int(wrong.sum()), self.count, self.trials)
+
+
+def _at(scores: Array, places: NDArray[np.int64], wanted: Mask) -> Array:
+    return scores[np.where(wanted, places, 0)] if scores.size else np.zeros(places.shape)
+
+
+def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
+    """ln of the e-value against (ε, δ). Gains are in units of the largest loss e^ε + δ.
+
+    A coin that was not tossed gains 0: so the stakes, which depend on the number of gains, are fixed beforehand.
+    """
+    unit = math.exp(epsilon) + delta
+    silent, untossed = tally.coins - tally.right - tally.wrong, tally.trials - tally.coins
+    gains = [(1 - delta) / unit, -1.0, -delta / unit, 0.0]
+    return log_wealth(np.repeat(gains, [tally.right, tally.wrong, silent, untossed]))
+
+
+def log_e_ceiling(coins: Coins, epsilon: float, delta: float) -> float:
+    """ln of the largest e-value that these coins can give: all guessed right."""
+    return log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta)
+
+
+def e_bh(log_e: Array, alpha: float) -> Mask:
+    """Mask of the hypotheses that e-BH rejects at level α, given ln of their e-values, (K,)."""
+    if not 0 < alpha < 1:
+        raise PrivacyError(f"alpha = {alpha!r}: must lie strictly between 0 and 1")
+    order = np.argsort(-log_e, kind="stable")
+    count = log_e.size
+    needed = math.log(count / alpha) - np.log(np.arange(1, count + 1)) if count else np.empty(0)
+    passed = np.flatnonzero(log_e[order] >= needed)
+    rejected = np.zeros(count, dtype=bool)
+    if passed.size:
+        rejected[order[: passed[-1] + 1]] = True
+    return rejected
+
+
+def choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> Rule:
+    """Most promising rule against (ε, δ), from scores of trials that are not played.
+
+    Scores are larger the more a trial looks like world 1; ±∞ is allowed, NaN is not. The promise is the growth of log
+    wealth at the best of `_STAKES`, at a rate of right guesses so much smaller and of wrong ones so much larger than
+    those seen that it is seldom too good.
+    """
+    if np.isnan(scores_0).any() or np.isnan(scores_1).any():
+        raise PrivacyError("some scores are NaN: score every trial")
+    grid = _candidates(scores_0, scores_1)
+    below_0 = np.searchsorted(np.sort(scores_0), grid) / scores_0.size
+    below_1 = np.searchsorted(np.sort(scores_1), grid) / scores_1.size
+    right = (below_0[:, None] + 1 - below_1[None, :]) / 2
+    wrong = (below_1[:, None] + 1 - below_0[None, :]) / 2
+    size = scores_0.size + scores_1.size
+    growth = _growth(_cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION), epsilon, delta)
+    ordered = grid[:, None] <= grid[None, :]
+    low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
+    return Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
+
+
+def _growth(right: Array, wrong: Array, epsilon: float, delta: float) -> Array:
+    unit = math.exp(epsilon) + delta
+    stakes = np.array(_STAKES)[:, None, None]
+    silent = np.maximum(1 - right - wrong, 0.0)
+    gains = (
+        right * np.log1p(stakes * (1 - delta) / unit)
+        + wrong * np.log1p(-stakes)
+        + silent * np.log1p(-stakes * delta / unit)
+    )
+    return np.max(gains, axis=0)
+
+
+def _cautious(rate: Array, size: int, z: float) -> Array:
+    """Wilson's bound: from below for z < 0, from above for z > 0; a rate of 0 seen is 0 from below."""
+    spread = z * np.sqrt(rate * (1 - rate) / size + z * z / (4 * size * size))
+    return np.clip((rate + z * z / (2 * size) + spread) / (1 + z * z / size), 0.0, 1.0)
+
+
+def _candidates(scores_0: Array, scores_1: Array) -> Array:
+    """−∞, ∞, and places halfway between neighboring scores, at some 60 ranks of both worlds, dense at the ends."""
+    distinct = np.unique(np.clip(np.concatenate([scores_0, scores_1]), -1e300, 1e300))
+    halfway = (distinct[:-1] + distinct[1:]) / 2
+    if halfway.size > 60:
+        ranks = np.rint(special.expit(np.linspace(-7, 7, 60)) * (halfway.size - 1)).astype(int)
+        halfway = halfway[np.unique(ranks)]
+    return np.concatenate([[-np.inf], halfway, [np.inf]])
+
+
 SimulateViews = Callable[[int, int], tuple[AdversaryView, ...]]
 """(world 0 or 1, chunk) ↦ what each view saw of independent transcripts of that world, in the order of the views."""
-TEACH, CHOOSE = 0.4, 0.15
-"""The shares of the chunks that teach and that choose; the others are played."""
-ODD = 0.01
-"""Probability that some inconsistency is named where there is none."""
+_TEACH, _CHOOSE = 0.4, 0.15
+"""Shares of the chunks that teach and that choose; the others are played."""
+_ODD = 0.01
+"""False-alarm probability of naming any inconsistency."""
 
 
 @dataclass(frozen=True)
 class ViewResult:
-    """What one view proves.
+    """Evidence of one view.
 
-    `log_e` is ln of the e-value against the claim, and `refuted` what e-BH makes of all of them. `game` is the
-    game of this view by itself: its `epsilon_audited` is marginal (see above), its `ceiling` what so many trials
-    could prove. `score` says which score was played, `tally` how the rule did on the coins of the e-value.
+    `log_e` is ln of the e-value against the claim, and `refuted` the decision of e-BH on all of them. `game` is the
+    game of this view by itself: its `epsilon_audited` is marginal (see above), its `ceiling` the most that so many
+    trials could prove. `score` names the score that was played, `tally` the rule's guesses on the e-value's coins.
     """
 
     view: View
@@ -135,7 +283,7 @@ class ViewResult:
 
 @dataclass(frozen=True)
 class _Inconsistency:
-    """A view did worse, beyond chance, than one that it contains: its score missed what is there to be seen."""
+    """View that did worse, beyond chance, than one that it contains: its score missed evidence that it had."""
 
     smaller: str
     larger: str
@@ -146,7 +294,8 @@ class _Inconsistency:
 
 @dataclass(frozen=True)
 class ViewsResult:
-    """All views of one claim. `views` are in the order given, `order` is their Hasse diagram, from small to large.
+    """Result for all views of one claim. `views` are in the order given, `order` is their Hasse diagram, from small
+    to large.
 
     `trials` transcripts of each world were simulated, `played` coins tossed with the last of them; `log_e_ceiling`
     is ln of the largest e-value that these can give. `confidence` is 1 − α, of e-BH and of each game alone.
@@ -164,7 +313,7 @@ class ViewsResult:
 
     @property
     def refuted(self) -> tuple[ViewResult, ...]:
-        """The views for which the claim is refuted, at a false discovery rate of at most 1 − confidence."""
+        """Views for which the claim is refuted, at a false discovery rate of at most 1 − confidence."""
         return tuple(one for one in self.views if one.refuted)
 
     @property
@@ -180,14 +329,14 @@ class ViewsResult:
 
     @property
     def powered(self) -> bool:
-        """Whether one view alone could have been refuted; if not, that none is says nothing."""
+        """Whether one view alone could have been refuted; if not, that none was is no evidence."""
         return self.log_e_ceiling >= self.needed
 
     def __getitem__(self, name: str) -> ViewResult:
         return next(one for one in self.views if one.view.name == name)
 
     def above(self, epsilon: float) -> tuple[str, ...]:
-        """The views that are proven, as in `refuted`, to exceed an ε at the claim's δ.
+        """Names of views proven, as in `refuted`, to exceed an ε at the claim's δ.
 
         Where ε is an upper end of the exact loss, which no view can exceed, one of the two is wrong.
         """
@@ -210,10 +359,10 @@ def audit_views(
     infer: Infer | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ViewsResult:
-    """Look at `claim` on one pair from all `views`, with at least `trials` transcripts of each world.
+    """Audit `claim` on one pair from all `views`, with at least `trials` transcripts of each world.
 
     `simulate_views` gives `chunk` transcripts at a time, seen from every view; `infer` is the attack on gradients, if
-    there is one. `jobs` processes share the work (−1: one per core); the result is the same. You get a `PrivacyError`
+    there is one. `jobs` processes share the work (−1: one per core); the result is the same. Raises `PrivacyError`
     without a claimed number, for ε beyond all floats, and for fewer than three chunks: some transcripts teach, some
     choose, some are played.
     """
@@ -235,7 +384,7 @@ def judged(
     confidence: float,
     rng: np.random.Generator,
 ) -> ViewsResult:
-    """What the scores of every view say of the claim: coins, e-values, e-BH, and the order of the views."""
+    """Result from the scores of every view: coins, e-values, e-BH, and the order of the views."""
     epsilon, delta, alpha = claim.epsilon, claim.delta, error_rate(confidence)
     assert epsilon is not None
     order = hasse(views, scores.recorded)
@@ -270,7 +419,7 @@ def judged(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The score that a view is played with: where it is from, its values by world, and the rule."""
+    """Score that a view is played with: its origin, its values by world, and the rule."""
 
     label: str
     choosing: tuple[Array, Array]
@@ -279,7 +428,7 @@ class _Chosen:
 
 
 def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float, delta: float) -> _Chosen:
-    """The most promising score of a view and of those that it contains; where none promises anything, its own."""
+    """Most promising score of a view and of those that it contains; where none promises anything, its own."""
     smaller = contained(order, name)
     options: list[_Chosen] = []
     for other in (name, *(one for one in own if one in smaller)):
@@ -294,7 +443,7 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
 
 
 def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Generator) -> GameResult:
-    """The game of one view: its first trials are those that choose."""
+    """Game of one view: its first trials are those that choose."""
     zero, one = (np.concatenate(parts) for parts in zip(chosen.choosing, chosen.played, strict=True))
     share = chosen.played[0].size / zero.size
     return play(zero, one, delta=delta, confidence=confidence, rng=rng, holdout=share)
@@ -303,7 +452,7 @@ def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Gener
 def _inconsistent(
     order: Order, chosen: dict[str, _Chosen], coins: Coins, epsilon: float, delta: float
 ) -> tuple[_Inconsistency, ...]:
-    """Where a view's rule gained more than that of a larger one, coin by coin, beyond chance."""
+    """Pairs where a view's rule gained more than that of a larger one, coin by coin, beyond chance."""
     unit = math.exp(epsilon) + delta
     edges: list[tuple[str, str]] = sorted(order.edges)
 
@@ -312,7 +461,7 @@ def _inconsistent(
         return right / unit - wrong * (unit - delta) / unit
 
     found = {name: gains(name) for edge in edges for name in edge}
-    bar = math.log(max(len(edges), 1) / ODD)
+    bar = math.log(max(len(edges), 1) / _ODD)
     padding = np.zeros(coins.trials - coins.count)
     return tuple(
         _Inconsistency(smaller, larger)
@@ -322,12 +471,12 @@ def _inconsistent(
 
 
 def _split(trials: int, chunk: int) -> tuple[range, range, range]:
-    """Which chunks teach, choose, and are played."""
+    """Chunks that teach, that choose, and that are played."""
     for name, value in (("trials", trials), ("chunk", chunk)):
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
     count = -(-trials // chunk)
     if count < 3:
         raise PrivacyError(f"{trials} trials in chunks of {chunk} make {count}: views need 3 chunks or more")
-    teach, choose = max(1, round(TEACH * count)), max(1, round(CHOOSE * count))
+    teach, choose = max(1, round(_TEACH * count)), max(1, round(_CHOOSE * count))
     return range(teach), range(teach, teach + choose), range(teach + choose, count)

@@ -1,10 +1,8 @@
 """Witnesses: one transcript that refutes a claim, with its exact loss, release by release.
 
-At δ = 0 one transcript that world w can make, with L = ln p(t | D_w)/p(t | D_1−w) above ε, refutes ε; so
-does an
-uncovered message (L = ∞). At δ > 0 no transcript does, however large its L; one with an uncovered message
-shows that
-message, and how many transcripts hold one is the audit's to say.
+At δ = 0 one transcript that world w can make, with L = ln p(t | D_w)/p(t | D_1−w) above ε, refutes ε; so does an
+unprotected message (L = ∞). At δ > 0 no transcript does, however large its L; one with an unprotected message shows
+that message, and the share of transcripts that hold one is the audit's to bound.
 """
 
 import math
@@ -21,36 +19,34 @@ from attacks.audit.loss.comparison import (
     Reproduced,
     Sample,
     WorldComparison,
+    check_reproduced,
     compare,
     replayed_under,
     rounded_replays,
 )
-from attacks.audit.loss.release_cost import covered
+from attacks.audit.loss.release_cost import covered, noise_of, scale_of
 from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.loss.wire_fields import Link, activation_of
 from attacks.audit.verdict import exceeds
-from attacks.replay import Hypothesis, Perturbed, Release, Replayed, Sending
-from attacks.replay.replayed import Law
+from attacks.replay import Hypothesis, Release, Sending
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.codecs import Dither
-from netsim.errors import PrivacyError, TranscriptError
+from netsim.errors import TranscriptError
 from netsim.transcript.record import EVERYBODY, Record, Transcript
-
-Link = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Item:
-    """What one `privatize`, the `release`-th of the agent from 0, adds to the loss.
+    """Part of the loss from one `privatize` call, the agent's `release`-th, from 0.
 
-    `message` is the agent's message that carries it, from 0, None if none does as it was released, and `name` the
-    field there ("" if none); `receivers` whom that message is for; `activation` that of the message (of the release,
-    if no message carries it), from 1. `law` is the mechanism's class, `scale` its parameter (Laplace b, Gaussian σ,
-    the modulus of uniform noise), one number or
-    one a coordinate. `l1` and `l2` are the norms of Δ, by which the worlds' values differ (by objective perturbation:
-    the gradients at the minimizer). `loss` is ln p(observed | D)/p(observed | D') in nats. `counts`: it is part of
-    what a tap at the agent's door has to know; else the release was granted, and the loss holds with that only.
+    `message` is the agent's message that carries it verbatim, from 0, None if none does, and `name` the field there
+    ("" if none); `receivers` that message's; `activation` that of the message, or of the release if none carries it,
+    from 1. `law` is the mechanism's class, `scale` its parameter (Laplace b, Gaussian σ, the modulus of uniform
+    noise), one number or one a coordinate. `l1` and `l2` are norms of Δ, by which the worlds' values differ (by
+    objective perturbation: the gradients at the minimizer). `loss` is ln p(observed | D)/p(observed | D') in nats.
+    `counts`: a tap at the agent's door sees it; else the release was granted, and the loss holds with that only.
     """
 
     release: int
@@ -68,11 +64,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Account:
-    """The loss of one transcript at an agent's door, in nats.
+    """Loss of one transcript at an agent's door, in nats.
 
-    `uncovered` is the first message of it that no noise covers, sent to `uncovered_to`; the loss is ∞ from it on.
-    `identical`: the hypothesis that was simulated reproduced every message to the last bit, and not but for rounding.
-    From activation `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
+    `uncovered` is its first unprotected message, sent to `uncovered_to`; the loss is ∞ from it on. `identical`: the
+    true hypothesis reproduced every message to the last bit, not only up to rounding. From activation
+    `unreliable_from` on noise drowns in the rounding of what it covers: nothing counts from there on.
     """
 
     agent: int
@@ -84,17 +80,17 @@ class Account:
 
     @property
     def total(self) -> float:
-        """L of all that counts."""
+        """Sum of all losses that count."""
         return math.inf if self.uncovered is not None else sum(item.loss for item in self._counted)
 
     def running(self) -> list[float]:
-        """The loss up to each release: ∞ from the uncovered message on."""
+        """Loss up to each release: ∞ from the unprotected message on."""
         bare = self.before_uncovered
         return [loss if bare is None or t < bare else math.inf for t, loss in enumerate(self._sums())]
 
     @property
     def before_uncovered(self) -> int | None:
-        """How many releases there were before the uncovered message; None where there is none."""
+        """Number of releases before the unprotected message; None where there is none."""
         if self.uncovered is None:
             return None
         bare = self.uncovered.message
@@ -102,19 +98,19 @@ class Account:
         return next(after, len(self.items))
 
     def first_above(self, claimed: float) -> int | None:
-        """The first release by which the losses of releases are above a claimed ε (nats), None if they never are."""
-        return next((t for t, loss in enumerate(self._sums()) if above(loss, claimed)), None)
+        """First release by which the losses of releases are above a claimed ε (nats), None if they never are."""
+        return next((t for t, loss in enumerate(self._sums()) if exceeds(loss, claimed)), None)
 
     def by_activation(self) -> dict[int, float]:
-        """What the messages of each activation add; ∞ in that of the uncovered message."""
+        """Loss of the messages of each activation; ∞ in that of the unprotected message."""
         sums: dict[int, float] = {} if self.uncovered is None else {self.uncovered.activation: math.inf}
         for item in self._counted:
             sums[item.activation] = sums.get(item.activation, 0.0) + item.loss
         return sums
 
     def by_link(self) -> dict[Link, float]:
-        """What the messages that went over each link (from, to) add, ∞ where the uncovered one did. One message for
-        several counts on each link."""
+        """Loss of the messages over each link (from, to), ∞ for the unprotected one; a broadcast counts on each
+        link."""
         sums: dict[Link, float] = {(self.agent, j): math.inf for j in self.uncovered_to}
         for item in self._counted:
             for j in item.receivers:
@@ -122,7 +118,7 @@ class Account:
         return sums
 
     def _sums(self) -> list[float]:
-        """Of what releases add, up to each."""
+        """Sums of the releases' losses, up to each."""
         return list(accumulate(item.loss if item.counts else 0.0 for item in self.items))
 
     @property
@@ -130,24 +126,18 @@ class Account:
         return [item for item in self.items if item.counts]
 
 
-def above(loss: float, claimed: float) -> bool:
-    """Whether a loss exceeds a claim by more than rounding may do, as a verdict asks (`attacks.audit.verdict`)."""
-    return exceeds(loss, claimed)
-
-
 def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, to_the_bit: bool = True) -> Account:
-    """The account of a sample of one replica, by replaying the agent under both hypotheses.
+    """Account of a sample of one replica, by replaying the agent under both hypotheses.
 
-    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent: every bit of it, or, without
-    `to_the_bit`, all but what may be rounding, as for a transcript of another machine, where exponentials end in
-    other bits.
+    Raises `PrivacyError` if the true hypothesis does not reproduce what was sent: every bit of it, or, without
+    `to_the_bit`, all but rounding, as for a transcript of another machine, where exponentials end in other bits.
     """
     assert sample.view.replicas == 1
-    told = replayed_under(sample, agent, true, "the hypothesis that was simulated")
-    _check_sent(agent, told, to_the_bit)
-    explained = compare(Reproduced(sample, agent, true, told), other)
-    foil = replayed_under(sample, agent, other, "the other hypothesis")
-    here, there = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil)) or (told, foil)
+    mine = replayed_under(sample, agent, true, "the hypothesis that was simulated")
+    check_reproduced(agent, mine, to_the_bit=to_the_bit)
+    explained = compare(Reproduced(sample, agent, true, mine), other)
+    theirs = replayed_under(sample, agent, other, "the other hypothesis")
+    here, there = rounded_replays(sample, agent, (true, mine), (other, theirs)) or (mine, theirs)
     rows = [row for row in sample.view.at_node(agent) if row.event == "sent"]
     door = _Door(rows, sample.view.public.neighbors[agent], here.sendings)
     counted = counting(explained)
@@ -157,20 +147,20 @@ def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, 
         agent,
         tuple(door.item(t, *pair, float(explained.steps[t, 0]), t < counted) for t, pair in enumerate(pairs)),
         uncovered,
-        told.identical,
+        mine.identical,
         explained.unreliable_from,
         () if uncovered is None else door.receivers(uncovered.message),
     )
 
 
 def counting(explained: WorldComparison) -> int:
-    """How many releases, from the first, are on the wire before anything has to be granted."""
+    """Number of releases, from the first, that are on the wire before anything has to be granted."""
     reached = (t for t, sent in enumerate(explained.sent_in) if sent >= explained.granted_from)
     return next(reached, len(explained.sent_in))
 
 
 def unprotected_from(explained: WorldComparison) -> Array:
-    """The first message of each transcript, (replicas,), that no noise covers, ∞ if none. Nothing is granted."""
+    """First unprotected message of each transcript, (replicas,), ∞ if none. Nothing is granted."""
     leaked = np.where(explained.leaked < explained.granted_from, explained.leaked, math.inf)
     return np.minimum(leaked, explained.bare)
 
@@ -181,32 +171,22 @@ def _first_unprotected(explained: WorldComparison) -> UnprotectedMessage | None:
     return next((u for u in named if u is not None and u.message == first), None)
 
 
-def _check_sent(agent: int, told: Replayed, to_the_bit: bool) -> None:
-    wrong = None if told.departure is None else f"at its message {told.departure.message} {told.departure.what}"
-    for one in told.comparisons:
-        if wrong is None and (not one.identical if to_the_bit else bool(np.any(one.visible))):
-            wrong = f"sends another {one.name!r} in its message {one.message}"
-    if wrong is not None:
-        raise PrivacyError(f"agent {agent}, under the hypothesis that was simulated, {wrong}")
-
-
 class _Door(NamedTuple):
-    """What the agent sent, whom a message to all is for, and when it sent each."""
+    """Messages that the agent sent, its neighbors, and when it sent each."""
 
     sent: list[Record]
     neighbors: tuple[int, ...]
     sendings: list[Sending]
 
     def item(self, index: int, here: Release, there: Release, loss: float, counts: bool) -> Item:
-        """Of a release in either world."""
+        """Item of a release, from both worlds."""
         difference = np.abs(covered(here) - covered(there))[0]
-        told_in = here.made_before if here.sent_in is None else here.sent_in
         return Item(
             release=index,
-            activation=self.sendings[min(told_in, len(self.sendings) - 1)].activation if self.sendings else 1,
+            activation=activation_of(self.sendings, here.made_before if here.sent_in is None else here.sent_in),
             message=here.sent_in,
             receivers=() if here.sent_in is None else self.receivers(here.sent_in),
-            law=type(_law(here)).__name__,
+            law=type(noise_of(here)).__name__,
             scale=_scale(here),
             l1=float(np.sum(difference)),
             l2=float(np.sqrt(np.sum(difference**2))),
@@ -216,23 +196,16 @@ class _Door(NamedTuple):
         )
 
     def receivers(self, message: int) -> tuple[int, ...]:
-        """Whom a message is for; nobody where it was not sent."""
+        """Agents that a message is for; nobody where it was not sent."""
         if message >= len(self.sent):
             return ()
         receiver = self.sent[message].receiver
         return self.neighbors if receiver == EVERYBODY else (receiver,)
 
 
-def _law(release: Release) -> Law:
-    return release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
-
-
 def _scale(release: Release) -> float | tuple[float, ...]:
-    """The law's own parameter; the standard deviation where it has none of these names."""
-    law = _law(release)
-    named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
-    scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
-    numbers: list[float] = np.broadcast_to(np.asarray(scale, dtype=np.float64), release.value.shape)[0].tolist()
+    """Parameter of the law: one number, or one a coordinate where they differ."""
+    numbers: list[float] = np.broadcast_to(scale_of(release), release.value.shape)[0].tolist()
     return numbers[0] if len(set(numbers)) == 1 else tuple(numbers)
 
 
@@ -240,7 +213,7 @@ Shown = Literal["refuted", "unprotected"]
 
 
 class Place(NamedTuple):
-    """Where an audit found a transcript: of which `world`, in which `chunk` of it, which `replica` of the chunk."""
+    """Place of a transcript in an audit: `world`, `chunk` of it, `replica` of the chunk."""
 
     world: int
     chunk: int
@@ -248,7 +221,7 @@ class Place(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A transcript that may be a witness: its first uncovered `message` (∞: none), and the `loss` of its releases."""
+    """Transcript that may be a witness: its first unprotected `message` (∞: none), and the `loss` of its releases."""
 
     message: float
     loss: float
@@ -256,7 +229,7 @@ class _Candidate(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, float, Place]:
-        """The least is the best: what no noise covers, the earliest; else the largest loss; else the first."""
+        """Order, the best first: the earliest unprotected message; else the largest loss; else the first."""
         return self.message, -self.loss, self.place
 
 
@@ -271,7 +244,7 @@ class _Worlds(Protocol):
 
 
 def candidate(explained: WorldComparison, world: int, chunk: int) -> _Candidate:
-    """The best of the transcripts of one chunk, by what a tap at the agent's door sees and is granted nothing."""
+    """Best transcript of one chunk, for a tap at the agent's door that is granted nothing."""
     first = unprotected_from(explained)
     losses = np.sum(explained.steps[: counting(explained)], axis=0)
     best = int(np.lexsort((-losses, first))[0])
@@ -279,7 +252,7 @@ def candidate(explained: WorldComparison, world: int, chunk: int) -> _Candidate:
 
 
 def best(seen: Iterable[Iterable[WorldComparison]]) -> _Candidate | None:
-    """The best transcript of an audit: of each world the chunks in order. None where there is none."""
+    """Best transcript of an audit: `seen` has the chunks of each world in order. None where there is none."""
     found = (candidate(part, world, k) for world, parts in enumerate(seen) for k, part in enumerate(parts))
     return min(found, key=lambda one: one.rank, default=None)
 
@@ -295,23 +268,23 @@ def find(simulate: Callable[[int, int], Sample], pair: _Worlds, where: Place) ->
 
 
 def shown(account: Account, claim: Claim) -> Shown | None:
-    """What this transcript shows of a claim: "unprotected" by a message that no noise covers (how many transcripts
-    hold one, where δ > 0, it does not say); "refuted" by its loss, at δ = 0 only; None: nothing."""
+    """Verdict that this transcript proves: "unprotected" by a message that no noise covers (where δ > 0, the share of
+    transcripts that hold one is not known from it); "refuted" by its loss, at δ = 0 only; None: nothing."""
     if account.uncovered is not None:
         return "unprotected"
     if claim.delta > 0 or claim.epsilon is None:
         return None
-    return "refuted" if above(account.total, claim.epsilon) else None
+    return "refuted" if exceeds(account.total, claim.epsilon) else None
 
 
 @dataclass(frozen=True)
 class Witness:
-    """One transcript at the door of `agent`, and what a replay of that agent needs besides what is public.
+    """One transcript at the door of `agent`, and all that a replay of that agent needs besides public knowledge.
 
-    `rows` are those of a tap at the agent, with values (1, dimension); `releases` what its `privatize` calls gave, in
-    order, (1, dimension); `coins` the state of its private coins' PCG64 at their start; `dither` the numbers that a
-    random codec took for this transcript, one (1, dimension) array a value sent, none for other codecs. Who may see
-    it: whom the audit grants as much. It holds no datum.
+    `rows` are those of a tap at the agent, with values (1, dimension); `releases` the values of its `privatize`
+    calls, in order, (1, dimension); `coins` the state of its private coins' PCG64 at their start; `dither` the draws
+    of a random codec, one (1, dimension) array a value sent. It holds no datum; an auditor may see it, for an audit
+    grants as much.
     """
 
     agent: int
@@ -322,7 +295,7 @@ class Witness:
 
     @classmethod
     def of(cls, sample: Sample, agent: int) -> "Witness":
-        """Of a sample of one replica. You get a `TranscriptError` for coins that are no PCG64 stream."""
+        """Witness from a sample of one replica. Raises `TranscriptError` for coins that are no PCG64 stream."""
         assert sample.view.replicas == 1
         rows = sample.view.at_node(agent)
         public = sample.view.public
@@ -334,8 +307,8 @@ class Witness:
         return cls(agent, rows, tuple(sample.releases), state, tuple(drawn))
 
     def sample(self, public: PublicKnowledge) -> Sample:
-        """The transcript as an audit takes it. You get a `TranscriptError` where its vectors are no points of the
-        problem, or where agents are named that are not there."""
+        """Transcript in an audit's form. Raises `TranscriptError` where its vectors are no points of the problem, or
+        agents are named that are not there."""
         view = AdversaryView(Adversary("auditor", (), nodes=(self.agent,)), Transcript(self.rows, 1), public)
         for row in self.rows:
             if not {row.sender, row.receiver} <= {-1, *range(public.agents)}:
@@ -372,7 +345,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class _Drawn(Dither):
-    """A dither whose numbers are all there: one (1, dimension) array a value."""
+    """Dither of given numbers: one (1, dimension) array a value."""
 
     numbers: tuple[Array, ...] = ()
 
@@ -382,7 +355,7 @@ class _Drawn(Dither):
 
 
 def _coins(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator that starts at this state."""
+    """Generator that starts at this state."""
     stream = np.random.PCG64()
     stream.state = cast("Any", dict(state))
     return np.random.Generator(stream)
@@ -413,7 +386,7 @@ def as_plain(account: Account) -> dict[str, Any]:
 
 
 def differences(stored: object, found: object, where: str = "") -> Iterator[str]:
-    """The places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute)."""
+    """Places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute)."""
     if plain.is_mapping(found) and plain.is_mapping(stored):
         for key in (*stored, *(key for key in found if key not in stored)):
             yield from differences(stored.get(key), found.get(key), f"{where}.{key}" if where else key)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from attacks.audit.accounting.formulas import zcdp_rho
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_delta
@@ -23,6 +22,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from tests.attacks.noisy import correlated, noisy_evidence, white_noise
+from tests.oracles.zcdp import zcdp_rho
 from tests.worlds import DELTA, digits_problem, dp_recal, tapped_ring
 
 LEVELS = (0.5, 0.1, 0.01)

@@ -16,7 +16,7 @@ from scenarios.results import loss_breakdown as anatomy
 from scenarios.results.former import plain
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
-from tests.attacks.audit.anatomy.test_breakdown import dpp2
+from tests.attacks.audit.test_loss_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SMALL = """

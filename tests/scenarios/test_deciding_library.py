@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from scipy import special
 
-from attacks.audit.accounting.formulas import zcdp_rho
 from scenarios import load, run
+from tests.oracles.zcdp import zcdp_rho
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from attacks.audit.blackbox.features import recorded_ids
+from attacks.audit.classifier import recorded_ids
 from attacks.inference import infer
 from netsim import topology
 from netsim.algorithms import PrivateGradientDescent
@@ -21,7 +21,7 @@ from scenarios.results.former import plain
 from scenarios.results.views import lines, views_result
 from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
-from tests.attacks.audit.views.test_audit_lattice import TellsOneNeighbor, claim_of, world
+from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
 from tests.scenarios.small import SMALL
 from tests.worlds import changed, simulated
 

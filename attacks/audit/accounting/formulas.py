@@ -1,8 +1,8 @@
-"""The price of what was released: Gaussian and zCDP formulas, and δ(ε) from sampled privacy losses.
+"""δ(ε) and ε(δ): in closed form for Gaussian releases and zCDP, and from sampled privacy losses.
 
-A privacy loss is L = ln p(y)/q(y), where y was drawn under P and p, q are the densities of what was seen
-under an adjacent pair. Then δ(ε) = E_P[(1 − e^{ε−L})₊] is the smallest δ for which this direction of this
-pair satisfies (ε, δ); a mechanism's δ is the largest over adjacent pairs and both directions.
+The privacy loss of what was seen, y drawn under P, is L = ln p(y)/q(y) in nats, with p and q the densities under the
+two adjacent worlds. The hockey-stick divergence δ(ε) = E_P[(1 − e^{ε−L})₊] is the smallest δ for which this direction
+of this pair satisfies (ε, δ); a mechanism's δ is the largest over adjacent pairs and both directions.
 """
 
 import math
@@ -16,10 +16,10 @@ from scipy import special
 from attacks.audit.accounting.intervals import (
     Interval,
     boundary,
+    check_delta,
     error_rate,
     exceeds,
     falls_short,
-    mean_interval,
     mean_lower_bound,
 )
 from netsim.arrays import Array
@@ -33,12 +33,13 @@ def gaussian_delta(mu: float, epsilon: float) -> float: ...
 @overload
 def gaussian_delta(mu: Array, epsilon: Array | float) -> Array: ...
 def gaussian_delta(mu: Array | float, epsilon: Array | float) -> Array | float:
-    """δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), for Gaussian releases with μ² = Σ (‖Δ‖₂/σ)².
+    """δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), for Gaussian releases with μ² = Σ (‖Δ‖₂/σ)² (ℓ2 differences Δ).
 
-    μ ≥ 0 and ε ≥ 0, either may be infinite; they broadcast. Tight for the pair whose means differ by Δ.
-    Source: Balle, Wang 2018, Theorem 8. With u = −(μ/2 − ε/μ)/√2 and v = u + μ/√2 both terms share a factor:
-    δ = ½e^{−u²}(erfcx(u) − erfcx(v)), which neither overflows nor, integrated where v − u is small, cancels.
+    μ ≥ 0 and ε ≥ 0, either may be infinite; they broadcast. Tight for the pair whose means differ by Δ. Raises
+    `PrivacyError` for negative numbers and NaN. Source: Balle, Wang 2018, Theorem 8.
     """
+    # With u = (ε/μ − μ/2)/√2 and v = u + μ/√2 both terms share a factor: δ = ½e^{−u²}(erfcx(u) − erfcx(v)), which
+    # does not overflow; where v − u is small the difference would cancel, so it is integrated (`_close`).
     mu_, eps = np.broadcast_arrays(np.asarray(mu, dtype=np.float64), np.asarray(epsilon, dtype=np.float64))
     if not (np.all(mu_ >= 0) and np.all(eps >= 0)):
         raise PrivacyError(f"mu = {mu!r}, epsilon = {epsilon!r}: both must be at least 0")
@@ -72,11 +73,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float: ...
 @overload
 def gaussian_epsilon(mu: Array, delta: float) -> Array: ...
 def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
-    """The smallest ε ≥ 0 with `gaussian_delta`(μ, ε) ≤ δ: 0 where δ(0) suffices, ∞ where μ = ∞ or δ = 0 < μ.
+    """Smallest ε ≥ 0 with `gaussian_delta`(μ, ε) ≤ δ: 0 where δ(0) suffices, ∞ where μ = ∞ or δ = 0 < μ.
 
-    Bisection below μ²/2 + μ√(2 ln 1/δ), rounded up, so that the ε returned does satisfy δ.
+    Bisection below μ²/2 + μ√(2 ln 1/δ); the upper end is returned, so that this ε does satisfy δ.
     """
-    _check_delta(delta)
+    check_delta(delta)
     mu_ = np.asarray(mu, dtype=np.float64)
     low = np.zeros_like(mu_)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -93,38 +94,22 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """ε = ρ + 2√(ρ ln 1/δ): what ρ-zCDP gives at δ. Source: Bun, Steinke 2016, Proposition 1.3.
+    """ε = ρ + 2√(ρ ln 1/δ): the (ε, δ) guarantee of ρ-zCDP. Source: Bun, Steinke 2016, Proposition 1.3.
 
-    Valid but not tight; for Gaussian releases `gaussian_epsilon` with μ = √(2ρ) is exact.
+    Valid but not tight; for Gaussian releases `gaussian_epsilon` with μ = √(2ρ) is exact. ρ = 0 or δ = 0 are allowed.
     """
-    _check_delta(delta)
+    check_delta(delta)
     if not rho >= 0:
         raise PrivacyError(f"rho = {rho!r}: must be at least 0")
     return rho + 2 * math.sqrt(rho * -_log(delta)) if rho > 0 else 0.0
-
-
-def zcdp_rho(epsilon: float, delta: float) -> float:
-    """The ρ for which `zcdp_epsilon`(ρ, δ) = ε: (√(ln 1/δ + ε) − √(ln 1/δ))², without its cancellation."""
-    _check_delta(delta)
-    if not epsilon >= 0:
-        raise PrivacyError(f"epsilon = {epsilon!r}: must be at least 0")
-    if math.isinf(epsilon):
-        return math.inf
-    log = -_log(delta)
-    return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2 if epsilon > 0 else 0.0
 
 
 def _log(delta: float) -> float:
     return math.log(delta) if delta > 0 else -math.inf
 
 
-def _check_delta(delta: float) -> None:
-    if not 0 <= delta <= 1:
-        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
-
-
 def _checked_losses(losses: Array) -> Array:
-    """The losses as a flat float array; NaN is refused, ±∞ is allowed."""
+    """Flat float array of losses; NaN is refused, ±∞ is allowed."""
     flat = np.asarray(losses, dtype=np.float64).ravel()
     if flat.size == 0 or np.isnan(flat).any():
         raise PrivacyError(
@@ -138,31 +123,18 @@ def _excess(losses: Array, epsilon: float) -> Array:
     return -np.expm1(np.minimum(epsilon - losses, 0.0))
 
 
-def delta_from_losses(losses: Array, epsilon: float, confidence: float) -> Interval:
-    """δ(ε) = E_P[(1 − e^{ε−L})₊] from independent losses L = ln p/q drawn under P.
-
-    `losses` may hold +∞ (what was seen is impossible under the other hypothesis). The interval is two-sided,
-    by betting (`mean_interval`), and holds for every sample size. It cannot resolve a δ(ε) far below
-    6/(number of losses): then the lower end is about 0 and the upper end about 6/n.
-    """
-    if not 0 <= epsilon < math.inf:
-        raise PrivacyError(f"epsilon = {epsilon!r}: must be finite and at least 0")
-    return mean_interval(_excess(_checked_losses(losses), epsilon), confidence)
-
-
 def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Interval:
-    """ε* = inf{ε ≥ 0: δ(ε) ≤ δ} of this pair and direction, from independent losses drawn under P.
+    """Interval of ε* = inf{ε ≥ 0: δ(ε) ≤ δ} of this pair and direction, from independent losses drawn under P.
 
-    `lower` is the largest ε at which δ(ε) > δ is proven at α/2 (0 if at none, ∞ if more than δ of the mass
-    has infinite loss, proven); `upper` the smallest at which δ(ε) < δ is (∞ if at none: too few losses, about
-    6/δ are needed). No union over ε is paid, because every bet is monotone: Y = (1 − e^{ε−L})₊ falls with ε,
-    so "δ(ε) > δ" once proven at some ε is proven at every smaller one, "δ(ε) < δ" at every larger one.
-    If lower > ε*, then δ(ε*) > δ was proven at the one fixed ε*, where δ(ε*) ≤ δ: probability at most α/2.
-    If upper < ε*, then δ(ε*) < δ was proven at that fixed ε*, where δ(ε*) = δ by continuity: at most α/2
-    (for ε* = ∞: the limit of a growing union of events, each of probability at most α/2).
-    δ = 0 (pure ε): `lower` is the largest loss seen, a witness, and `upper` is ∞.
+    `lower` is the largest ε at which δ(ε) > δ is proven at α/2 (0 if at none, ∞ if more than δ of the mass has
+    infinite loss, proven); `upper` the smallest at which δ(ε) < δ is (∞ if at none: too few losses, about 6/δ are
+    needed). δ = 0 (pure ε): `lower` is the largest loss seen, a witness, and `upper` is ∞.
     """
-    _check_delta(delta)
+    # No union over ε is paid: Y = (1 − e^{ε−L})₊ falls with ε in every sample, so "δ(ε) > δ" once proven holds at
+    # every smaller ε, "δ(ε) < δ" at every larger one. lower > ε* would mean that the one fixed ε*, where δ(ε*) ≤ δ,
+    # was rejected: probability at most α/2. upper < ε* likewise, as δ(ε*) = δ by continuity (for ε* = ∞ the limit of
+    # a growing union of events, each of probability at most α/2).
+    check_delta(delta)
     half, flat = error_rate(confidence) / 2, _checked_losses(losses)
     top = _top(flat)
 
@@ -176,26 +148,26 @@ def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Inter
 
 
 def epsilon_estimate(losses: Array, delta: float) -> float:
-    """The ε of the losses themselves: inf{ε ≥ 0: mean (1 − e^{ε−L})₊ ≤ δ}; ∞ if too many are infinite."""
+    """Plug-in ε of the sample: inf{ε ≥ 0: mean (1 − e^{ε−L})₊ ≤ δ}; ∞ if too many are infinite."""
     flat = _checked_losses(losses)
     return _first(lambda epsilon: float(_excess(flat, epsilon).mean()) <= delta, _top(flat))
 
 
 def _top(losses: Array) -> float:
-    """The largest finite loss, at least 0."""
+    """Largest finite loss, at least 0."""
     finite = losses[np.isfinite(losses)]
     return max(float(finite.max()), 0.0) if finite.size else 0.0
 
 
 def _last(proven: Callable[[float], bool], top: float) -> float:
-    """The largest ε ≥ 0 with a falling `proven`, which is constant from `top` on: 0 if none, ∞ if all."""
+    """Largest ε ≥ 0 with a falling `proven`, which is constant from `top` on: 0 if none, ∞ if all."""
     if proven(top):
         return math.inf
     return boundary(proven, 0.0, top) if proven(0.0) else 0.0
 
 
 def _first(proven: Callable[[float], bool], top: float) -> float:
-    """The smallest ε ≥ 0 with a rising `proven`, which is constant from `top` on: ∞ if none."""
+    """Smallest ε ≥ 0 with a rising `proven`, which is constant from `top` on: ∞ if none."""
     if proven(0.0):
         return 0.0
     return boundary(proven, top, 0.0) if proven(top) else math.inf
@@ -203,7 +175,8 @@ def _first(proven: Callable[[float], bool], top: float) -> float:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """Whether E_P[e^{−L}] ≤ 1, as for any loss: its sample `mean` and a one-sided `lower` bound."""
+    """Test of E_P[e^{−L}] ≤ 1, which holds for any privacy loss: the sample `mean` and its one-sided `lower`
+    bound."""
 
     mean: float
     lower: float
@@ -212,13 +185,12 @@ class SelfCheck:
 
 
 def loss_self_check(losses: Array, confidence: float) -> SelfCheck:
-    """Check sampled losses against E_P[e^{−L}] = Q(p > 0) ≤ 1; fails only if the mean is proven to exceed 1.
+    """Test sampled losses against E_P[e^{−L}] = Q(p > 0) ≤ 1: fails only if the mean is proven to exceed 1.
 
-    e^{−L} is nonnegative and unbounded, so the bound is a betting one (`mean_lower_bound`): correct losses
-    fail with probability at most 1 − confidence, whatever their law. Failing proves that these are not
-    ln p/q of values drawn under P: a wrong sign or scale, noise of another law, P and Q exchanged.
-    Passing proves little: losses that are too large throughout (L plus a constant) always pass, and small
-    mistakes need many losses.
+    Correct losses fail with probability at most 1 − confidence, whatever their law: e^{−L} is nonnegative and
+    unbounded, so the bound is a betting one. Failing proves that these are no ln p/q of values drawn under P (a wrong
+    sign or scale, noise of another law, P and Q exchanged). Passing proves little: losses that are too large
+    throughout always pass, and small mistakes need many losses.
     """
     alpha = error_rate(confidence)
     with np.errstate(over="ignore"):

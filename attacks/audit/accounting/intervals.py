@@ -21,7 +21,7 @@ Side = Literal["two-sided", "lower", "upper"]
 
 @dataclass(frozen=True)
 class Interval:
-    """lower ≤ estimate ≤ upper; the truth lies in [lower, upper] with probability at least `confidence`."""
+    """Confidence interval, lower ≤ estimate ≤ upper: contains the truth with probability at least `confidence`."""
 
     lower: float
     estimate: float
@@ -39,11 +39,17 @@ def error_rate(confidence: float) -> float:
     return 1 - confidence
 
 
+def check_delta(delta: float) -> None:
+    """Raise a `PrivacyError` for a δ outside [0, 1], or NaN."""
+    if not 0 <= delta <= 1:
+        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+
+
 def clopper_pearson(successes: int, trials: int, confidence: float, side: Side = "two-sided") -> Interval:
-    """The exact interval of a success probability after `trials` independent trials.
+    """Exact interval of a success probability after `trials` independent trials.
 
     A one-sided interval spends all of α on its side and is 0 or 1 on the other. Only for independent trials
-    of one probability: for the mean of values in [0, 1] see `mean_interval`.
+    of one probability: for the mean of values in [0, 1] see `exceeds` and `falls_short`.
     """
     alpha = error_rate(confidence)
     if not 0 <= successes <= trials or trials < 1:
@@ -59,7 +65,7 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Side =
 
 
 def normal_mean(values: Array, confidence: float) -> Interval:
-    """The mean of independent values of any size, in the normal approximation: for large samples only."""
+    """Interval of the mean of independent values of any size, in the normal approximation: for large samples only."""
     mean = float(np.mean(values))
     if not math.isfinite(mean):
         return Interval(mean, mean, mean, confidence)
@@ -68,7 +74,7 @@ def normal_mean(values: Array, confidence: float) -> Interval:
 
 
 def log_wealth(gains: Array) -> float:
-    """ln of a bettor's wealth, who began with 1: mean over stakes c of Π_i (1 + c·gain_i).
+    """ln of the wealth of a bettor who began with 1: mean over stakes c of Π_i (1 + c·gain_i).
 
     `gains` are independent, at least −1, and have no positive mean under the hypothesis; then the expected
     wealth is at most 1, and by Markov P(wealth ≥ 1/α) ≤ α. The stakes are fixed by the number of gains alone:
@@ -81,21 +87,22 @@ def log_wealth(gains: Array) -> float:
 
 
 def exceeds(values: Array, mean: float, alpha: float) -> bool:
-    """Whether E[values] > mean is proven at level α; values are independent and nonnegative, unbounded."""
+    """Test of E[values] > mean: whether it is proven at level α; values are independent and nonnegative,
+    unbounded."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gains = np.where(values > 0, values / mean, 0.0) - 1
     return log_wealth(gains) >= -math.log(alpha)
 
 
 def falls_short(values: Array, mean: float, alpha: float) -> bool:
-    """Whether E[values] < mean is proven at level α; values are independent and lie in [0, 1]."""
+    """Test of E[values] < mean: whether it is proven at level α; values are independent and lie in [0, 1]."""
     if mean >= 1:
         return bool(np.any(values < 1))
     return log_wealth((mean - values) / (1 - mean)) >= -math.log(alpha)
 
 
 def boundary(proven: Callable[[float], bool], true_at: float, false_at: float) -> float:
-    """Where a monotone `proven` turns from true to false, rounded towards the end where it is true."""
+    """Bisection for where a monotone `proven` turns from true to false, rounded to the end where it is true."""
     for _ in range(45):
         middle = (true_at + false_at) / 2
         if proven(middle):
@@ -106,7 +113,7 @@ def boundary(proven: Callable[[float], bool], true_at: float, false_at: float) -
 
 
 def mean_lower_bound(values: Array, confidence: float, *, at_least: float = 0.0) -> float:
-    """A lower confidence bound of E[values] for independent nonnegative values, bounded or not.
+    """Lower confidence bound of E[values] for independent nonnegative values, bounded or not.
 
     `at_least` is a mean already proven (`exceeds`); above it the search goes by factors, for outliers.
     """
@@ -117,14 +124,3 @@ def mean_lower_bound(values: Array, confidence: float, *, at_least: float = 0.0)
         low, high = math.log(at_least), math.log(max(mean, at_least))
         return math.exp(boundary(lambda log_m: exceeds(values, math.exp(log_m), alpha), low, high))
     return boundary(lambda m: exceeds(values, m, alpha), 0.0, mean)
-
-
-def mean_interval(values: Array, confidence: float) -> Interval:
-    """A two-sided interval of E[values], independent and in [0, 1]; α/2 on each side, at any sample size.
-
-    Both tests are monotone in the mean tested, so that the means not rejected form an interval.
-    """
-    alpha, mean = error_rate(confidence), float(values.mean())
-    lower = mean_lower_bound(values, 1 - alpha / 2)
-    upper = boundary(lambda m: falls_short(values, m, alpha / 2), 1.0, mean)
-    return Interval(lower, mean, upper, confidence)

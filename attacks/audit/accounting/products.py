@@ -1,24 +1,18 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (dp_accounting ships no types)
-"""Products of additive-noise releases with known differences: the law of their loss, and their dp_accounting
-events.
+"""Products of additive-noise releases with known differences: the law of their loss, and their dp_accounting events.
 
 A Gaussian release of σ covers a difference Δ; its loss ln p/q under P is N(μ²/2, μ²), μ = ‖Δ‖₂/σ, and losses of
-several add to one with μ² = Σ ‖Δ_t‖₂²/σ_t². A Laplace coordinate of scale b covers a difference with shift s
-= |Δ|/b;
-with noise y ~ Lap(1) its loss is |y − s| − |y|: s with probability ½ (an atom: every y ≤ 0), −s with
-probability
+several add to one with μ² = Σ ‖Δ_t‖₂²/σ_t². A Laplace coordinate of scale b covers a difference with shift s = |Δ|/b;
+with noise y ~ Lap(1) its loss is |y − s| − |y|: s with probability ½ (an atom: every y ≤ 0), −s with probability
 ½e^{−s}, and between them density ¼e^{−(s−l)/2}. Noise is independent over factors, so that the loss L is a sum.
 
-Both noises are symmetric: y ↦ Δ − y exchanges P and Q, hence ln q/p under Q has the law of ln p/q under P,
-and one
-δ(ε) = E_P[(1 − e^{ε−L})₊] speaks for both directions. All below are numbers of the mechanism, not of a
-transcript.
+Both noises are symmetric: y ↦ Δ − y exchanges P and Q, so one δ(ε) = E_P[(1 − e^{ε−L})₊] speaks for both directions.
+All numbers are of the mechanism, not of a transcript, and without a unit (losses in nats).
 
 The events carry the whole difference of the two worlds, whatever relation these are in: leave an accountant's
-neighboring relation at its default (under REPLACE_ONE dp_accounting 0.6 doubles the difference of a Gaussian
-event).
-dp_accounting is the extra `accounting`; without it you get an `ImportError` that says so.
+neighboring relation at its default (under REPLACE_ONE dp_accounting 0.6 doubles the difference of a Gaussian event).
+dp_accounting is the extra `accounting`; without it an `ImportError` names it.
 """
 
 import math
@@ -31,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
+from attacks.audit.accounting.intervals import check_delta
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import PrivacyError, install
@@ -41,11 +36,11 @@ _BLOCK = 1_000_000
 
 @dataclass(frozen=True)
 class Product:
-    """Gaussian releases that cost `mu_squared` = Σ(‖Δ_t‖₂/σ_t)² together, and Laplace coordinates of `shifts` |Δ|/b.
+    """Gaussian releases of total `mu_squared` = Σ(‖Δ_t‖₂/σ_t)², and Laplace coordinates of `shifts` |Δ|/b.
 
-    Both are without a unit, at least 0, and may be ∞ (no noise covers a difference). Shifts are kept in falling order
-    and without zeros: products that are equal but for the order of their factors, or for factors that tell nothing,
-    are equal and give the same numbers to the last bit. You get a `PrivacyError` for a negative number or NaN.
+    Both are at least 0, and may be ∞ (no noise covers a difference). Shifts are kept in falling order and without
+    zeros: products that are equal but for the order of their factors, or for factors without a difference, are equal
+    and give the same numbers to the last bit. Raises `PrivacyError` for a negative number or NaN.
     """
 
     mu_squared: float = 0.0
@@ -72,12 +67,12 @@ class Product:
 
     @property
     def mu(self) -> float:
-        """√(Σ (‖Δ_t‖₂/σ_t)²): the Gaussian releases are as one of a difference μ and σ = 1."""
+        """√(Σ (‖Δ_t‖₂/σ_t)²): the Gaussian releases lose as one with difference μ and σ = 1 does."""
         return math.sqrt(self.mu_squared)
 
     @property
     def pure(self) -> float:
-        """The largest loss, that is ε at δ = 0: the sum of the shifts, or ∞ where a Gaussian release tells."""
+        """Largest loss, that is ε at δ = 0: the sum of the shifts, or ∞ with a Gaussian release."""
         return math.inf if self.mu_squared > 0 else math.fsum(self.shifts)
 
     @property
@@ -86,17 +81,17 @@ class Product:
         return math.isfinite(self.mu_squared) and all(map(math.isfinite, self.shifts))
 
     def __mul__(self, other: "Product") -> "Product":
-        """Both, with independent noise."""
+        """Composition with another product, noise independent."""
         return Product(self.mu_squared + other.mu_squared, self.shifts + other.shifts)
 
     def rounds(self, count: int) -> "Product":
-        """The same `count` times, each with fresh noise."""
+        """Composition of `count` copies, each with fresh noise."""
         if count < 0:
             raise PrivacyError(f"count = {count!r}: must be at least 0")
         return Product(self.mu_squared * count if count else 0.0, self.shifts * count)
 
     def scaled(self, factor: float) -> "Product":
-        """All differences times `factor`."""
+        """Product with all differences times `factor`."""
         if not factor >= 0:
             raise PrivacyError(f"factor = {factor!r}: must be at least 0")
         if factor == 0:
@@ -105,7 +100,7 @@ class Product:
 
     @cached_property
     def levels(self) -> tuple[Array, Array]:
-        """The different shifts, rising, and how many coordinates have each."""
+        """Distinct shifts, rising, and how many coordinates have each."""
         values, counts = np.unique(np.asarray(self.shifts, dtype=np.float64), return_counts=True)
         return values, counts.astype(np.float64)
 
@@ -146,7 +141,7 @@ class Product:
 
 
 def closed_delta(product: Product, epsilon: float) -> float | None:
-    """δ(ε) where there is a formula, None elsewhere; ε ≥ 0.
+    """Hockey-stick divergence δ(ε), ε ≥ 0, where there is a formula; None elsewhere.
 
     Gaussian releases alone: Balle, Wang 2018, Theorem 8. One Laplace coordinate alone: 1 − e^{(ε−s)/2} for ε ≤ s, for
     its loss exceeds ε with density ¼e^{−(s−l)/2} and the atom ½ at s. Above the largest loss: 0.
@@ -165,9 +160,8 @@ def closed_delta(product: Product, epsilon: float) -> float | None:
 
 
 def closed_epsilon(product: Product, delta: float) -> float | None:
-    """The smallest ε ≥ 0 with δ(ε) ≤ δ where there is a formula, None elsewhere."""
-    if not 0 <= delta <= 1:
-        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
+    """Smallest ε ≥ 0 with δ(ε) ≤ δ where there is a formula; None elsewhere."""
+    check_delta(delta)
     if delta == 1:
         return 0.0
     if delta == 0 or not product.finite:
@@ -189,15 +183,14 @@ def _ratios(name: str, difference: ArrayLike, scale: ArrayLike) -> Array:
 
 
 def claimed_event(claim: Claim) -> Any:
-    """The event that stands for a claim of pure ε: loses ε with probability e^ε/(1 + e^ε), and −ε else.
+    """DpEvent of the worst mechanism with a claim of pure ε: loses ε with probability e^ε/(1 + e^ε), and −ε else.
 
-    That is the loss of randomized response, to which every ε-DP mechanism reduces (Kairouz, Oh, Viswanath 2015), so
-    what dp_accounting makes of it, composed with other events, holds for every mechanism that keeps the claim. It is
-    written as discrete Laplace noise of parameter ε over a difference of 1, whose loss is the same:
-    `RandomizedResponseDpEvent` is counted once there, however often it is composed. ε = 0 is no event; ε = ∞, or a
-    formula whose conditions fail, is a `NonPrivateDpEvent`. A claim with δ > 0 has no event of its own: a
-    `PrivacyError`, see `claimed_loss`.
+    That is randomized response, to which every ε-DP mechanism reduces (Kairouz, Oh, Viswanath 2015): a composition
+    that dp_accounting makes with it holds for every mechanism that keeps the claim. ε = 0 is no event; ε = ∞, or a
+    formula whose conditions fail, is a `NonPrivateDpEvent`. Raises `PrivacyError` for δ > 0: see `claimed_loss`.
     """
+    # Written as discrete Laplace noise of parameter ε over a difference of 1, whose loss is the same: dp_accounting
+    # counts a `RandomizedResponseDpEvent` once, however often it is composed.
     events = _accounting().dp_event
     if claim.epsilon is None or math.isinf(claim.epsilon):
         return events.NonPrivateDpEvent()
@@ -211,9 +204,9 @@ def claimed_event(claim: Claim) -> Any:
 
 
 def claimed_loss(claim: Claim) -> Any:
-    """The largest privacy loss distribution, a `PrivacyLossDistribution`, of a mechanism that keeps the (ε, δ) claim.
+    """Dominating `PrivacyLossDistribution` of mechanisms that keep the (ε, δ) claim; it composes with others.
 
-    It composes with others, and with itself. A claim without a finite number has none: a `PrivacyError`.
+    Raises `PrivacyError` for a claim without a finite ε.
     """
     if claim.epsilon is None or math.isinf(claim.epsilon):
         raise PrivacyError(f"epsilon = {claim.epsilon!r}: nothing is claimed of which there is a loss")
@@ -225,10 +218,10 @@ def claimed_loss(claim: Claim) -> Any:
 
 
 def product_event(product: Product) -> Any:
-    """Releases with known differences: a Gaussian event for all Gaussian ones, a Laplace event for each shift.
+    """DpEvent of a product: one Gaussian event for all Gaussian releases, a Laplace event for each shift.
 
-    These are exact, not bounds: dp_accounting's accountants get the numbers of `product_epsilon`, up to their grid. A
-    difference that no noise covers is a `NonPrivateDpEvent`, none at all a `NoOpDpEvent`.
+    Exact, not a bound: dp_accounting's accountants get the numbers of `product_epsilon`, up to their grid. A
+    difference that no noise covers is a `NonPrivateDpEvent`, an empty product a `NoOpDpEvent`.
     """
     events = _accounting().dp_event
     if not product.finite:

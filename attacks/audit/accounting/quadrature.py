@@ -5,8 +5,8 @@
     e^{θε} δ(ε) = f(ε) = 1/(2π) ∫ e^{κ(θ+it) − itε} / ((θ + it)(θ + 1 + it)) dt.
 
 The trapezoidal sum at steps h gives Σ_m f(ε + mΛ) with Λ = 2π/h (Poisson), all terms of one sign: too much, by what
-`aliasing` bounds. It ends at T = Kh, and what is left out is at most `tail`. θ is the saddlepoint of the integrand on
-the real line, where its terms hardly cancel: δ keeps its relative accuracy however small it is.
+`aliasing` bounds. It ends at T = Kh, and what is left out is at most `tail`. θ is the saddle point of the integrand
+on the real line, where its terms hardly cancel: δ keeps its relative accuracy however small it is.
 """
 
 import math
@@ -22,17 +22,17 @@ from attacks.audit.accounting.products import ComplexArray, Product, closed_delt
 from netsim.arrays import Array
 
 NEGLIGIBLE = 1e-11
-"""Relative: the error that a quadrature is made for."""
+"""Relative error that a quadrature is made for."""
 _NODES = 150_000
-"""Of one quadrature, at most; and so many times `_FACTORS` evaluations of one factor."""
+"""Nodes of one quadrature, at most; and so many times `_FACTORS` evaluations of one factor."""
 _FACTORS = 100
 _ROOTS = 1e-13
-"""What a root is found to, relative to ε and to 1/θ."""
+"""Tolerance of a root, relative to ε and to 1/θ."""
 _DOUBLINGS = 60
 
 
 class _Saddle(NamedTuple):
-    """θ > 0, and the likely ε and ln δ there: a guess from κ alone."""
+    """Saddle point θ > 0, and the likely ε and ln δ there: a guess from κ alone."""
 
     theta: float
     epsilon: float
@@ -40,7 +40,7 @@ class _Saddle(NamedTuple):
 
 
 def saddle(product: Product, delta: float) -> _Saddle:
-    """The saddlepoint for the ε ≥ 0 at which δ(ε) is about `delta` (for ε = 0 if that much is never lost).
+    """Saddle point for the ε ≥ 0 at which δ(ε) is about `delta` (for ε = 0 if that much is never lost).
 
     `product` is finite and not empty, δ > 0.
     """
@@ -48,12 +48,12 @@ def saddle(product: Product, delta: float) -> _Saddle:
 
 
 def saddle_for(product: Product, epsilon: float) -> _Saddle:
-    """The saddlepoint for an ε ≥ 0, below the largest loss."""
+    """Saddle point for an ε ≥ 0, below the largest loss."""
     return _where(product, lambda at: at.epsilon >= epsilon)._replace(epsilon=epsilon)
 
 
 def _where(product: Product, far: Callable[[_Saddle], bool]) -> _Saddle:
-    """The first saddlepoint that is `far` enough: ε rises with θ, and δ falls."""
+    """First saddle point that is `far` enough: ε rises with θ, and δ falls."""
     low, high = math.log(1e-9), math.log(1e15)
     for _ in range(60):
         middle = (low + high) / 2
@@ -62,7 +62,7 @@ def _where(product: Product, far: Callable[[_Saddle], bool]) -> _Saddle:
 
 
 def _saddle_at(product: Product, log_theta: float) -> _Saddle:
-    """Where the integrand is stationary: ε = κ'(θ) − 1/θ − 1/(1+θ), and with g'' = κ''(θ) + 1/θ² + 1/(1+θ)²
+    """Stationary point of the integrand: ε = κ'(θ) − 1/θ − 1/(1+θ), and with g'' = κ''(θ) + 1/θ² + 1/(1+θ)²
 
     δ ≈ e^{κ(θ) − θε} / (θ(1+θ)√(2πg'')).
     """
@@ -75,7 +75,7 @@ def _saddle_at(product: Product, log_theta: float) -> _Saddle:
 
 
 def _loss_bound(product: Product, epsilon: float, log_mass: float, theta: float) -> float:
-    """An x with e^{θx}·P(L > ε + x) ≤ e^{log_mass}, by Chernoff's bound at the best of many η > θ."""
+    """Smallest found x with e^{θx}·P(L > ε + x) ≤ e^{log_mass}, by Chernoff's bound at the best of many η > θ."""
     exceed = product.pure - epsilon
     for eta in theta * (1 + np.geomspace(1e-3, 1e3, 40)):
         exceed = min(exceed, (product.cumulants(eta)[0] - eta * epsilon - log_mass) / (eta - theta))
@@ -84,7 +84,7 @@ def _loss_bound(product: Product, epsilon: float, log_mass: float, theta: float)
 
 @dataclass(frozen=True)
 class _Contour:
-    """The integrand at θ + it_k, t_k = 0, h, …, Kh, over e^{κ(θ) − (θ+it)ε₀}, times h/π (half of that at t = 0).
+    """Integrand at θ + it_k, t_k = 0, h, …, Kh, over e^{κ(θ) − (θ+it)ε₀}, times h/π (half of that at t = 0).
 
     ε₀ is `origin`; `tail` bounds what lies beyond Kh, in the same units.
     """
@@ -106,7 +106,7 @@ class _Contour:
         return math.exp(min(self.product.cumulants(self.theta)[0] - self.theta * epsilon, 700.0))
 
     def error(self, epsilon: float) -> float:
-        """A bound of |delta(ε) − δ(ε)|, but for rounding."""
+        """Bound of |delta(ε) − δ(ε)|, but for rounding."""
         return self.scale(epsilon) * self.tail + self.aliasing(epsilon)
 
     def aliasing(self, epsilon: float) -> float:
@@ -124,7 +124,7 @@ class _Contour:
 
 
 def contour(product: Product, at: _Saddle) -> _Contour:
-    """A contour for ε near that of a saddlepoint; ε ≥ 0."""
+    """Contour for ε ≥ 0 near that of a saddle point."""
     theta, epsilon, log_delta = at
     floor = math.log(NEGLIGIBLE) + min(log_delta, 0.0)
     period = max(-floor / theta, _loss_bound(product, epsilon, floor, theta)) + 1 / theta
@@ -165,7 +165,7 @@ def _tail(product: Product, theta: float, end: float) -> float:
 
 
 def product_delta(product: Product, epsilon: float) -> float:
-    """δ(ε), ε ≥ 0: in closed form, or else by quadrature, to about 1e-9 of itself.
+    """Hockey-stick divergence δ(ε), ε ≥ 0: closed form, or else quadrature, to about 1e-9 of itself.
 
     For few Laplace coordinates and no Gaussian release, whose characteristic function does not vanish, to about 1e-4
     of itself.
@@ -178,14 +178,15 @@ def product_delta(product: Product, epsilon: float) -> float:
 
 
 def product_epsilon(product: Product, delta: float) -> float:
-    """The smallest ε ≥ 0 with δ(ε) ≤ δ, in closed form or else by quadrature (see `product_delta`)."""
+    """Smallest ε ≥ 0 with δ(ε) ≤ δ, in closed form or else by quadrature (see `product_delta`)."""
     found = closed_epsilon(product, delta)
     return _root(product, delta) if found is None else found
 
 
 @lru_cache(maxsize=64)
 def _root(product: Product, delta: float) -> float:
-    """Between bounds around the saddlepoint's ε that grow until they hold the root; at most the largest loss."""
+    """Root between bounds around the saddle point's ε that grow until they hold the root; at most the largest
+    loss."""
     at = saddle(product, delta)
     if at.epsilon >= product.pure * (1 - _ROOTS):
         return product.pure

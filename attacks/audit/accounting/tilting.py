@@ -1,75 +1,27 @@
-"""(ε, δ) of a product of releases from tilted samples of its loss, proven by betting, and between envelopes.
+"""ε(δ) of a product of releases from tilted samples of its loss, with both ends proven by betting.
 
 Under P few losses exceed ε when δ(ε) is small. Under the density ∝ P·e^{θL} many do, and with the cumulant κ
 
     δ(ε) = E_P[(1 − e^{ε−L})₊] = E_θ[e^{κ(θ) − θL} (1 − e^{ε−L})₊].
 
-Two things narrow the interval and bias nothing. The loss G of all Gaussian releases is not drawn but
-integrated: with
+Two things narrow the interval and bias nothing. The loss G of all Gaussian releases is not drawn but integrated: with
 L the loss of the Laplace coordinates alone and κ theirs,
 
     W_ε = e^{κ(θ) − θL} D(ε − L),   D(u) = E[(1 − e^{u−G})₊],   δ(ε) = E_θ[W_ε].
 
-And a control is taken off, H(L) − E_θ[H], for a sum H of waves e^{ihkL}, whose means are known (the
-characteristic
-function): they are the first ones of the quadrature of `attacks.audit.accounting.quadrature`. What remains,
-V_ε, has
-mean δ(ε). With a Gaussian release a few dozen waves leave nothing but a bounded remainder, and no sample is
-asked any
-more: the interval is then the quadrature with a bound of its error. Without waves the samples are a judge of
-their
-own.
+And a control variate is subtracted, H(L) − E_θ[H], for a sum H of waves e^{ihkL}, whose means are known (the
+characteristic function): the first ones of the quadrature of `attacks.audit.accounting.quadrature`. The rest, V_ε,
+has mean δ(ε). With a Gaussian release a few dozen waves leave nothing but a bounded remainder, and the interval is
+the quadrature with a bound of its error. Without waves the samples judge alone, independently of the quadrature.
 
-**Every choice precedes the samples.** θ, the guess ε₀ = `product_epsilon`, the waves and the bounds of V
-come from κ.
+**Every choice precedes the samples.** θ, the guess ε₀ = `product_epsilon`, the waves and the bounds of V come from κ.
 A bad choice makes the interval wide, not wrong.
 
-**No union over ε is paid.** H belongs to ε₀, not to the ε that is tested, and D falls: so V_ε falls with ε
-in every
-sample. The bet Π(1 + ν_i(V_ε − δ)) against "δ(ε) ≤ δ" then falls too, for the stake ν_i is one for all ε: it
-comes
-from κ and, at ε₀, from the samples before i. What is proven at one ε is proven at all smaller ones. If the
-lower end
-lay above ε*, the hypothesis at ε* itself would have been rejected, which is true and one: probability at
-most α/2.
-From above alike, with Π(1 + ν_i(δ − V_ε)). The ε that neither rejects are an interval, and it is what is
-returned.
-
-The difference that two worlds make in a release is a function of what was seen before it. Let, in all but a
-share p
-of transcripts, each Laplace coordinate's shift |Δ|/b stay between s_min and s_max, and the cost
-Σ‖Δ_t‖₂²/σ_t² of the
-Gaussian releases between m and M. Then
-
-    δ(ε) ≤ δ_product(M, s_max)(ε) + p   and   δ(ε) ≥ δ_product(m, s_min)(ε) − p,   and so ε(δ) lies between
-    ε_product(m, s_min)(δ + p)          and   ε_product(M, s_max)(δ − p).
-
-From above: let the mechanism go silent where it would leave the envelope. It differs from the real one on an
-event of
-probability p under P, so δ differs by at most p. Each of its releases, whatever came before, is dominated by
-the pair
-of the largest shift: for Laplace noise 1 − e^{(ε−s)/2} rises with s, for Gaussian noise `gaussian_delta`
-with μ (at
-negative ε as well, by symmetry), and by Blackwell's theorem the smaller shift is the larger one seen through a
-channel. Dominated releases compose, adaptively too (Zhu, Dong, Wang 2022, Theorem 10). Gaussian releases
-share M as
-they come: what follows a first one that costs c is dominated by the product with M − c (induction), and
-Gaussian
-costs add. Laplace coordinates share nothing: each has its own largest shift, and a bound of their sum is not
-enough.
-
-From below: let the mechanism, where it would leave, go on as the product of the least would. Each release
-then makes
-the one of the least shift, through a channel that what came before chooses, so that it loses at least as much.
-
-**p is not that of 0 in N for an envelope of many ends**: minima and maxima of thousands of coordinates leave
-out a
-share of about (ends)/N of new transcripts. Here an envelope has two ends: all differences of a transcript are
-measured by those of a `Reference` that was fixed before, and the envelope lies between the reference times
-the least
-and the greatest factor of N transcripts. The next one has a greater factor than all N with probability above
-p only
-with probability (1 − p)^N, Clopper–Pearson's 0 of N; likewise a lesser.
+**No union over ε is paid.** H belongs to ε₀, not to the ε that is tested, and D falls: so V_ε falls with ε in every
+sample, and with it the bet Π(1 + ν_i(V_ε − δ)) against "δ(ε) ≤ δ", for the stake ν_i is one for all ε: it comes from
+κ and, at ε₀, from the samples before i. If the lower end lay above ε*, the one true hypothesis at ε* would have been
+rejected: probability at most α/2. From above alike, with Π(1 + ν_i(δ − V_ε)). The ε that neither rejects are an
+interval, and it is returned.
 """
 
 import math
@@ -80,26 +32,26 @@ from functools import lru_cache
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_delta
-from attacks.audit.accounting.intervals import Interval, boundary, clopper_pearson, error_rate
-from attacks.audit.accounting.products import ComplexArray, Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.intervals import Interval, boundary, error_rate
+from attacks.audit.accounting.products import ComplexArray, Product, closed_epsilon
 from attacks.audit.accounting.quadrature import kernel, places, product_epsilon, saddle_for
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
-WAVES = 256
-"""In a control, at most."""
+_WAVES = 256
+"""Waves in a control variate, at most."""
 _EVALUATIONS = 10_000_000
-"""Of one Laplace factor at one wave, at most."""
+"""Evaluations of one Laplace factor at one wave, at most."""
 _BLOCK = 4_000_000
 """Losses of single coordinates held at a time."""
 _NEVER = 60.0
-"""Events of probability e^{−60} are taken for impossible."""
-ROUNDING = 1e-10
-"""Relative: what rounding may do to a mean."""
+"""−ln of the probability of events that are taken for impossible."""
+_ROUNDING = 1e-10
+"""Relative error that rounding may make in a mean; both ends are moved outwards by it."""
 _SUMMING = 1e-13
-"""Relative to ε and the sum of the shifts: what rounding may do to a loss."""
-BOLDEST = 0.75
-"""The largest share of the wealth that a bet may lose."""
+"""Error that rounding may make in a loss, relative to ε and the sum of the shifts."""
+_BOLDEST = 0.75
+"""Largest share of the wealth that a bet may lose."""
 
 
 def tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
@@ -137,13 +89,13 @@ def epsilon_interval(
     confidence: float,
     samples: int,
     rng: np.random.Generator,
-    waves: int = WAVES,
+    waves: int = _WAVES,
 ) -> Interval:
-    """Encloses the smallest ε ≥ 0 with δ(ε) ≤ δ, in both directions of the pair; the estimate is the sample's.
+    """Interval of the smallest ε ≥ 0 with δ(ε) ≤ δ, in both directions of the pair; the estimate is the sample's.
 
     Without Laplace coordinates, or for δ = 0 or 1, it is the formula's value and nothing is drawn. `waves` is the
     most that a control is made of; 0 leaves it out: then the quadrature is only a guess of where to look. Time: about
-    10 ns per sample and coordinate, and half a second. You get a `PrivacyError` for a δ outside [0, 1].
+    10 ns per sample and coordinate, and half a second. Raises `PrivacyError` for a δ outside [0, 1].
     """
     alpha = error_rate(confidence) / 2
     known = closed_epsilon(product, delta)
@@ -158,41 +110,9 @@ def epsilon_interval(
     return Interval(max(lower - room, 0.0), middle, min(upper + room, product.pure), confidence)
 
 
-def delta_interval(
-    product: Product,
-    epsilon: float,
-    confidence: float,
-    samples: int,
-    rng: np.random.Generator,
-    waves: int = WAVES,
-) -> Interval:
-    """Encloses δ(ε), in both directions of the pair; relative to itself as narrow for small δ as for large ones.
-
-    Without Laplace coordinates, and from the largest loss on, it is the formula's value and nothing is drawn.
-    """
-    alpha = error_rate(confidence) / 2
-    known = closed_delta(product, epsilon)
-    if known is not None and (not product.shifts or known in (0, 1)):
-        return Interval(known, known, known, confidence)
-    plan = _plan(product, epsilon, waves)
-    sample = _Sample.of(plan, samples, rng)
-    values = sample.values(epsilon)
-    mean = min(max(float(values.mean()), plan.least), plan.most)
-    low = boundary(lambda m: sample.above(values, m, alpha), plan.least, mean) - ROUNDING * plan.most
-    high = boundary(lambda m: sample.below(values, m, alpha), plan.most, mean) + ROUNDING * plan.most
-    room = math.exp(plan.theta * _SUMMING * (math.fsum(product.shifts) + epsilon))
-    low, mean, high = (_share(plan, m) for m in (low / room, mean, high * room))
-    return Interval(low, mean, high, confidence)
-
-
-def _share(plan: "_Plan", value: float) -> float:
-    """B times a value, within [0, 1]."""
-    return min(math.exp(math.log(value) + plan.log_scale), 1.0) if value > 0 else 0.0
-
-
 @dataclass(frozen=True)
 class _Plan:
-    """All that is chosen before the samples. With B = e^{κ(θ) + κ_G(θ) − θε₀} and x = L − ε₀, V_ε₀/B is
+    """Choices that precede the samples. With B = e^{κ(θ) + κ_G(θ) − θε₀} and x = L − ε₀, V_ε₀/B is
 
         w(x) − H(x) + E_θ[H],   w(x) = e^{−θx − κ_G(θ)} D(−x) ≤ θ^θ/(1 + θ)^{1+θ},   H(x) = Re Σ_k a_k e^{ihkx}.
 
@@ -250,7 +170,7 @@ def _highest(theta: float) -> float:
 
 
 def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple[float, ComplexArray, float, float]:
-    """The step h, the waves a_k, E_θ[H] and a bound of |w − H| where L falls.
+    """Step h, waves a_k, E_θ[H] and a bound of |w − H| where L falls.
 
     H is the trapezoidal sum of the Fourier integral of w: it has period Λ = 2π/h, and resembles Σ_m w(x + mΛ). The
     copies are far from where L falls: w(x) ≤ e^{−θx−κ_G(θ)}, and w(−y) ≤ e^{−(y−c)²/2μ²} for y ≥ c = μ²(½ + θ).
@@ -273,11 +193,11 @@ def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple
     copies = math.exp(log_w - theta * (period - left)) / -math.expm1(-theta * period)
     if mu > 0:
         copies += 2 * math.exp(-((period - right - centre) ** 2) / (2 * m))
-    return step, waves, mean, tail + copies + ROUNDING * float(np.sum(np.abs(waves)))
+    return step, waves, mean, tail + copies + _ROUNDING * float(np.sum(np.abs(waves)))
 
 
 def _window(laplace: Product, theta: float) -> tuple[float, float]:
-    """Where L falls under the tilt, but for probability e^{−60} at each end: by Chernoff's bound, and by its ends."""
+    """Range of L under the tilt, but for probability e^{−60} at each end: by Chernoff's bound, and by its ends."""
     here = laplace.cumulants(theta)[0]
     low, high = -laplace.pure, laplace.pure
     for eta in (theta + 0.5) * np.geomspace(1e-3, 1e3, 60):
@@ -288,7 +208,8 @@ def _window(laplace: Product, theta: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Sample:
-    """The losses drawn, the control at each, and ν's basis: for each sample the variance of V at ε₀ before it."""
+    """Losses drawn, the control at each, and what stakes are made of: the variance of V at ε₀ of the samples
+    before."""
 
     plan: _Plan
     losses: Array
@@ -309,32 +230,33 @@ class _Sample:
         return _values(self.plan, self.losses, epsilon) - self.control
 
     def above(self, values: Array, mean: float, alpha: float) -> bool:
-        """Whether E[values] > mean is proven, for values of at least `least`."""
+        """Test of E[values] > mean, for values of at least `least`."""
         return self.plan.least > mean or self._won(values - mean, mean, alpha)
 
     def below(self, values: Array, mean: float, alpha: float) -> bool:
-        """Whether E[values] < mean is proven, for values of at most `most`."""
+        """Test of E[values] < mean, for values of at most `most`."""
         return self.plan.most < mean or self._won(mean - values, mean, alpha)
 
     def _won(self, gains: Array, mean: float, alpha: float) -> bool:
-        """Whether the bets reach 1/α: each stake is the best one for normal gains of the variance predicted."""
+        """Test whether the wealth reaches 1/α: each stake is the best one for normal gains of the variance
+        predicted."""
         room = max(self.plan.most, mean) - min(self.plan.least, mean)
-        stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), BOLDEST / room)
+        stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), _BOLDEST / room)
         with np.errstate(over="ignore"):
             return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
 
 
 def _lower(sample: _Sample, delta: float, alpha: float) -> float:
-    """The largest ε at which δ(ε) > δ is proven; 0 if at none."""
+    """Largest ε at which δ(ε) > δ is proven; 0 if at none."""
     plan = sample.plan
-    mean = plan.unit(delta) * (1 + ROUNDING) + ROUNDING * plan.most
+    mean = plan.unit(delta) * (1 + _ROUNDING) + _ROUNDING * plan.most
     return _edge(lambda epsilon: sample.above(sample.values(epsilon), mean, alpha), 0.0, plan.epsilon + plan.reach)
 
 
 def _upper(sample: _Sample, delta: float, alpha: float) -> float:
-    """The smallest ε at which δ(ε) < δ is proven; at most what Chernoff's bound and the largest loss give."""
+    """Smallest ε at which δ(ε) < δ is proven; at most what Chernoff's bound and the largest loss give."""
     plan = sample.plan
-    mean = plan.unit(delta) * (1 - ROUNDING) - ROUNDING * plan.most
+    mean = plan.unit(delta) * (1 - _ROUNDING) - _ROUNDING * plan.most
     chernoff = (plan.product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
     nearest = max(plan.epsilon - plan.reach, 0.0)
     farthest = min(max(chernoff, nearest), plan.product.pure)
@@ -342,7 +264,7 @@ def _upper(sample: _Sample, delta: float, alpha: float) -> float:
 
 
 def _edge(proven: Callable[[float], bool], far: float, near: float) -> float:
-    """How near a monotone `proven` is true; `far` where it is not, which holds without a proof."""
+    """Nearest place where a monotone `proven` is true; `far` where it is not, which holds without a proof."""
     return near if proven(near) else boundary(proven, far, near)
 
 
@@ -362,93 +284,9 @@ def _hockey_stick(mu: float, u: Array) -> Array:
 
 
 def _predicted(values: Array, room: float) -> Array:
-    """For each value the variance of those before it, and of no other, after a first guess of room²/4."""
+    """Variance of the values before each, and of no other (so that a bet stays fair), after a first guess of
+    room²/4."""
     count = np.arange(1, values.size + 1)
     means = np.cumsum(values) / count
     squares = np.cumsum((values[1:] - means[:-1]) ** 2)  # of the first two values, three, …
     return (room**2 / 4 + np.concatenate([[0.0, 0.0], squares[:-1]])) / np.maximum(count - 1, 1)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What transcripts are measured by: the cost of the Gaussian releases, and each Laplace coordinate's shift.
-
-    `shifts` is (coordinates,), in the order of the releases. It must not depend on the transcripts that it measures.
-    """
-
-    mu_squared: float
-    shifts: Array
-
-    @classmethod
-    def of(cls, mu_squared: Array, shifts: Array) -> "Reference":
-        """The largest of each in some first transcripts: (transcripts,) and (transcripts, coordinates)."""
-        return cls(float(np.max(mu_squared)), np.max(shifts, axis=0))
-
-    def factors(self, mu_squared: Array, shifts: Array) -> tuple[Array, Array]:
-        """The least and the greatest factor of each transcript, (transcripts,): of μ and of every shift.
-
-        What is 0 in the reference is no measure: the greatest factor is ∞ for a transcript where it is not 0.
-        """
-        here = np.concatenate([np.sqrt(mu_squared)[:, None], shifts], axis=1)
-        there = np.concatenate([[math.sqrt(self.mu_squared)], self.shifts])
-        if not (np.all(here >= 0) and here.shape[1] == there.size):
-            raise PrivacyError(f"shifts of shape {shifts.shape}: need (transcripts, {self.shifts.size}), at least 0")
-        measured = there > 0
-        if not np.any(measured):
-            unity = np.where(np.any(here > 0, axis=1), math.inf, 1.0)
-            return np.ones(len(here)), unity
-        ratios = here[:, measured] / there[measured]
-        beyond = np.any(here[:, ~measured] > 0, axis=1)
-        return np.min(ratios, axis=1), np.where(beyond, math.inf, np.max(ratios, axis=1))
-
-    def times(self, factor: float) -> Product:
-        """The product with all differences `factor` times those of the reference; ∞ where nothing bounds them."""
-        if math.isinf(factor):
-            return Product(math.inf)
-        return Product(self.mu_squared, tuple(self.shifts.tolist())).scaled(factor)
-
-
-def enclosed(
-    least: Product,
-    most: Product,
-    delta: float,
-    unseen: float,
-    confidence: float,
-    samples: int,
-    rng: np.random.Generator,
-) -> Interval:
-    """Encloses ε(δ) of a mechanism whose differences stay between two products in all but `unseen` of transcripts.
-
-    `unseen` holds for leaving at each end by itself; `confidence` is that of the sampling, α/2 on each side. The
-    upper end is ∞ where `unseen` ≥ δ > 0: what was never seen may cost more. The estimate is ε of `most`, or the end
-    that is nearest to it.
-    """
-    if not 0 <= unseen <= 1:
-        raise PrivacyError(f"unseen = {unseen!r}: must lie in [0, 1]")
-    if not 0 <= delta <= 1:
-        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
-    lower = epsilon_interval(least, min(delta + unseen, 1.0), confidence, samples, rng).lower
-    upper = math.inf
-    if unseen < delta or unseen == 0:
-        upper = max(epsilon_interval(most, delta - unseen, confidence, samples, rng).upper, lower)
-    return Interval(lower, min(max(product_epsilon(most, delta), lower), upper), upper, confidence)
-
-
-def enclosed_by_factors(
-    reference: Reference,
-    least: float,
-    greatest: float,
-    transcripts: int,
-    delta: float,
-    confidence: float,
-    samples: int,
-    rng: np.random.Generator,
-) -> Interval:
-    """`enclosed` from the least and greatest factor of `transcripts`, of none of which the reference was made.
-
-    α in four equal parts: leaving below and above, sampling below and above.
-    """
-    alpha = error_rate(confidence)
-    unseen = clopper_pearson(0, transcripts, 1 - alpha / 4, "upper").upper
-    found = enclosed(reference.times(least), reference.times(greatest), delta, unseen, 1 - alpha / 2, samples, rng)
-    return Interval(found.lower, found.estimate, found.upper, confidence)

@@ -1,14 +1,13 @@
-"""The distinguishing game: thresholds chosen on unplayed trials, and wins that bound ε from below.
+"""Distinguishing game: thresholds chosen on unplayed trials, and wins that bound ε from below.
 
-Nothing here has to be valid, for nothing here proves anything; it only has to promise little in vain. Two
-ways to
-foresee how often a rule would be right. *At face value* a score s is the loss ln p₁/p₀, so that for a fair coin
-P(world 1 | s) = 1/(1 + e^{−s}): a few hundred scores of either world tell the rates of all rules at once. *As
-counted*, which takes any score, but many more trials.
+For a fair coin and any rule that names world 0, world 1 or neither, an (ε, δ) mechanism allows
+P(right) ≤ e^ε P(wrong) + δ: each half of it is the definition, for one direction. When the rule always speaks this is
+P(right) ≤ (e^ε + δ)/(1 + e^ε). The bound holds for any score, a bad one only proves less.
 
-For a fair coin and any rule that says 0, 1 or nothing, an (ε, δ) mechanism allows
-P(right) ≤ e^ε P(wrong) + δ: each half of it is the definition, for one direction. When the rule always
-speaks this is P(right) ≤ (e^ε + δ)/(1 + e^ε). The bound holds for any score, a bad one only proves less.
+The choice of thresholds need not be valid, for it proves nothing; it only has to promise little in vain. There are
+two ways to foresee how often a rule would be right. *At face value* a score s is the loss ln p₁/p₀, so that for a
+fair coin P(world 1 | s) = 1/(1 + e^{−s}): a few hundred scores of either world give the rates of all rules at once,
+so 4 % of 10,000 trials are enough. *As counted*, which takes any score, but many more trials.
 """
 
 import math
@@ -25,26 +24,14 @@ from netsim.errors import PrivacyError
 _LUCK = 0.05  # the chance that the best of all pairs of thresholds is better on these trials than it promises
 _HABIT = 1.28  # standard deviations: nine games in ten prove what was promised at face value
 _TRUST = 3.5  # standard deviations by which losses may miss their own odds before they are mere scores
-_CUTS = (
-    0.02,
-    0.1,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-    0.98,
-)  # quantiles between which losses must keep their odds
+_CUTS = (0.02, *np.arange(1, 10) / 10, 0.98)  # quantiles between which losses must keep their odds
 _SAME = 1e-9  # relative: scores so close are one score, with its rounding
 _FAR = 1e300
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A rule: 1 at score ≥ `high`, 0 at score < `low`, nothing between; −∞ and ∞ leave a world unnamed."""
+    """Rule of a game: 1 at score ≥ `high`, 0 at score < `low`, nothing between; −∞ and ∞ leave a world unnamed."""
 
     low: float
     high: float
@@ -59,19 +46,19 @@ class Thresholds:
 
     @property
     def abstains(self) -> bool:
-        """Whether there are scores at which the rule says nothing."""
+        """Whether there are scores at which the rule is silent."""
         return self.low < self.high or self.low == math.inf
 
     @property
     def sides(self) -> int:
-        """How many worlds the rule ever names: each costs δ/2."""
+        """Number of worlds that the rule ever names: each costs δ/2, for the coin shows it with probability ½."""
         return (self.low > -math.inf) + (self.high < math.inf)
 
 
 def choose(
     scores_0: Array, scores_1: Array, *, delta: float, confidence: float, holdout: float | None
 ) -> tuple[int, "Table"]:
-    """(how many trials of each world choose, what they say); the others are left to be played.
+    """(number of trials of each world that choose, table of these); the others are left to be played.
 
     Without a `holdout`, a first look takes 2 % and 200 trials more. Where the scores keep their own odds there, it
     is enough; else a second look takes 10 % and 800 more. Neither takes above 30 %.
@@ -91,13 +78,13 @@ def choose(
 
 
 def looks(pool: int) -> list[int]:
-    """How many of `pool` trials of each world choose: at the first look, and at the second if that was not enough."""
+    """Numbers of `pool` trials of each world that choose: at the first look, and at the second if it is needed."""
     most = max(round(0.3 * pool), 1)
     return [min(200 + pool // 50, most), min(800 + pool // 10, most)]
 
 
 def keeps_its_odds(scores_0: Array, scores_1: Array, band: Thresholds) -> bool:
-    """Whether as many scores of each world say truly how often they belong to world 1.
+    """Test whether scores are losses: whether world 1 has as many of them as they say themselves.
 
     In each of some 14 parts, cut at quantiles, at 0 and at the band's ends, the scores of world 1 are about as many
     as the sum of 1/(1 + e^{−s}): within `_TRUST` deviations and one score.
@@ -115,7 +102,7 @@ def keeps_its_odds(scores_0: Array, scores_1: Array, band: Thresholds) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """At each candidate threshold, the share of each world's scores below it and from it on, and how far to trust it.
+    """Shares of each world's scores below and from each candidate threshold on, and how far to trust them.
 
     The shares are promised to hold as if `size` trials of each world had shown them, but for `caution` standard
     deviations.
@@ -130,7 +117,7 @@ class Table:
 
     @classmethod
     def as_counted(cls, scores_0: Array, scores_1: Array, delta: float) -> Self:
-        """What as many scores of each world show."""
+        """Table of the shares seen; both worlds have equally many scores."""
         at = candidates(scores_0, scores_1)
         below_0, below_1 = (np.searchsorted(np.sort(s), at) / s.size for s in (scores_0, scores_1))
         above_0, above_1 = (np.where(at < np.inf, 1 - below, 0.0) for below in (below_0, below_1))
@@ -139,7 +126,8 @@ class Table:
 
     @classmethod
     def at_face_value(cls, scores_0: Array, scores_1: Array, delta: float, to_play: int, confidence: float) -> Self:
-        """What the scores of both worlds together say, each of its own odds, for `to_play` trials of each world."""
+        """Table of the shares that the scores of both worlds imply by their own odds, for `to_play` trials of each
+        world."""
         at = candidates(scores_0, scores_1)
         scores = np.sort(np.concatenate([scores_0, scores_1]))
         rank = np.searchsorted(scores, at)
@@ -150,7 +138,7 @@ class Table:
         return cls(at, (below_0, below_1), (above_0, above_1), to_play, caution, delta)
 
     def band(self) -> Thresholds:
-        """The rule with the most promising odds; where all scores are equal, never speak."""
+        """Rule with the most promising odds; where all scores are equal, one that is always silent."""
         if self.candidates.size == 2:
             return Thresholds(-math.inf, math.inf)
         trials = 2 * self.size
@@ -167,11 +155,11 @@ class Table:
         return Thresholds(float(self.candidates[at[0]]), float(self.candidates[at[1]]))
 
     def event_1(self) -> float:
-        """The threshold of the event score ≥ t that promises most for world 1."""
+        """Threshold of the event score ≥ t that promises most for world 1."""
         return self._best(self.above[1], self.above[0])
 
     def event_0(self) -> float:
-        """The threshold of the event score < t that promises most for world 0."""
+        """Threshold of the event score < t that promises most for world 0."""
         return self._best(self.below[0], self.below[1])
 
     def _best(self, hits: Array, alarms: Array) -> float:
@@ -200,7 +188,7 @@ def candidates(scores_0: Array, scores_1: Array) -> Array:
 
 
 def _quantiles(scores: Array) -> Array:
-    """Some 25 of the scores, the extremes among them; their ranks are even on the logit scale."""
+    """Quantiles, some 25 with the extremes among them; their ranks are even on the logit scale."""
     places = np.rint(special.expit(np.linspace(-8, 8, 25)) * (scores.size - 1)).astype(np.intp)
     return np.sort(scores)[np.unique(np.concatenate([places, [0, scores.size - 1]]))]
 
@@ -211,7 +199,7 @@ _SPARE = 3.0  # standard deviations of the coins that a world holds in reserve
 
 @dataclass(frozen=True)
 class _RateBound:
-    """ε ≥ ln((hits_lo − δ)/alarms_hi) for the event score ≥ threshold (world 1) or < threshold (world 0).
+    """Bound ε ≥ ln((hits_lo − δ)/alarms_hi) for the event score ≥ threshold (world 1) or < threshold (world 0).
 
     `hit_rate_lower` bounds the event's probability in `world`, `alarm_rate_upper` in the other one.
     """
@@ -225,13 +213,13 @@ class _RateBound:
 
 @dataclass(frozen=True)
 class GameResult:
-    """What one game proves. `epsilon_audited` ≥ 0 is a lower bound of ε at `delta`, with `confidence`.
+    """Result of one game. `epsilon_audited` ≥ 0 is a lower bound of ε at `delta`, with `confidence`.
 
     The rule said 1 at score ≥ `threshold_1`, 0 at score < `threshold_0`, and nothing between. `trials` coins
-    were tossed, `guesses` of them guessed, `correct` of these right; `accuracy_lower` bounds
-    P(right | guessed). `ceiling` is the ε that as many trials prove when all are guessed right. `choosing` trials
-    of each world chose the thresholds and were not played. `rates` is a second statistic on the same trials: valid
-    at the same confidence alone, but not together with `epsilon_audited`, which is the one to decide by.
+    were tossed, `guesses` of them guessed, `correct` of these right; `accuracy_lower` bounds P(right | guessed).
+    `ceiling` is the ε that as many trials prove when all are guessed right. `choosing` trials of each world chose the
+    thresholds and were not played. `rates` is a second statistic on the same trials: valid at the same confidence by
+    itself, not together with `epsilon_audited`, which is the one to decide by.
     """
 
     epsilon_audited: float
@@ -250,7 +238,7 @@ class GameResult:
 
 
 def ceiling(trials: int, delta: float, confidence: float) -> float:
-    """The largest ε that `trials` coins can prove: all guessed right, ln((α^{1/N} − δ)/(1 − α^{1/N}))."""
+    """Largest ε that `trials` coins can prove: all guessed right, ln((α^{1/N} − δ)/(1 − α^{1/N}))."""
     _check(delta, confidence)
     if trials < 1:
         raise PrivacyError(f"trials = {trials}: a game needs at least one")
@@ -269,17 +257,13 @@ def play(
     """Play the game with recorded scores of independent trials in world 0 and in world 1.
 
     Scores are larger the more the trial looks like world 1; ±∞ is allowed. The first trials of each world choose
-    the thresholds, by a rough criterion that need not be valid; the others are played. Where the scores are
-    losses, ln p₁/p₀ of what was seen, they say themselves how often a guess is right, and some 4 % of 10,000
-    trials are enough; other scores are learned from at most 30 %. How many choose is decided by these trials
-    alone, so that the others are as fresh as ever; `holdout` sets the share that is played by hand.
-
-    A fixed number from each world is not a coin: the coins are tossed here, with `rng`, and each consumes the
-    next trial of its world, so the bits are fair and independent of every score. So many coins are tossed that a
-    world runs out in one game of 400; each coin that finds its world empty counts as a wrong guess, which is the
-    worst that its trial could have been. The rates (`GameResult.rates`) condition on the world and use every
-    trial that is played.
+    the thresholds; the others are played. Where the scores are losses ln p₁/p₀, some 4 % of 10,000 trials choose; of
+    other scores at most 30 % do. How many choose is decided by these trials alone, so that the others are as fresh as
+    ever; `holdout` sets the share that is played instead. Raises `PrivacyError` for NaN and for too few trials.
     """
+    # A fixed number from each world is not a coin: the coins are tossed here, and each consumes the next trial of its
+    # world, so the bits are fair and independent of every score. So many are tossed that a world runs out in one game
+    # of 400; each coin that finds its world empty counts as a wrong guess, the worst that its trial could have been.
     _check(delta, confidence)
     if holdout is not None and not 0 < holdout < 1:
         raise PrivacyError(f"holdout = {holdout!r}: must lie strictly between 0 and 1")
@@ -321,8 +305,9 @@ def _prove(
 
     From P(right) ≤ e^ε P(wrong) + δ, with δ/2 for a rule that names one world only:
     e^ε ≥ (p − δ/q)/(1 − p) with q = P(guessed). Where the rule abstains and δ > 0, q is bounded too, and α is split
-    between the two bounds; else p has all of it. `missing` trials are taken for wrong in p and for silent in q:
-    whatever they would have been, neither bound gains by that.
+    between the two bounds; else p has all of it. `missing` trials count as wrong in p and as silent in q: whatever
+    they would have been, neither bound gains by that. Bounds are Clopper–Pearson's, which hold for every sample size:
+    a Bayesian interval in their place gives false alarms in 10 to 25 % of games at 5 %.
     """
     guesses = spoken + missing
     if guesses == 0:
@@ -337,12 +322,12 @@ def _prove(
 
 
 def _epsilon(p: float, delta: float) -> float:
-    """ln((p − δ)/(1 − p)), or 0 where that proves nothing."""
+    """Proven ε, ln((p − δ)/(1 − p)), or 0."""
     return max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
 
 
 def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> _RateBound:
-    """The better of both directions, each with two Clopper–Pearson bounds at α/4."""
+    """Better of both directions, each with two Clopper–Pearson bounds at α/4: four bounds share α."""
     quarter = 1 - error_rate(confidence) / 4
     high, low = table.event_1(), table.event_0()
     hits_1, alarms_1 = int((rest_1 >= high).sum()), int((rest_0 >= high).sum())
@@ -360,7 +345,7 @@ def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence:
 
 
 def checked(scores: Array, whose: str) -> Array:
-    """The scores as a flat float array without NaN."""
+    """Flat float array of scores; raises `PrivacyError` for NaN."""
     flat = np.asarray(scores, dtype=np.float64).ravel()
     if np.isnan(flat).any():
         raise PrivacyError(f"{int(np.isnan(flat).sum())} scores of {whose} are NaN: score every trial")
@@ -368,7 +353,7 @@ def checked(scores: Array, whose: str) -> Array:
 
 
 def coins_for(pool: int) -> int:
-    """The most coins N with N/2 + 3·√N/2 ≤ pool: one side needs more in one game of 400."""
+    """Largest number N of coins with N/2 + 3·√N/2 ≤ pool: one side needs more in one game of 400."""
     room = _SPARE / 2
     return max(math.floor((math.sqrt(room**2 + 2 * pool) - room) ** 2), 0)
 

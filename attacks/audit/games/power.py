@@ -1,15 +1,10 @@
 """Power of a game before it starts: its ceiling, and the trials that it would need.
 
-The game is that of `attacks.audit.games.game`: coins, a rule, one Clopper–Pearson bound. Two mechanisms
-stand for all
-that are worse than they claim. *Randomized response* tells its world with probability (e^ε + δ)/(1 + e^ε),
-which is
-the worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end.
-*Laplace*, one
-release of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is
-silent in
-the others. A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 +
-e^{−ε})
+The game is that of `attacks.audit.games.game`: coins, a rule, one Clopper–Pearson bound. Two mechanisms stand for all
+that are worse than they claim. *Randomized response* shows its world with probability (e^ε + δ)/(1 + e^ε), which is
+the worst law that (ε, δ) allows: no mechanism is found out more easily, so its power is an upper end. *Laplace*, one
+release of one number, shows its whole ε only in its tails, in ½(1 + e^{−ε}) of the releases; the rule is silent in
+the others. A composition of r such releases shows its whole ε only where all are in the tails, in 2^{−r}(1 + e^{−ε})
 of the transcripts, so that its power is smaller still (`power`).
 """
 
@@ -27,16 +22,16 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 Law = Literal["randomized response", "Laplace"]
-FACTORS = (1.25, 2.0, 4.0)
-WANTED = 0.8
-"""The power for which `Prospect.trials_needed` are enough."""
-_MOST = 10**10  # coins, beyond which nobody tosses
+_FACTORS = (1.25, 2.0, 4.0)
+_WANTED = 0.8
+"""Power for which `Prospect.trials_needed` are enough."""
+_MOST = 10**10  # coins, a game no larger than that is planned
 _BINS = 400
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """What a game would find of a mechanism of this `law` whose true ε is `epsilon` = `factor` × claim.
+    """Forecast of a game against a mechanism of this `law` whose true ε is `epsilon` = `factor` × claim.
 
     `power` is the probability of refuting the claim, `epsilon_expected` the mean of ε_audited, `trials_needed` the
     coins for a power of 80 %; ∞ where it would take more than 10¹⁰.
@@ -52,7 +47,7 @@ class Prospect:
 
 @dataclass(frozen=True)
 class Plan:
-    """A game before it starts: `trials` coins against a claim of (`claim_epsilon`, `delta`), at `confidence`.
+    """Plan of a game: `trials` coins against a claim of (`claim_epsilon`, `delta`), at `confidence`.
 
     `ceiling` is the largest ε that they prove, all of them right. `trials_to_reach` coins, all right, are the fewest
     that prove more than the claim (∞ above 10¹⁰).
@@ -68,19 +63,19 @@ class Plan:
 
     @classmethod
     def of(cls, trials: int, claim_epsilon: float, delta: float = 0.0, confidence: float = 0.95) -> "Plan":
-        """The plan of a game of `trials` coins."""
+        """Plan of a game of `trials` coins."""
         highest = ceiling(trials, delta, confidence)
         if not 0 <= claim_epsilon < math.inf:
             raise PrivacyError(f"claim_epsilon = {claim_epsilon!r}: must be finite and at least 0")
         test = _Test(claim_epsilon, delta, error_rate(confidence))
         prospects = tuple(
-            test.prospect(law, factor, trials) for law in ("randomized response", "Laplace") for factor in FACTORS
+            test.prospect(law, factor, trials) for law in ("randomized response", "Laplace") for factor in _FACTORS
         )
         return cls(trials, claim_epsilon, delta, confidence, highest, test.to_reach(), prospects)
 
     @classmethod
     def of_transcripts(cls, each: int, claim_epsilon: float, delta: float = 0.0, confidence: float = 0.95) -> "Plan":
-        """The plan of `game.play` with `each` transcripts of each world, less those that choose the thresholds."""
+        """Plan of `game.play` with `each` transcripts of each world, less those that choose the thresholds."""
         return cls.of(max(coins_for(each - looks(each)[0]), 1), claim_epsilon, delta, confidence)
 
     @property
@@ -90,7 +85,7 @@ class Plan:
 
     @property
     def warning(self) -> str | None:
-        """What is wrong with the plan, if something is."""
+        """Warning of a plan without power, in a sentence; None where it has enough."""
         if self.underpowered:
             return (
                 f"underpowered before it starts: {self.trials:,} trials prove at most ε = {self.ceiling:.3g}, so the "
@@ -98,17 +93,17 @@ class Plan:
                 f"{_count(self.trials_to_reach)} trials at least"
             )
         doubled = self.prospect("randomized response", 2.0)
-        if self.claim_epsilon > 0 and doubled.power < WANTED:
+        if self.claim_epsilon > 0 and doubled.power < _WANTED:
             return (
                 f"low power: a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be "
-                f"refuted in {percent(doubled.power)} of audits at best; {percent(WANTED)} takes "
+                f"refuted in {percent(doubled.power)} of audits at best; {percent(_WANTED)} takes "
                 f"{_count(doubled.trials_needed)} trials"
             )
         return None
 
     @property
     def summary(self) -> str:
-        """The plan in one sentence; the power is that for one Laplace release."""
+        """Plan in one sentence; the power is that for one Laplace release."""
         start = f"{self.trials:,} trials can prove ε up to {self.ceiling:.1f}; "
         if self.underpowered:
             return (
@@ -125,7 +120,7 @@ class Plan:
         )
 
     def prospect(self, law: Law, factor: float) -> Prospect:
-        """The prospect of that law and factor."""
+        """Prospect of that law and factor."""
         return next(p for p in self.prospects if (p.law, p.factor) == (law, factor))
 
 
@@ -144,7 +139,7 @@ def power(
 
 @dataclass(frozen=True)
 class _Test:
-    """The test that refutes (claim, δ) at level α, under the two laws."""
+    """Test that refutes (claim, δ) at level α, under the two laws."""
 
     claim: float
     delta: float
@@ -152,39 +147,41 @@ class _Test:
 
     def prospect(self, law: Law, factor: float, trials: int) -> Prospect:
         truth = factor * self.claim
-        power, expected = (self.response, self.told) if law == "randomized response" else (self.laplace, self.shown)
+        power, expected = self.laplace, self.expected_laplace
+        if law == "randomized response":
+            power, expected = self.response, self.expected_response
         needed = _fewest(lambda n: power(n, truth)) if truth > self.claim else math.inf
         return Prospect(law, factor, truth, power(trials, truth), expected(trials, truth), needed)
 
     def allowed(self, delta: Array | float) -> Array:
-        """The largest P(right | guessed) under the claim, (e^ε + δ)/(1 + e^ε)."""
+        """Largest P(right | guessed) under the claim, (e^ε + δ)/(1 + e^ε)."""
         return np.minimum(special.expit(self.claim) + delta * special.expit(-self.claim), 1.0)
 
     def to_reach(self) -> float:
-        """The fewest coins that, all right, refute the claim."""
+        """Fewest coins that, all right, refute the claim."""
         wrong = (1 - self.delta) * float(special.expit(-self.claim))
         needed = math.log(self.alpha) / math.log1p(-wrong) if wrong > 0 else math.inf
         return math.floor(needed) + 1 if needed < _MOST else math.inf
 
     def response(self, trials: int, truth: float) -> float:
-        """The power under randomized response, exactly."""
+        """Power under randomized response, exactly."""
         p = float(special.expit(truth) + self.delta * special.expit(-truth))
         least = _least(trials, self.allowed(self.delta), self.alpha)
         return float(stats.binom.sf(least - 1, trials, p))
 
-    def told(self, trials: int, truth: float) -> float:
+    def expected_response(self, trials: int, truth: float) -> float:
         """E[ε_audited] under randomized response."""
         right, weight = _law(trials, float(special.expit(truth) + self.delta * special.expit(-truth)))
         return float(weight @ _epsilons(right, np.full_like(right, trials), self.alpha, self.delta))
 
     def laplace(self, trials: int, truth: float, releases: int = 1) -> float:
-        """The power under Laplace: the guesses are binomial, and given them the right ones."""
+        """Power under Laplace: the guesses are binomial, and given them the right ones."""
         guesses, weight = _law(trials, (1 + math.exp(-truth)) * 0.5**releases)
         share, delta = self._spent(guesses, trials)
         least = _least(guesses, self.allowed(delta), share)
         return float(weight @ stats.binom.sf(least - 1, guesses, special.expit(truth)))
 
-    def shown(self, trials: int, truth: float) -> float:
+    def expected_laplace(self, trials: int, truth: float) -> float:
         """E[ε_audited] under Laplace."""
         guesses, weight = _law(trials, (1 + math.exp(-truth)) / 2, bins=40)
         share, delta = self._spent(guesses, trials)
@@ -203,7 +200,7 @@ class _Test:
 
 
 def _least(trials: Array | int, p: Array | float, alpha: float) -> Array:
-    """The fewest right guesses k that prove more than p: P(Bin(trials, p) ≥ k) ≤ α; trials + 1 where none do."""
+    """Fewest right guesses k that prove more than p: P(Bin(trials, p) ≥ k) ≤ α; trials + 1 where none do."""
     return np.where(np.asarray(p) < 1, stats.binom.isf(alpha, trials, np.minimum(p, 1.0)) + 1, np.asarray(trials) + 1)
 
 
@@ -216,23 +213,23 @@ def _law(trials: int, p: float, bins: int = _BINS) -> tuple[Array, Array]:
 
 
 def _epsilons(right: Array, guesses: Array, alpha: float, delta: float) -> Array:
-    """ε_audited of so many right guesses, as the game computes it."""
+    """ε_audited of these numbers of right guesses, as the game computes it."""
     wrong_most = np.where(right > 0, stats.beta.isf(alpha, guesses - right + 1, np.maximum(right, 1)), 1.0)
     odds = (1 - wrong_most - delta) / wrong_most
     return np.log(np.maximum(odds, 1.0))
 
 
 def _fewest(power: Callable[[int], float]) -> float:
-    """The coins from which on, roughly, the power is 80 %: it rises with the coins, but in a saw's teeth."""
+    """Coins from which on, roughly, the power is 80 %: it rises with the coins, but in a saw's teeth."""
     high = 4
-    while power(high) < WANTED:
+    while power(high) < _WANTED:
         high *= 2
         if high > _MOST:
             return math.inf
     low = high // 2
     while high - low > max(low // 200, 1):
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= WANTED else (middle, high)
+        low, high = (low, middle) if power(middle) >= _WANTED else (middle, high)
     return high
 
 

@@ -1,1 +1,1 @@
-"""The exact privacy loss of an adjacent pair: replayed, explained, priced and pooled."""
+"""Exact privacy loss of an adjacent pair: replay, comparison, cost, pooling."""

@@ -1,17 +1,15 @@
 """Comparison of two worlds on one sample, release by release.
 
-A norm without its axis, a mean over the wrong one, a branch for all by the values of some: each does what is
-meant
-for one replica, and something else for many at once. So a few replicas are replayed alone, and must do what
-they did
-together.
+Transcripts are simulated under the true hypothesis D and explained under D and D' by replaying the agent's code:
 
-Transcripts are simulated under the true hypothesis D and explained under D and D':
+    L = Σ_t [ln p(observed_t | D) − ln p(observed_t | D')]   (nats).
 
-    L = Σ_t [ln p(observed_t | D) − ln p(observed_t | D')].
-
-A value that no noise covers and that D' would have sent differently is an *uncovered message*: L = ∞. So is a
+A value that no noise covers and that D' would have sent differently is an *unprotected message*: L = ∞. So is a
 message that D' would not have sent, or not to the same agent, or with other fields, or at another point.
+
+All replicas are replayed at once. Code that takes a norm without its axis, a mean over the wrong one, or a branch for
+all by the values of some does something else for many replicas than for one. So a few replicas are replayed alone,
+and must do as they did together.
 """
 
 import math
@@ -20,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks.audit.loss.laplace_releases import Measured, measured
+from attacks.audit.loss.envelopes import Measured, measured
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, noise_scores
 from attacks.audit.loss.release_cost import averages, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage, inexplicable, variance_of
@@ -33,25 +31,23 @@ from netsim.errors import NetsimError, PrivacyError, TranscriptError
 from netsim.mechanisms import IntervalMechanism
 from netsim.transcript.record import Transcript
 
-Granted = tuple[Hypothesis, Replayed]
-"""A hypothesis, and its replay on granted releases."""
-
 
 def rounded_replays(
-    view: AdversaryView, agent: int, coins: Callable[[], np.random.Generator], told: Granted, foil: Granted
+    sample: "Sample", agent: int, mine: tuple[Hypothesis, Replayed], theirs: tuple[Hypothesis, Replayed]
 ) -> tuple[Replayed, Replayed] | None:
-    """Both replays with the releases as the codec rounded them, in place of those on granted ones.
+    """Both replays with the releases as the codec rounded them, in place of those on the granted ones.
 
-    None where the codec is lossless or its cells are not known, where a release is not on the wire or its mechanism
-    does not know what an interval costs, and where the agent's code goes on with a release as it was before it was
-    rounded: then a replay on the rounded one comes to other values.
+    Given are the hypotheses with their replays on granted releases. None where the codec is lossless or its cells are
+    not known, where a release is not on the wire or its mechanism has no cost of an interval, and where the agent's
+    code goes on with a release as it was before it was rounded: a replay on the rounded one then gives other values.
     """
-    if view.public.codec.lossless or not all(isinstance(r.mechanism, IntervalMechanism) for r in told[1].releases):
+    view = sample.view
+    if view.public.codec.lossless or not all(isinstance(r.mechanism, IntervalMechanism) for r in mine[1].releases):
         return None
     found: list[Replayed] = []
-    for hypothesis, granted in (told, foil):
+    for hypothesis, granted in (mine, theirs):
         try:
-            found.append(replay(view, agent, hypothesis, coins()))
+            found.append(replay(view, agent, hypothesis, sample.coins()))
         except TranscriptError:
             return None
         if not _same_values(granted, found[-1]):
@@ -74,10 +70,10 @@ def _same_values(granted: Replayed, rounded: Replayed) -> bool:
     )
 
 
-def _same_by_chance(told: Replayed, foil: Replayed) -> Iterator[tuple[Comparison, Comparison]]:
-    """Values that the worlds encode differently, and of which a random codec made the same."""
-    first = {(c.message, c.name): c for c in told.comparisons if c.value is not None}
-    for two in foil.comparisons:
+def _same_by_chance(mine: Replayed, theirs: Replayed) -> Iterator[tuple[Comparison, Comparison]]:
+    """Values that the worlds encode differently, and that a random codec made equal."""
+    first = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
+    for two in theirs.comparisons:
         one = first.get((two.message, two.name))
         if one is None or one.value is None or two.value is None or not two.identical:
             continue
@@ -85,18 +81,20 @@ def _same_by_chance(told: Replayed, foil: Replayed) -> Iterator[tuple[Comparison
             yield one, two
 
 
-ALONE = 5
+_ALONE = 5
 """Replicas of each sample that are replayed alone too, under either hypothesis."""
 
 
-def check_independent(agent: int, replicas: int, together: Replayed, alone: Callable[[int], Replayed]) -> None:
-    """You get a `PrivacyError` where a replica `alone` makes other releases, or of other values or noise.
+def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, together: Replayed) -> None:
+    """Raise a `PrivacyError` where a replica alone makes other releases, or of other values or noise.
 
-    What is sent besides is not looked at: a difference in it is an uncovered message, however it came about. Values
-    may differ by rounding: by `ULPS` units in the last place of the largest number that was observed of it.
+    Other messages are not compared: a difference in them is an unprotected message, however it came about. Values may
+    differ by rounding: by `ULPS` units in the last place of the largest number observed.
     """
-    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
-        if not _alike(together, alone(r), slice(r, r + 1)):
+    door, replicas = sample.at_door(agent), sample.view.replicas
+    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, _ALONE)}) if replicas > 1 else ():
+        alone = replayed_under(door.replica(r), agent, hypothesis, f"replica {r} alone")
+        if not _alike(together, alone, slice(r, r + 1)):
             raise PrivacyError(
                 f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
                 "for all replicas by the values of some (a norm, sum or mean without axis=-1, a branch); decide for "
@@ -133,10 +131,10 @@ def _largest(alone: Replayed) -> float:
 
 @dataclass(frozen=True)
 class Sample:
-    """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary knows besides.
+    """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary is granted besides.
 
-    `coins()` gives the agent's private coins from their start; `releases` its noisy values, granted for those
-    that are not on the wire verbatim, and `dither` what its codec drew, if that is random.
+    `coins()` gives the agent's private coins from their start; `releases` its noisy values, each (replicas,
+    dimension), granted where they are not on the wire verbatim; `dither` the draws of a random codec.
     """
 
     view: AdversaryView
@@ -145,13 +143,13 @@ class Sample:
     dither: Dither | None = None
 
     def at_door(self, agent: int) -> "Sample":
-        """What passed the agent's door, without what was heard elsewhere."""
+        """Sample of what passed the agent's door alone."""
         rows = self.view.transcript.at_node(agent)
         view = replace(self.view, transcript=Transcript(rows, self.view.replicas))
         return replace(self, view=view)
 
     def replica(self, index: int) -> "Sample":
-        """One transcript alone."""
+        """Sample of one transcript."""
         view = replace(self.view, transcript=self.view.transcript.replica(index))
         releases = [release[index : index + 1] for release in self.releases]
         return Sample(view, self.coins, releases, None if self.dither is None else self.dither.replica(index))
@@ -159,22 +157,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class WorldComparison:
-    """One sample under both hypotheses. Messages are the agent's own, counted from 0.
+    """One sample under both hypotheses. Messages are the agent's own, counted from 0; ∞ stands for none.
 
-    `steps[t]` (replicas,) is what release t adds to the loss and `cost[t]` the price it would have been quoted
-    (`attacks.audit.loss.release_cost`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its
-    mechanism's type
-    and `sent_in[t]` the message that carries it verbatim, ∞ if none does. `leaked` (replicas,) is the first
-    uncovered message that tells in that transcript, ∞ if none; `uncovered` is the first of all. `faint` is a
-    difference that no noise covers and that may be rounding, or a random codec's doing. From message
-    `granted_from` on (∞ if from none) everything here holds for an adversary who is granted a release that is not on
-    the wire verbatim, or that the other world makes at another point: an upper bound for one who sees the wire.
-    `complete` is false where the
-    other world makes more releases than there were, which ends its replay. `dates[k]` is the activation of
-    message k. `bare` (replicas,) is the first message that no noise of the other world explains, whatever was not on
-    the wire, ∞ if none, and `inexplicable` what it is. `rounded`: the codec rounds what is released, `steps` are
-    exact for that, and `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first transcripts.
-    `details`: where each release went, all that no noise covers, averages.
+    `steps[t]` (replicas,) is what release t adds to the loss, in nats, and `cost[t]` its worst case
+    (`attacks.audit.loss.release_cost`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its mechanism's
+    type and `sent_in[t]` the message that carries it verbatim. `dates[k]` is the activation of message k. `leaked`
+    (replicas,) is the first unprotected message of each transcript, `uncovered` the first of all, `faint` a
+    difference that no noise covers and that may be rounding or chance. From message `granted_from` on everything here
+    holds for an adversary who is granted a release that is not on the wire verbatim, or that the other world makes at
+    another point: an upper bound for one who sees the wire. `complete` is false where the other world makes more
+    releases than there were, which ends its replay. `bare` (replicas,) is the first message that no noise of the
+    other world explains, granted nothing, and `inexplicable` that message. `rounded`: the codec rounds the releases;
+    `steps` are exact for that, `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first
+    transcripts.
     """
 
     steps: Array
@@ -197,18 +192,18 @@ class WorldComparison:
 
     @property
     def replicas(self) -> int:
-        """Transcripts in this sample."""
+        """Number of transcripts."""
         return self.leaked.size
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A sample of which one agent's replay under the simulated hypothesis is what was sent, to the last bit."""
+    """Sample that one agent's replay under the simulated hypothesis reproduces to the last bit."""
 
     sample: Sample
     agent: int
     true: Hypothesis
-    told: Replayed
+    mine: Replayed
 
 
 def compare_worlds(
@@ -217,86 +212,86 @@ def compare_worlds(
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
-    You get a `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the
-    agent's code fails under the other one.
+    Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
+    code fails under the other one.
     """
     return compare(reproduce(sample, agent, true), other, reference=reference)
 
 
 def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
-    """Replay under the hypothesis that was simulated; errors as `explain`'s."""
+    """Replay under the hypothesis that was simulated; errors as of `compare_worlds`."""
     if agent in sample.view.public.forgetful:
         raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
-    told = replayed_under(sample, agent, true, "the hypothesis that was simulated")
-    _check_reproduced(agent, told)
-    _check_independent(sample, agent, true, told)
-    return Reproduced(sample, agent, true, told)
+    mine = replayed_under(sample, agent, true, "the hypothesis that was simulated")
+    check_reproduced(agent, mine)
+    _check_independent(sample, agent, true, mine)
+    return Reproduced(sample, agent, true, mine)
 
 
 def compare(
     known: Reproduced, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
 ) -> WorldComparison:
-    """Replay under the other hypothesis, as often as there are others, and explain what was sent under both.
+    """Replay under another hypothesis, and explain what was sent under both.
 
     Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
     """
-    sample, agent, true, told = known.sample, known.agent, known.true, known.told
-    foil = replayed_under(sample, agent, other, "the other hypothesis")
+    sample, agent, true, mine = known.sample, known.agent, known.true, known.mine
+    theirs = replayed_under(sample, agent, other, "the other hypothesis")
     if scored:
-        _check_independent(sample, agent, other, foil)
-    rounded = rounded_replays(sample.view, agent, sample.coins, (true, told), (other, foil))
-    told, foil = rounded or (told, foil)
+        _check_independent(sample, agent, other, theirs)
+    rounded = rounded_replays(sample, agent, (true, mine), (other, theirs))
+    mine, theirs = rounded or (mine, theirs)
     replicas = sample.view.replicas
-    pairs = list(zip(told.releases, foil.releases, strict=False))
+    pairs = list(zip(mine.releases, theirs.releases, strict=False))
     logs = [(a.log_density(), b.log_density()) for a, b in pairs]
     charges = [cost_and_shifts(a, b) for a, b in pairs]
     neighbors = sample.view.public.neighbors[agent]
-    leaks = Leaks(agent, replicas, told, neighbors)
+    leaks = Leaks(agent, replicas, mine, neighbors)
     for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
         leaks.release(a, b)
         leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
-    for comparison in foil.comparisons:
+    for comparison in theirs.comparisons:
         leaks.comparison(comparison)
-    for one, two in _same_by_chance(told, foil):
+    for one, two in _same_by_chance(mine, theirs):
         leaks.dithered(one, two)
     random_times = sample.view.public.query_time(agent) is None
-    departures = [] if foil.out_of_releases else [foil.departure]
-    departures += [None if random_times else _other_time(told, foil), _other_end(told, foil)]
+    departures = [] if theirs.out_of_releases else [theirs.departure]
+    departures += [None if random_times else _other_time(mine, theirs), _other_end(mine, theirs)]
     for departure in filter(None, departures):
         leaks.departure(departure)
-    if random_times and (message := _other_pace(told, foil)) is not None:
+    if random_times and (message := _other_pace(mine, theirs)) is not None:
         leaks.undecided(message)
-    bare, inexplicable_ = _inexplicable(sample, agent, other, foil, leaks)
-    granted_from = min(_granted_from(told), _misaligned_from(told, foil))
+    bare, inexplicable_ = _inexplicable(sample, agent, other, theirs, leaks)
+    granted_from = min(_granted_from(mine), _misaligned_from(mine, theirs))
     return WorldComparison(
         steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
         cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
         laws=tuple(type(a.mechanism) for a, _ in pairs),
         sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
-        dates=tuple(sending.activation for sending in told.sendings),
+        dates=tuple(sending.activation for sending in mine.sendings),
         leaked=leaks.first,
         uncovered=leaks.uncovered,
         faint=leaks.faint,
         granted_from=granted_from,
-        complete=not foil.out_of_releases,
+        complete=not theirs.out_of_releases,
         noise=_noise(pairs) if scored else NOTHING,
-        unreliable_from=told.unreliable_from,
+        unreliable_from=mine.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
         measured=measured(pairs, charges, reference) if scored else None,
-        details=_details(known, pairs, told, leaks, granted_from) if scored else Details(),
+        details=_details(known, pairs, mine, leaks, granted_from) if scored else Details(),
     )
 
 
 def _details(
-    known: Reproduced, pairs: list[tuple[Release, Release]], told: Replayed, leaks: Leaks, granted_from: float
+    known: Reproduced, pairs: list[tuple[Release, Release]], mine: Replayed, leaks: Leaks, granted_from: float
 ) -> Details:
     sample, agent = known.sample, known.agent
-    places = _followed(sample, agent, known.true, told)
+    places = _followed(sample, agent, known.true, mine)
     neighbors = sample.view.public.neighbors[agent]
     return Details(
-        released(agent, neighbors, (a for a, _ in pairs), told.sendings, places),
+        released(agent, neighbors, (a for a, _ in pairs), mine.sendings, places),
         leaks.fields.finish(granted_from),
         averages(pairs, sample.view.replicas),
     )
@@ -307,36 +302,36 @@ def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
 
 
 def _inexplicable(
-    sample: Sample, agent: int, other: Hypothesis, foil: Replayed, leaks: Leaks
+    sample: Sample, agent: int, other: Hypothesis, theirs: Replayed, leaks: Leaks
 ) -> tuple[Array, UnprotectedMessage | None]:
-    """What no noise explains, of releases that are not on the wire; only where nothing is rounded on its way."""
+    """First messages that no noise explains, where releases are not on the wire and the codec rounds nothing."""
     nothing = np.full(sample.view.replicas, math.inf)
-    if not sample.view.public.codec.lossless or foil.out_of_releases:
+    if not sample.view.public.codec.lossless or theirs.out_of_releases:
         return nothing, None
 
     def again(releases: list[Array]) -> Replayed:
         return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
 
-    found = inexplicable(foil, sample.releases, again)
+    found = inexplicable(theirs, sample.releases, again)
     if found is None:
         return nothing, None
     return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
 
 
-def _followed(sample: Sample, agent: int, true: Hypothesis, told: Replayed) -> dict[int, Place]:
-    """Where releases that are not on the wire as they were made come out."""
-    if all(release.carriers for release in told.releases):
+def _followed(sample: Sample, agent: int, true: Hypothesis, mine: Replayed) -> dict[int, Place]:
+    """Where releases that are not on the wire verbatim come out."""
+    if all(release.carriers for release in mine.releases):
         return {}
     one = sample.at_door(agent).replica(0)
 
     def again(releases: list[Array]) -> Replayed:
         return replay(one.view, agent, true, one.coins(), releases, one.dither)
 
-    return followed(told, one.releases, again)
+    return followed(mine, one.releases, again)
 
 
 def replayed_under(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
-    """Its replay, all releases granted. You get a `PrivacyError` where the agent's code fails under `which`."""
+    """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
     try:
         return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
     except NetsimError:
@@ -345,13 +340,13 @@ def replayed_under(sample: Sample, agent: int, hypothesis: Hypothesis, which: st
         raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
 
 
-def _check_reproduced(agent: int, told: Replayed) -> None:
-    wrong = None
-    if told.departure is not None:
-        wrong = f"at its message {told.departure.message} {told.departure.what}"
-    for comparison in told.comparisons:
-        if wrong is None and not comparison.identical:
-            wrong = f"sends another {comparison.name!r} in its message {comparison.message}"
+def check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool = True) -> None:
+    """Raise a `PrivacyError` where the replay differs from what was sent, or, not `to_the_bit`, by more than
+    rounding."""
+    wrong = None if mine.departure is None else f"at its message {mine.departure.message} {mine.departure.what}"
+    for one in mine.comparisons:
+        if wrong is None and (not one.identical if to_the_bit else bool(np.any(one.visible))):
+            wrong = f"sends another {one.name!r} in its message {one.message}"
     if wrong is not None:
         raise PrivacyError(
             f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
@@ -359,51 +354,42 @@ def _check_reproduced(agent: int, told: Replayed) -> None:
         )
 
 
-def _granted_from(told: Replayed) -> float:
-    return min((r.made_before for r in told.releases if r.sent_in is None), default=math.inf)
+def _granted_from(mine: Replayed) -> float:
+    return min((r.made_before for r in mine.releases if r.sent_in is None), default=math.inf)
 
 
-def _misaligned_from(told: Replayed, foil: Replayed) -> float:
-    """The first message by which the two worlds have made different numbers of releases."""
-    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+def _misaligned_from(mine: Replayed, theirs: Replayed) -> float:
+    """First message by which the two worlds have made different numbers of releases."""
+    for k, (a, b) in enumerate(zip(mine.sendings, theirs.sendings, strict=False)):
         if a.releases != b.releases:
             return k
     return math.inf
 
 
-def _other_time(told: Replayed, foil: Replayed) -> Departure | None:
-    """The first message that is ready at another time."""
-    for k, (a, b) in enumerate(zip(told.sendings, foil.sendings, strict=False)):
+def _other_time(mine: Replayed, theirs: Replayed) -> Departure | None:
+    """First message that is ready at another time."""
+    for k, (a, b) in enumerate(zip(mine.sendings, theirs.sendings, strict=False)):
         if not math.isclose(a.time, b.time, rel_tol=1e-12):
             return Departure(k, f"is ready to send it at {b.time:g} s, not at {a.time:g} s")
     return None
 
 
-def _other_pace(told: Replayed, foil: Replayed) -> int | None:
-    """The first message before which the worlds take and ask in another order."""
-    pairs = enumerate(zip(told.sendings, foil.sendings, strict=False))
+def _other_pace(mine: Replayed, theirs: Replayed) -> int | None:
+    """First message before which the worlds receive and query in another order."""
+    pairs = enumerate(zip(mine.sendings, theirs.sendings, strict=False))
     return next((k for k, (a, b) in pairs if a.pace != b.pace), None)
 
 
-def _other_end(told: Replayed, foil: Replayed) -> Departure | None:
-    if foil.overran and not told.overran:
-        return Departure(len(foil.sendings), "goes on to send where it fell silent")
+def _other_end(mine: Replayed, theirs: Replayed) -> Departure | None:
+    if theirs.overran and not mine.overran:
+        return Departure(len(theirs.sendings), "goes on to send where it fell silent")
     return None
-
-
-def _check_independent(sample: Sample, agent: int, hypothesis: Hypothesis, together: Replayed) -> None:
-    door = sample.at_door(agent)
-
-    def alone(r: int) -> Replayed:
-        return replayed_under(door.replica(r), agent, hypothesis, f"replica {r} alone")
-
-    check_independent(agent, sample.view.replicas, together, alone)
 
 
 def _step(a: Release, here: Array, under_other: Array) -> Array:
     with np.errstate(invalid="ignore"):
         step = here - under_other
-    return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an uncovered message
+    return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an unprotected message
 
 
 def _fixed_difference(a: Release, b: Release) -> Array:

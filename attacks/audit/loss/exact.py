@@ -1,16 +1,11 @@
 """Exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample, and worst-case sampling.
 
-A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)/b to the world in which v would
-have been
-v − Δ: |Δ|/b, all that it can, where n has the sign of Δ. So one agent's noise is drawn as always and given
-those
-signs. Such transcripts are rare (2^{−numbers of noise}) and possible: their loss bounds pure ε from below,
-as any
-loss does that was seen, for it is continuous in what is seen. Where the differences do not depend on the
-noise, it is
-the supremum. They are no sample of anything: no rate and no mean is taken of them.
-
-Where differences do depend on the noise, the signs are those of the transcripts before, some passes long.
+A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)/b to the world in which v would have been v
+− Δ: its maximum |Δ|/b where n has the sign of Δ. So one agent's noise is drawn as always and given those signs. Such
+transcripts are rare (2^{−numbers of noise}) and possible: their loss bounds pure ε from below, as any loss seen does,
+for it is continuous in what is seen. Where the differences do not depend on the noise, it is the supremum. They are
+no sample of anything: no rate and no mean is taken of them. Where differences do depend on the noise, the signs are
+those of the transcripts before, `_PASSES` long.
 """
 
 import math
@@ -31,43 +26,36 @@ from netsim.arrays import Array
 from netsim.randomness import NoiseThrough
 
 NOISE = 2_000_000
-"""So much of each property of the noise is checked; of later samples nothing is kept."""
+"""Numbers of each property of the noise that are checked; of later samples none is kept."""
 
 
 @dataclass(frozen=True)
 class ExactLoss:
-    """What all samples of one direction (transcripts under D, compared with D') say.
+    """Privacy loss of one direction: all samples under D, compared with D'.
 
-    `epsilon` encloses ε(δ) of this pair for an adversary who sees the agent's door. Its estimate is `by_formula`
-    where releases are Gaussian or Laplace (δ > 0; a product of both, by quadrature) or Laplace alone (δ = 0) and make
-    the same differences in all transcripts, or none; else the sample's, also where the codec rounded the releases:
-    what they cost before that bounds from above only. Its ends, at δ > 0, come from the sampled losses and from what
-    all transcripts have in common. For Gaussian releases that is their cost: let m and M be the smallest
-    and largest cost Σ‖Δ_t‖²/σ_t² of N transcripts. At the stated confidence another one costs less than m, or more
-    than M, with probability at most p each (Clopper–Pearson for 0 of N). The same
-    mechanism stopped before it costs more than M is √M-GDP (a privacy filter), so δ(ε) ≤ δ_√M(ε) + p; continued
-    until it costs m it tells at least what √m-GDP does, so δ(ε) ≥ δ_√m(ε) − p. Where there are Laplace releases,
-    shifts |Δ|/b of all coordinates, and the root of the Gaussian cost, are measured by those of first transcripts,
-    which are not counted: the products at the least and the greatest factor seen bound δ(ε) alike
-    (`attacks.audit.accounting.tilting`), tightly where differences are the same. At δ = 0 the lower end is the
-    largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end: what was never
-    seen may cost more.
+    `epsilon` encloses ε(δ) of this pair for an adversary at the agent's door. Its estimate is `by_formula` where
+    releases are Gaussian or Laplace (δ > 0; a product of both, by quadrature) or Laplace alone (δ = 0) and make the
+    same differences in all transcripts, or there are none; else the sample's, also where the codec rounded the
+    releases: their cost before that bounds from above only. At δ > 0 its ends come from the sampled losses and from
+    an envelope of all transcripts (`attacks.audit.loss.envelopes`). For Gaussian releases that is the cost: with m
+    and M the least and greatest Σ‖Δ_t‖₂²/σ_t² of N transcripts, another one costs less than m, or more than M, with
+    probability at most p each (Clopper–Pearson for 0 of N), and δ_√m(ε) − p ≤ δ(ε) ≤ δ_√M(ε) + p: stopped before it
+    costs more than M the mechanism is √M-GDP (a privacy filter). At δ = 0 the lower end is the largest loss seen, or
+    ∞ if a Gaussian release depends on the data, and there is no upper end: transcripts never seen may cost more.
 
-    `course` (releases, transcripts) has the losses by each release of the first `COURSE` of them, and `told_by`
-    (transcripts,) the first uncovered message of each, ∞ if none.
-    `leaks` is the share of transcripts with an infinite loss and `uncovered` the first message that made one.
-    From activation `granted_from` on (∞: never) some release is not on the wire verbatim, and had to be granted:
-    the upper end is that of an adversary who knows it; `losses`, the lower end and what was just named look at
-    earlier messages only. Where in some transcript the noise drowned in rounding (`unreliable_from`), what came
-    after was not looked at: the upper end is ∞. `silent`: the agent sent nothing. `aimed`: the
-    lower end is the loss of a transcript whose noise was aimed.
+    `losses` (transcripts,) in nats, ∞ with an unprotected message; `course` (releases, transcripts) has those of the
+    first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered` the first message that made
+    one, `faint` a difference that may be rounding. From activation `granted_from` on (∞: never) some release is not
+    on the wire verbatim and had to be granted: the upper end is for an adversary who knows it; the lower end,
+    `losses` and `uncovered` look at earlier messages only. From `unreliable_from` on the noise drowned in rounding:
+    nothing later was looked at, and the upper end is ∞. `silent`: the agent sent nothing. `aimed`: the lower end is
+    that of a transcript whose noise was given the worst signs.
     """
 
     epsilon: Interval
     by_formula: bool
     losses: Array
     course: Array
-    told_by: Array
     leaks: float
     uncovered: UnprotectedMessage | None
     faint: UnprotectedMessage | None
@@ -81,7 +69,7 @@ class ExactLoss:
 
     @property
     def unprotected(self) -> bool:
-        """Whether more than δ of the transcripts are proven to hold an uncovered message: ε = ∞."""
+        """Whether more than δ of the transcripts are proven to hold an unprotected message: ε = ∞."""
         return self.uncovered is not None and math.isinf(self.epsilon.lower)
 
     @property
@@ -91,12 +79,12 @@ class ExactLoss:
 
 
 def granted_from(parts: Iterable[WorldComparison]) -> float:
-    """The first message, of any sample, from which on something had to be granted."""
+    """First message, of any sample, from which on something had to be granted."""
     return min(part.granted_from for part in parts)
 
 
 def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> ExactLoss:
-    """At δ = 0: the same with transcripts beside it that are possible and no sample (`attacks.audit.loss.exact`).
+    """Exact loss at δ = 0 with worst-case transcripts taken in, which are possible and no sample.
 
     Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted in them.
     """
@@ -117,7 +105,8 @@ def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> Exac
 
 
 def losses_on_wire(part: WorldComparison, cut: float) -> Array:
-    """The loss of each transcript for who is granted nothing, of what was sent before message `cut`."""
+    """Loss of each transcript, before message `cut`, for an adversary who is granted nothing: (transcripts,),
+    nats."""
     seen = _on_wire(part, cut)
     return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
 
@@ -125,10 +114,10 @@ def losses_on_wire(part: WorldComparison, cut: float) -> Array:
 def combine(
     parts: Iterable[WorldComparison], delta: float, confidence: float, granted: float | None = None
 ) -> ExactLoss:
-    """Pool the samples of one direction; they are gone through a few times and never held all at once.
+    """Pool the samples of one direction; they are read a few times and never held all at once.
 
-    `granted` is the first message that is not looked at from below, the same for both directions (None: these
-    samples' own). Everything that is said of the direction holds at `confidence` together.
+    `granted` is the first message that the lower end leaves out, the same for both directions (None: these samples'
+    own). All results hold together at `confidence`.
     """
     cut = granted_from(parts) if granted is None else granted
     shape = Shape.of(parts)
@@ -153,13 +142,12 @@ def combine(
         growth=wire.growth(lower),
         unreliable_from=rest.unreliable_from,
         silent=not shape.dates,
-        told_by=wire.leaked,
     )
 
 
 @dataclass(frozen=True)
 class _Rest:
-    """What else the samples say; `closed`: everything was looked at."""
+    """Unprotected and unreliable messages, and the noise; `closed`: everything was looked at."""
 
     uncovered: UnprotectedMessage | None
     faint: UnprotectedMessage | None
@@ -183,13 +171,13 @@ class _Rest:
 
 
 def _on_wire(part: WorldComparison, cut: float) -> WorldComparison:
-    """What holds for who is granted nothing: what had been sent before the cut, and what no noise explains at all."""
+    """Comparison for an adversary who is granted nothing: messages before the cut, and those no noise explains."""
     kept = _before(part, cut)
     return replace(kept, leaked=np.minimum(kept.leaked, part.bare))
 
 
 def _before(part: WorldComparison, message: float) -> WorldComparison:
-    """What had been sent before a message; a release counts when it and all earlier ones are on the wire."""
+    """Comparison up to a message; a release counts when it and all earlier ones are on the wire."""
     if math.isinf(message):
         return part
     length = next((t for t, sent in enumerate(part.sent_in) if sent >= message), len(part.sent_in))
@@ -205,10 +193,10 @@ def _before(part: WorldComparison, message: float) -> WorldComparison:
 
 
 WORST_CASE = 2**41
-"""The number of the chunk whose noise is aimed."""
+"""Number of the chunk of worst-case transcripts."""
 TRANSCRIPTS = 16
-"""So many are aimed, or a chunk if that is less: their noise differs in size."""
-PASSES = 3
+"""Worst-case transcripts, or a chunk if that is less: their noise differs in size."""
+_PASSES = 3
 
 
 class WorstCaseNoise(np.random.Generator):
@@ -231,20 +219,20 @@ def worst_case_sample(
     other: Hypothesis,
     transcripts: int = TRANSCRIPTS,
 ) -> Sample:
-    """So many transcripts under `true` whose noise points away from `other`, in each release as it was made.
+    """Transcripts under `true` whose noise points away from `other`, in each release as it was made.
 
     `simulate(replicas, noise)` gives that many transcripts of the true world, the agent's noise stream changed by
-    `noise`; the same ones every time.
+    `noise`, the same ones every time.
     """
     sample = simulate(transcripts, lambda stream: stream)
-    for _ in range(PASSES):
+    for _ in range(_PASSES):
         signs = _signs(sample, agent, true, other)
         sample = simulate(transcripts, lambda stream, signs=signs: WorstCaseNoise(stream, signs))
     return sample
 
 
 def _signs(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> list[Array]:
-    """Of Δ, in the order in which releases are made; + where there is none."""
+    """Signs of Δ, in the order in which releases are made; + where Δ = 0."""
     one, two = (
         replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
         for hypothesis in (true, other)

@@ -1,15 +1,12 @@
 """Check that the noise a replay recovers follows its declared law.
 
-Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as
-normal scores w_t they are independent standard normal vectors, whatever the law. Five properties are looked at:
-the coordinates themselves, also the sum of their squares, which shows a wrong scale first; the component
-along the
-difference Δ_t that the two worlds make (all that a loss with Gaussian noise depends on, and fixed before the
-noise is
-drawn); the length, ‖w_t‖² ~ χ²; the component along the noise of the release before, and along a sum with
-random
-signs of that of all releases before. Noise that repeats, cancels, or is shared among coordinates, releases or
-transcripts fails one of them.
+Under the true hypothesis every coordinate of every release has a quantile, uniform if the law is right; as normal
+scores w_t they are independent standard normal vectors, whatever the law. Five properties are tested: the coordinates
+themselves, also the sum of their squares, which shows a wrong scale first; the component along the difference Δ_t
+that the two worlds make (all that a loss with Gaussian noise depends on, and fixed before the noise is drawn); the
+length, ‖w_t‖² ~ χ²; the component along the noise of the release before, and along a sum with random signs of that of
+all releases before. Noise that repeats, cancels, or is shared among coordinates, releases or transcripts fails one of
+them.
 """
 
 from dataclasses import dataclass, replace
@@ -24,14 +21,14 @@ from netsim.arrays import Array, Mask
 from netsim.mechanisms import DiscreteMechanism
 
 ALPHA = 1e-4
-"""Probability that noise that follows its law fails the check."""
-SAMPLE = 20_000
-"""Numbers looked at per sample and property, spread over the releases."""
+"""False-alarm probability: that noise which follows its law fails the check."""
+_SAMPLE = 20_000
+"""Numbers tested per sample and property, spread over the releases."""
 _FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
 
 
 class NoiseScores(NamedTuple):
-    """Each flat and uniform on (0, 1) if the noise follows its law."""
+    """Quantiles of five properties, each flat and uniform on (0, 1) if the noise follows its law."""
 
     coordinates: Array
     along_difference: Array
@@ -48,7 +45,7 @@ class NoiseCheck:
 
     @property
     def p(self) -> float:
-        """The smallest, times their number; 1 where there was no noise to look at."""
+        """Bonferroni: the smallest p-value times their number; 1 where there was no noise."""
         return min(1.0, len(self.p_values) * min(self.p_values)) if self.p_values else 1.0
 
     @property
@@ -58,14 +55,14 @@ class NoiseCheck:
 
 
 def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScores:
-    """Of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
+    """Scores of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
     parts: list[NoiseScores] = []
     previous: Array | None = None
     earlier: Array | None = None
     signs = np.random.default_rng(0)
     within = np.random.default_rng(_fingerprint(releases))
-    rows = max(1, SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
-    most = max(1, SAMPLE // max(1, len(releases)))
+    rows = max(1, _SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
+    most = max(1, _SAMPLE // max(1, len(releases)))
     for release, difference in zip(releases, differences, strict=True):
         scores, noisy = _normal_scores(_first(release, most), within)
         scores, noisy = scores[:most], noisy[:most]
@@ -85,7 +82,7 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
 
 
 def _first(release: Release, replicas: int) -> Release:
-    """Of the first replicas, where no number of the mechanism is an array; else as it is."""
+    """Release cut to the first replicas, where no number of the mechanism is an array; else as it is."""
     mechanism = release.mechanism
     if isinstance(mechanism, Perturbed) or any(isinstance(v, np.ndarray) for v in vars(mechanism).values()):
         return release
@@ -96,7 +93,7 @@ def _first(release: Release, replicas: int) -> Release:
 
 
 def _fingerprint(releases: list[Release]) -> int:
-    """Of what was rounded or has atoms: samples must not share their draws within them."""
+    """Seed from what was rounded or has atoms: samples must not share their draws within them."""
     number = 0
     for release in releases:
         if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
@@ -105,7 +102,7 @@ def _fingerprint(releases: list[Release]) -> int:
 
 
 def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
-    """Pool the samples; a property that nothing was seen of has no p-value."""
+    """Test the pooled samples; a property of which nothing was seen has no p-value."""
     pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
     found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
     coordinates = pooled[0] if pooled else np.empty(0)
@@ -113,7 +110,7 @@ def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
 
 
 def _scale(coordinates: Array) -> float:
-    """Two-sided p-value of the sum of squared normal scores, χ²: what shows a wrong scale first."""
+    """Two-sided p-value of the sum of squared normal scores, χ²: the first to show a wrong scale."""
     scores = np.clip(special.ndtri(coordinates), -_FARTHEST, _FARTHEST)
     total = float(np.sum(scores**2))
     below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
@@ -121,7 +118,7 @@ def _scale(coordinates: Array) -> float:
 
 
 def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:
-    """Scores (judged replicas, dimension), 0 where the law has no noise; and where it has some.
+    """Normal scores (replicas, dimension), 0 where the law has no noise or nothing is judged; and where it has some.
 
     `within` draws where in its cell a rounded release may have been, or in its atom a discrete one.
     """

@@ -1,4 +1,4 @@
-"""All transcripts of one direction, pooled: ε(δ) from their losses and costs, after each release and at the end."""
+"""Transcripts of one direction, pooled: ε(δ) from their losses and costs, after each release and at the end."""
 
 import math
 from collections.abc import Iterable
@@ -11,25 +11,23 @@ from attacks.audit.accounting.intervals import Interval, clopper_pearson, error_
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_epsilon
 from attacks.audit.loss.comparison import WorldComparison
-from attacks.audit.loss.laplace_releases import CONSTANT, SLACK, Measured, together
+from attacks.audit.loss.envelopes import CONSTANT, SLACK, Measured, together
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
 
 FORMULAS = 8
-"""For so many releases, at most, products are priced by formula after each; else at the end: it takes a second."""
+"""Releases up to which ε of a product is computed after each; with more only at the end: it takes a second."""
 COURSE = 10_000
-"""So many transcripts' losses are kept by release, for what is said of the way there."""
-BEFORE = -1.0
-"""Before the first message."""
+"""Transcripts whose losses are kept release by release, for the levels on the way."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The budget spent up to an agent's `activation`: ε(δ) of what it had sent by then.
+    """Budget spent up to an agent's `activation`, from 1: ε(δ) of all that it had sent by then.
 
-    `release` is the one, from 0, after which that is: the last of an activation counts with all that was sent by the
-    end of the activation. None where an activation had uncovered messages and no release. `lower` is proven at the
+    `release` is the last one included, from 0: the last of an activation counts with all that was sent by the end of
+    the activation. None where an activation had unprotected messages and no release. `lower` is proven at the
     confidence of the whole, for each activation by itself; `estimate` is the sample's.
     """
 
@@ -41,7 +39,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the transcripts of a direction have in common: the longest list of releases, and where they are sent.
+    """Structure common to the transcripts of a direction: the longest list of releases, and the messages they are in.
 
     `laws` are `object` where transcripts do not agree; `in_step`: all carry their releases in the same messages.
     """
@@ -67,20 +65,20 @@ class Shape:
         return replace(longest, laws=laws, in_step=in_step)
 
     def date(self, message: float) -> float:
-        """The activation of a message; ∞ for a message that is none."""
+        """Activation of a message; ∞ for a message that is never sent."""
         if math.isinf(message):
             return math.inf
         return self.dates[min(int(message), len(self.dates) - 1)] if self.dates else 1
 
     @property
     def messages(self) -> Array:
-        """By which message each release, and all before it, are on the wire."""
+        """Message by which each release, and all before it, are on the wire."""
         return np.maximum.accumulate(np.array(self.sent_in, dtype=np.float64))
 
     @property
     def ends(self) -> Array:
-        """Up to which message what was sent is counted with each release: its own, or, if it is the last release of
-        its activation, the last of the activation."""
+        """Last message counted with each release: its own, or the last of its activation if no release follows
+        there."""
         messages = self.messages
         dates = [self.date(message) for message in messages.tolist()]
         last = [k + 1 == len(dates) or dates[k + 1] > date for k, date in enumerate(dates)]
@@ -88,7 +86,7 @@ class Shape:
         return np.maximum(messages, np.where(last, whole, messages))
 
     def end(self, date: float) -> float:
-        """The last message of an activation; of the last one, whatever follows too."""
+        """Last message of an activation; of the last activation, whatever follows too."""
         if not self.dates or date >= self.dates[-1]:
             return math.nextafter(math.inf, 0.0)
         return float(np.searchsorted(self.dates, date, side="right")) - 1
@@ -96,23 +94,23 @@ class Shape:
 
 @dataclass(frozen=True)
 class _LossSummary:
-    """All transcripts up to some release: the least and greatest cost, the greatest loss, in how many of them an
-    uncovered message `told`, and the first losses."""
+    """All transcripts up to some release: least and greatest cost, greatest loss, how many had an unprotected message
+    (`infinite`), whether Gaussian noise hid a difference (`unbounded`), the common product, and the first losses."""
 
     laws: tuple[type, ...]
     least: float
     most: float
     top: float
-    told: int
-    covers: bool
+    infinite: int
+    unbounded: bool
     product: Product | None
     losses: Array
 
 
 class Pool:
-    """All transcripts of a direction, taken in one after the other; a shorter one ends with zeros.
+    """Transcripts of a direction, added one sample after the other; a shorter one ends with zeros.
 
-    Of each transcript its loss and first uncovered message are kept, of each release the extremes of what had been
+    Kept: of each transcript its loss and first unprotected message, of each release the extremes of what had been
     spent by then (`Shape.ends`), and of the first `COURSE` transcripts the loss by then.
     """
 
@@ -128,8 +126,8 @@ class Pool:
         room = COURSE
         for part in parts:
             spent, paid = (np.cumsum(_padded(rows, length), axis=0) for rows in (part.steps, part.cost))
-            told = part.leaked <= self._ends[:, None]
-            spent_by, paid_by = np.where(told, math.inf, spent), np.where(told, math.inf, paid)
+            exposed = part.leaked <= self._ends[:, None]
+            spent_by, paid_by = np.where(exposed, math.inf, spent), np.where(exposed, math.inf, paid)
             self._extremes(spent_by, paid_by, _padded(part.cost, length))
             out = np.isfinite(part.leaked)
             total = np.where(out, math.inf, paid[-1] if length else 0.0)
@@ -152,7 +150,7 @@ class Pool:
         self._dearest = np.maximum(self._dearest, np.max(cost, axis=1, where=np.isfinite(cost), initial=0.0))
 
     def enclosed(self) -> tuple[Interval, bool]:
-        """ε(δ), and whether its estimate is by formula."""
+        """Interval of ε(δ), and whether its estimate is by formula."""
         whole = self._whole
         estimate, by_formula = self._estimate(whole)
         if self.delta == 0:
@@ -171,11 +169,11 @@ class Pool:
         return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
     def growth(self, final: float) -> tuple[Level, ...]:
-        """The level after each release and all that its activation sent, and at the end of each activation that had
-        uncovered messages and no release; the last lower end is `final`.
+        """Levels after each release and all that its activation sent, and at the end of each activation that had
+        unprotected messages and no release; the last lower end is `final`.
 
-        The estimates do not fall, for ε of more is at least ε of less. Only the last level, where the transcripts
-        carry their releases in different messages.
+        The estimates do not fall, for ε of more messages is at least ε of fewer. Only the last level, where the
+        transcripts carry their releases in different messages.
         """
         whole = self._whole
         end = self._estimate(whole)[0] if whole.product is not None else math.inf
@@ -191,7 +189,7 @@ class Pool:
         return tuple(found)
 
     def _checkpoints(self) -> list[tuple[float, int, int | None, "_LossSummary"]]:
-        """The last message that counts, the activation, the release if one was made, and what was spent by then."""
+        """(last message that counts, activation, release if one was made, summary by then) of each level."""
         if not self.shape.in_step or not self.shape.laws:
             return []
         points: list[tuple[float, int, int | None, _LossSummary]] = [
@@ -214,50 +212,50 @@ class Pool:
             float(self._least[t]),
             float(self._most[t]),
             float(self._top[t]),
-            self._told(float(self._ends[t])),
-            self._covers(t + 1),
+            self._infinite(float(self._ends[t])),
+            self._unbounded(t + 1),
             self._product(t + 1) if length <= FORMULAS or t + 1 == length else None,
             self.course[t],
         )
 
     def _with_leaks(self, t: int, last: float) -> _LossSummary:
-        """What some release (−1: none) cost, and all that uncovered messages told up to a later one."""
+        """Summary up to release t (−1: none) and all unprotected messages up to a later message."""
         first = self.leaked[: self.course.shape[1]] <= last
         level = self._level(t) if t >= 0 else _LossSummary((), 0.0, 0.0, 0.0, 0, False, None, np.zeros(len(first)))
         losses = np.where(first, math.inf, level.losses)
-        return replace(level, most=math.inf, top=math.inf, told=self._told(last), product=None, losses=losses)
+        return replace(level, most=math.inf, top=math.inf, infinite=self._infinite(last), product=None, losses=losses)
 
-    def _told(self, last: float) -> int:
-        """In how many transcripts an uncovered message told, up to some message."""
+    def _infinite(self, last: float) -> int:
+        """Number of transcripts with an unprotected message up to some message."""
         return int(np.count_nonzero(self.leaked <= last))
 
     @property
     def _whole(self) -> _LossSummary:
-        """All releases, and all that uncovered messages told."""
-        top, told = float(np.max(self.losses)), int(np.count_nonzero(np.isinf(self.losses)))
+        """Summary of all releases and all unprotected messages."""
+        top, infinite = float(np.max(self.losses)), int(np.count_nonzero(np.isinf(self.losses)))
         releases = len(self.shape.laws)
-        covers, product = self._covers(releases), self._product(releases)
-        return _LossSummary(self.shape.laws, self.least, self.most, top, told, covers, product, self.losses)
+        unbounded, product = self._unbounded(releases), self._product(releases)
+        return _LossSummary(self.shape.laws, self.least, self.most, top, infinite, unbounded, product, self.losses)
 
-    def _covers(self, releases: int) -> bool:
-        """Whether noise that loses any amount, not rounded, was seen to cover a difference."""
+    def _unbounded(self, releases: int) -> bool:
+        """Whether noise of unbounded loss, not rounded, was seen to hide a difference: at δ = 0 that is ε = ∞."""
         pairs = zip(self.shape.laws[:releases], self._dearest[:releases].tolist(), strict=True)
         return not self.shape.rounded and any(law in UNBOUNDED and cost > SLACK**2 for law, cost in pairs)
 
     @property
     def _products(self) -> Measured | None:
-        """The transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
+        """Transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
         found, laws = self._measured, laws_with_cost(self.shape.laws)
-        told = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
-        return found if told and found is not None and found.known else None
+        fits = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
+        return found if fits and found is not None and found.known else None
 
     def _product(self, releases: int) -> Product | None:
-        """So many first releases, where they make the same differences in all transcripts."""
+        """Product of the first releases, where they make the same differences in all transcripts."""
         found = self._products
         return found.until(releases) if found is not None and found.constant else None
 
     def _estimate(self, level: _LossSummary) -> tuple[float, bool]:
-        """The formula's ε where every transcript costs the same; else the sample's."""
+        """(ε, whether by formula): the formula's where every transcript costs the same; else the sample's."""
         largest = level.most
         if math.isfinite(largest) and largest - level.least <= CONSTANT * largest:
             if largest <= SLACK**2:
@@ -271,12 +269,12 @@ class Pool:
         return (epsilon_estimate(level.losses, self.delta) if self.delta > 0 else self._witnessed(level)), False
 
     def _proven(self, level: _LossSummary) -> float:
-        """A quick lower end."""
+        """Lower end that needs no betting: for the levels on the way, of which there are many."""
         if self.delta == 0:
             return self._witnessed(level)
         if self._gaussian(level) and not self.shape.rounded:
             return self._cheapest(level)
-        share = clopper_pearson(level.told, self.leaked.size, 1 - self._side, "lower").lower
+        share = clopper_pearson(level.infinite, self.leaked.size, 1 - self._side, "lower").lower
         return math.inf if share > self.delta else 0.0
 
     def _gaussian(self, level: _LossSummary) -> bool:
@@ -284,12 +282,13 @@ class Pool:
 
     @property
     def _side(self) -> float:
-        """The error rate of each end, half of it for the sampled losses and half for the cost."""
+        """Error rate of each end (α/2); half of it goes to the sampled losses and half to the cost."""
         return error_rate(self.confidence) / 2
 
     @property
     def _unseen(self) -> float:
-        """The share of transcripts, at most, that cost more than all that were seen; or less."""
+        """Upper bound of the share of transcripts that cost more than all seen, or less: Clopper–Pearson for 0 of
+        N."""
         return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
 
     def _cheapest(self, level: _LossSummary) -> float:
@@ -298,8 +297,8 @@ class Pool:
 
     @staticmethod
     def _witnessed(level: _LossSummary) -> float:
-        """Pure ε: the largest loss seen, and ∞ if Gaussian noise, not rounded, was seen to cover a difference."""
-        return math.inf if level.covers else max(0.0, level.top)
+        """Lower end at δ = 0: the largest loss seen; ∞ if Gaussian noise, not rounded, hid a difference."""
+        return math.inf if level.unbounded else max(0.0, level.top)
 
 
 def _padded(rows: Array, length: int) -> Array:

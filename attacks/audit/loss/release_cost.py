@@ -1,26 +1,17 @@
 """Privacy cost of one release: its worst case, and the average loss as a share of it.
 
-Per transcript: ‖Δ‖₂²/σ² for Gaussian noise, which gives ε at every δ; the same on a grid (Δ of the rounded
-values),
-where it is 2ρ of zero-concentrated privacy and no more; ‖Δ‖₁/b for Laplace noise, on the line or on a grid,
-the exact
-pure ε; Σ max(|Δ|, |Δ + Δω|)/b for uniform plus Laplace noise, which bounds its loss and is not its ε; 0 for
-uniform
-noise modulo p. Everything else, and mechanisms that the worlds do not share, ∞: no price is known.
+The worst case, per transcript: ‖Δ‖₂²/σ² for Gaussian noise, which gives ε at every δ; the same on a grid (Δ of the
+rounded values), where it is 2ρ of zCDP and no more; ‖Δ‖₁/b for Laplace noise, on the line or on a grid, the exact
+pure ε; Σ max(|Δ|, |Δ + Δω|)/b for uniform plus Laplace noise, which bounds its loss and is not its ε; 0 for uniform
+noise modulo p. For every other law, and where the worlds do not share one, it is ∞: no cost is known.
 
-Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, chapter 2: (ε, δ,
-γ)-LDP, where
-the worst-case loss of a release is Σ_c |Δ_c|/b and the average one γ times that. As there, the losses of
-coordinates
-are added without their signs: the loss of all together, where signs cancel, is smaller.
+Source of the averages: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, chapter 2: (ε, δ,
+γ)-LDP, where the worst-case loss of a release is Σ_c |Δ_c|/b and the average one γ times that. As there, the losses
+of coordinates are added without their signs: the loss of all together, where signs cancel, is smaller.
 
-Of a few transcripts of each sample there are four numbers for each release: what its coordinates lost in
-fact, what
-they lose on average given the shift (a closed form or quadrature, `netsim.mechanisms`), what the source's
-formula
-2(1 − e^{−βω/2})/(βω) makes of the worst case, and the worst case. All are of the same transcripts: the first
-has the
-mean of the second.
+Of a few transcripts of each sample there are four numbers for each release: the loss of its coordinates, its mean
+given the shift (a closed form or quadrature, `netsim.mechanisms`), the source's formula 2(1 − e^{−βω/2})/(βω) times
+the worst case, and the worst case. All are of the same transcripts: the first has the mean of the second.
 """
 
 import math
@@ -30,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, normal_mean
-from attacks.replay import Release
+from attacks.replay import Perturbed, Release
+from attacks.replay.replayed import Law
 from netsim.arrays import Array
 from netsim.mechanisms import (
     DiscreteGaussian,
@@ -45,46 +37,54 @@ from netsim.mechanisms import (
     small_shift_ratio,
 )
 
-FREE = UniformModulo
-"""A law that costs nothing, or ∞."""
 PURE = frozenset({Laplace, DiscreteLaplace})
-"""Laws whose price is the exact pure ε: the largest loss is attained."""
+"""Laws whose cost is the exact pure ε: the largest loss is attained."""
 UNBOUNDED = frozenset({Gaussian, DiscreteGaussian})
-"""Laws that lose any amount, rarely, for any finite price above 0."""
-
-
-def shifts(a: Release, b: Release) -> Array | None:
-    """|Δ|/b of each coordinate, (replicas, dimension), 0 where not judged: the law of a Laplace release's loss.
-
-    None for every other law (of a Gaussian release `cost` says all), and for scales that differ.
-    """
-    return cost_and_shifts(a, b)[1]
+"""Laws of unbounded loss at any finite cost above 0: pure ε is ∞."""
 
 
 def cost_and_shifts(a: Release, b: Release) -> tuple[Array, Array | None]:
-    """The cost and the shifts."""
-    price = _cost_per_coordinate(a, b)
-    if price is None:
+    """Cost of a release in the two worlds, (replicas,), and shifts |Δ|/b, (replicas, dimension); 0 where not judged.
+
+    Shifts are None but for Laplace noise of one scale: they are the law of its loss. Of a Gaussian release the cost
+    is.
+    """
+    cost = _cost_per_coordinate(a, b)
+    if cost is None:
         return np.full(len(a.value), math.inf), None
     laplace = isinstance(a.mechanism, Laplace) and isinstance(b.mechanism, Laplace)
-    each = np.where(a.judged[:, None], price, 0.0) if laplace else None
-    return np.where(a.judged, np.sum(price, axis=-1), 0.0), each
+    each = np.where(a.judged[:, None], cost, 0.0) if laplace else None
+    return np.where(a.judged, np.sum(cost, axis=-1), 0.0), each
 
 
 def covered(release: Release) -> Array:
-    """The value that the noise is added to: on a grid, where the mechanism rounds first."""
+    """Value that the noise is added to: on a grid, where the mechanism rounds first."""
     mechanism = release.mechanism
     grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
     return mechanism.rounded(release.value) if grid else release.value
 
 
+def noise_of(release: Release) -> Law:
+    """Law of the noise: that in the objective, where the objective is perturbed."""
+    return release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
+
+
+def scale_of(release: Release) -> Array:
+    """Parameter of the law (Laplace b, Gaussian σ, a modulus), or its standard deviation: one, or one a
+    coordinate."""
+    law = noise_of(release)
+    named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
+    scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
+    return np.asarray(scale, dtype=np.float64)
+
+
 def laws_with_cost(laws: Iterable[type]) -> set[type]:
-    """The laws that a finite cost is made of."""
-    return set(laws) - {FREE}
+    """Laws that a finite cost is made of: all but uniform noise modulo p, which costs nothing or ∞."""
+    return set(laws) - {UniformModulo}
 
 
 def _cost_per_coordinate(a: Release, b: Release) -> Array | None:
-    """Per coordinate; None where no price is known."""
+    """Cost per coordinate, (replicas, dimension); None where none is known."""
     match a.mechanism, b.mechanism:
         case Laplace(scale), Laplace(other):
             return _ratio(a.value - b.value, scale) if np.array_equal(scale, other) else None
@@ -105,7 +105,7 @@ def _cost_per_coordinate(a: Release, b: Release) -> Array | None:
 
 
 def _ratio(difference: Array, scale: float | Array) -> Array:
-    """|Δ|/scale, 0 where the scale is 0: what shows there is an uncovered message."""
+    """|Δ|/scale, 0 where the scale is 0: a difference there is an unprotected message."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.equal(scale, 0), 0.0, np.abs(difference) / scale)
 
@@ -119,21 +119,22 @@ def _mixture_bound(difference: Array, one: UniformLaplace, two: UniformLaplace) 
         return np.where(ends == 0, 0.0, ends / one.scale)
 
 
-CLOSED, QUADRATURE = 20_000, 2_000
-"""So many numbers of each sample are looked at: where there is a closed form, and where there is none."""
+_CLOSED, _QUADRATURE = 20_000, 2_000
+"""Numbers of each sample that are averaged: where there is a closed form, and where there is none."""
 
-LOST, COMPUTED, FORMULA, WORST = range(4)
-Law = Laplace | Gaussian | UniformLaplace
+_LOST, _COMPUTED, _FORMULA, _WORST = range(4)
+_Averaged = Laplace | Gaussian | UniformLaplace
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of one release, or of all: means over transcripts, in nats, and γ, their share of the worst case.
+    """Average losses of one release, or of all: means over transcripts, in nats, and γ, their share of the worst
+    case.
 
-    `lost` is the mean of Σ_c |loss of coordinate c| with an interval (normal, by itself); `computed` the mean of what
-    it should be, from the law; `worst` that of the worst case, ∞ for Gaussian noise, which has none; `formula` the
-    worst case times the formula's γ. `gap` is the mean of lost − computed of the same transcripts, with its interval:
-    0 lies within it if the law is right.
+    `lost` is the mean of Σ_c |loss of coordinate c| with an interval (normal, by itself); `computed` its mean by the
+    law; `worst` the mean worst case, ∞ for Gaussian noise, which has none; `formula` the worst case times the
+    formula's γ. `gap` is the mean of lost − computed of the same transcripts: 0 lies in its interval if the law is
+    right.
     """
 
     lost: Interval
@@ -161,18 +162,18 @@ class Ratio:
 
 
 def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
-    """(4, releases, some replicas): lost, computed, by the formula, worst; nan of a release whose law has no value.
+    """(4, releases, some replicas): lost, computed, formula, worst case; nan where a release has no such numbers.
 
-    That is a law that is none of the three, or another one in the other world, or one that the codec rounds.
+    Those are releases of other laws than the three, of another one in the other world, or rounded by the codec.
     """
     numbers = max(1, sum(a.value.shape[-1] for a, _ in pairs))
     mixed = any(isinstance(a.mechanism, UniformLaplace) for a, _ in pairs)
-    rows = min(replicas, max(1, (QUADRATURE if mixed else CLOSED) // numbers))
+    rows = min(replicas, max(1, (_QUADRATURE if mixed else _CLOSED) // numbers))
     return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
 
 
 def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> Ratio | None:
-    """Of one release, or of all (None), from the samples' `averages`; None where something has no value."""
+    """Averages of one release, or of all (None), from the samples' `averages`; None where something has no value."""
     one = [s.sum(axis=1) if release is None else s[:, release] for s in samples if s.shape[1] > (release or 0)]
     if not one:
         return None
@@ -181,11 +182,11 @@ def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> R
         return None
     means: list[float] = np.mean(pooled, axis=1).tolist()
     return Ratio(
-        normal_mean(pooled[LOST], confidence),
-        means[COMPUTED],
-        means[FORMULA],
-        means[WORST],
-        normal_mean(pooled[LOST] - pooled[COMPUTED], confidence),
+        normal_mean(pooled[_LOST], confidence),
+        means[_COMPUTED],
+        means[_FORMULA],
+        means[_WORST],
+        normal_mean(pooled[_LOST] - pooled[_COMPUTED], confidence),
         pooled.shape[1],
     )
 
@@ -205,8 +206,8 @@ def _row(a: Release, b: Release, rows: int) -> Array:
     return np.sum(np.where(counted & np.isfinite(losses), per_number, 0.0), axis=-1)
 
 
-def _narrowed(release: Release, rows: int) -> Law | None:
-    """The law with a parameter for each number of the first replicas, (rows, dimension)."""
+def _narrowed(release: Release, rows: int) -> _Averaged | None:
+    """Law with a parameter for each number of the first replicas, (rows, dimension)."""
     law = release.mechanism
     shape = release.value.shape
     if release.cells is not None:
@@ -233,14 +234,14 @@ def _same(here: object, there: object) -> bool:
     )
 
 
-def _coordinates(law: Law, observed: Array, value: Array) -> Array:
-    """The log-density of each number: every one as a replica of its own."""
+def _coordinates(law: _Averaged, observed: Array, value: Array) -> Array:
+    """Log-density of each number: every one as a replica of its own."""
     alone = type(law)(**{name: parameter.reshape(-1, 1) for name, parameter in vars(law).items()})
     with np.errstate(divide="ignore", invalid="ignore"):
         return alone.log_density(observed.reshape(-1, 1), value.reshape(-1, 1)).reshape(value.shape)
 
 
-def _by_law(law: Law, shift: Array) -> tuple[Array, Array]:
+def _by_law(law: _Averaged, shift: Array) -> tuple[Array, Array]:
     """Average and worst-case loss of each number."""
     with np.errstate(divide="ignore", invalid="ignore"):
         match law:
@@ -254,7 +255,7 @@ def _by_law(law: Law, shift: Array) -> tuple[Array, Array]:
                 return mixture_average_loss(shift, width, scale), worst
 
 
-def _small_shift(law: Law) -> Array | float:
+def _small_shift(law: _Averaged) -> Array | float:
     if not isinstance(law, UniformLaplace):
         return 1.0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,9 +1,8 @@
-"""Fields on the wire: which message carries each release, and every field that no noise protects.
+"""Fields on the wire: the message that carries each release, and every field that no noise protects.
 
-`explain` names the first uncovered message of a sample; here all of them are kept, field by field. Why is
-said only
-where it is seen: where the difference of the two worlds is a multiple of that of the answers that the agent's
-objective gave last, the same for all transcripts and coordinates, or, of clipped ones, a sum of multiples of
+A comparison names the first unprotected message of a sample; here all of them are kept, field by field. A reason is
+given only where it is seen: where the difference of the two worlds is a multiple of that of the answers that the
+agent's objective gave last, the same for all transcripts and coordinates, or, of clipped ones, a sum of multiples of
 both.
 """
 
@@ -13,13 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from attacks.audit.loss.release_cost import noise_of, scale_of
 from attacks.replay import Answer, Comparison, Perturbed, Release, Replayed, Sending
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
 from netsim.transcript.record import EVERYBODY
 
-FOLLOWED = 8
-"""Releases that are not on the wire as they were made, and are followed to where they come out."""
+_FOLLOWED = 8
+"""Releases not on the wire verbatim that are followed to where they come out, at most."""
 
 Link = tuple[int, int]
 """From one agent to another."""
@@ -39,11 +39,11 @@ class _Carrier:
 
 @dataclass(frozen=True)
 class Released:
-    """What is known of one `privatize` besides what it tells.
+    """Place and law of one `privatize` call.
 
     `activation` is that of the first message that carries it, from 1; of the next message where none does, for the
-    value goes on inside others then: `inside` is the first field that changes with it, None if nothing does, or if it
-    is not known (it is of the first `FOLLOWED` such releases). `mechanism` is the law's name, with "perturbed
+    value travels inside others then: `inside` is the first field that changes with it, None if nothing does or if
+    it is not known (beyond the first `_FOLLOWED` such releases). `mechanism` is the law's name, with "perturbed
     objective: " where the noise is in the objective, and `scale` its smallest and largest parameter: Laplace b,
     Gaussian σ, a modulus.
     """
@@ -57,7 +57,7 @@ class Released:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """The links on which it travels as it was made, in order; none if it is only inside other values."""
+        """Links on which it travels verbatim, in order; none if it is only inside other values."""
         return tuple(sorted({(self.agent, j) for carrier in self.carriers for j in carrier.receivers}))
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Released:
 
     @classmethod
     def plain(cls, found: dict[str, Any]) -> "Released":
-        """From what `asdict` made of one, and JSON of that."""
+        """Inverse of `asdict`, also after JSON."""
         carriers = tuple(map(_carrier_of, found["carriers"]))
         low, high = found["scale"]
         inside = None if found["inside"] is None else _carrier_of(found["inside"])
@@ -87,25 +87,25 @@ def released(
     sendings: Sequence[Sending],
     inside: Mapping[int, Place],
 ) -> tuple[Released, ...]:
-    """Of each release of a replay under the true hypothesis; `inside` where those come out that are on no wire."""
+    """Place of each release of a replay under the true hypothesis; `inside`: where hidden ones come out."""
     return tuple(_of(agent, neighbors, release, sendings, inside.get(t)) for t, release in enumerate(releases))
 
 
-def followed(told: Replayed, releases: Sequence[Array], again: Callable[[list[Array]], Replayed]) -> dict[int, Place]:
-    """Where releases that no message carries come out, by moving each and running the agent's code `again`.
+def followed(true: Replayed, releases: Sequence[Array], again: Callable[[list[Array]], Replayed]) -> dict[int, Place]:
+    """Where releases that no message carries come out: each is moved by 1, and the agent's code replayed (`again`).
 
-    Of the first transcript, under the hypothesis that was simulated: what is not sent as it was then has the release
-    in it, or in the value that another release covers.
+    Of the first transcript, under the true hypothesis: a field that changes has the release in it, or in the value
+    that another release covers.
     """
-    hidden = [t for t, release in enumerate(told.releases) if not release.carriers and t < len(releases)]
+    hidden = [t for t, release in enumerate(true.releases) if not release.carriers and t < len(releases)]
     found: dict[int, Place] = {}
-    for t in hidden[:FOLLOWED]:
+    for t in hidden[:_FOLLOWED]:
         try:
             other = again([r + 1.0 if k == t else r for k, r in enumerate(releases)])
         except NetsimError:
             continue
         changed = [(c.message, c.name) for c in other.comparisons if not c.identical]
-        pairs = zip(told.releases, other.releases, strict=False)
+        pairs = zip(true.releases, other.releases, strict=False)
         covered = [a.carriers[0] for a, b in pairs if a.carriers and not np.array_equal(a.value[:1], b.value)]
         if changed or covered:
             found[t] = min([*changed, *covered])
@@ -113,13 +113,18 @@ def followed(told: Replayed, releases: Sequence[Array], again: Callable[[list[Ar
 
 
 def receivers(sending: Sending, neighbors: Sequence[int]) -> tuple[int, ...]:
-    """Whom a message is for."""
+    """Agents that a message is for."""
     return tuple(neighbors) if sending.receiver == EVERYBODY else (sending.receiver,)
 
 
 def releases_as_plain(found: Iterable[Released]) -> list[dict[str, Any]]:
     """As JSON has it."""
     return [asdict(one) for one in found]
+
+
+def activation_of(sendings: Sequence[Sending], message: int) -> int:
+    """Activation of the agent's `message`-th message, from 0; of the last one for later messages; 1 without any."""
+    return sendings[min(message, len(sendings) - 1)].activation if sendings else 1
 
 
 def _of(
@@ -130,25 +135,26 @@ def _of(
         return _Carrier(message, sending.kind, sending.number, name, receivers(sending, neighbors))
 
     at = release.carriers[0][0] if release.carriers else release.made_before
-    activation = sendings[min(at, len(sendings) - 1)].activation if sendings else 1
     carriers = tuple(carrier(*place) for place in release.carriers)
-    return Released(agent, activation, carriers, *_law(release), None if inside is None else carrier(*inside))
+    scale = scale_of(release)
+    law, within = noise_of(release), isinstance(release.mechanism, Perturbed)
+    name = f"{'perturbed objective: ' if within else ''}{type(law).__name__}"
+    return Released(
+        agent,
+        activation_of(sendings, at),
+        carriers,
+        name,
+        (float(np.min(scale)), float(np.max(scale))),
+        None if inside is None else carrier(*inside),
+    )
 
 
 def _carrier_of(found: dict[str, Any]) -> _Carrier:
     return _Carrier(found["message"], found["kind"], found["number"], found["name"], tuple(found["receivers"]))
 
 
-def _law(release: Release) -> tuple[str, tuple[float, float]]:
-    law = release.mechanism
-    name, law = ("perturbed objective: ", law.noise) if isinstance(law, Perturbed) else ("", law)
-    named = (getattr(law, key, None) for key in ("scale", "stddev", "modulus"))
-    scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
-    return name + type(law).__name__, (float(np.min(scale)), float(np.max(scale)))
-
-
 ALIKE = 1e-6
-"""Relative: a difference so near to a multiple of the answer's is that multiple."""
+"""Relative: a difference so near to a multiple of the answer's counts as that multiple."""
 
 Cause = Literal["value", "bare release", "other support", "other message", "too little noise"]
 """Why no noise covers it: it is no release; a release has none in some coordinate; the other world's law cannot make
@@ -157,13 +163,13 @@ it; the other world sends another message, or at another time; noise that is not
 
 @dataclass(frozen=True)
 class UnprotectedField:
-    """One field of the agent's messages, or ("" in `name`) of what is no field, that tells the two worlds apart.
+    """Field of the agent's messages in which the two worlds differ unprotected; `name` "" where it is no field.
 
-    `message` and `activation` are the first at which it tells, `kind` and `number` which message that is; `messages`
-    in how many it does, `links` over which these go. `difference` is the largest |observed − predicted| of a number
-    (∞ where one is not finite, None where there is none to compare) and `told` in how many of the sample's
-    `transcripts` it tells. `reason` says why, of the first one. `granted`: so it is for an adversary who knows
-    releases that are not on the wire.
+    `message` and `activation` are the first at which it distinguishes the worlds, `kind` and `number` identify that
+    message; `messages` is how many do, `links` where these go. `difference` is the largest |observed − predicted| of
+    a number (∞ where one is not finite, None where there is none to compare), `told` the number of the sample's
+    `transcripts` in which it distinguishes, `reason` that of the first one. `granted`: only for an adversary who
+    knows releases that are not on the wire.
     """
 
     agent: int
@@ -183,19 +189,19 @@ class UnprotectedField:
 
     @property
     def share(self) -> float:
-        """Of the transcripts in which it tells."""
+        """Share of transcripts in which it distinguishes the worlds."""
         return self.told / self.transcripts
 
     @property
     def path(self) -> str:
-        """From whom to whom, in which message."""
+        """Sender and receivers, field and message."""
         ends = ", ".join(f"{i}→{j}" for i, j in self.links) or "no link"
         field = f"field {self.name!r} of " if self.name else ""
         return f"{ends}: {field}{self.kind} {self.number}" if self.kind else ends
 
     @classmethod
     def plain(cls, found: dict[str, Any]) -> "UnprotectedField":
-        """From what `asdict` made of one, and JSON of that."""
+        """Inverse of `asdict`, also after JSON."""
         links: tuple[Link, ...] = tuple((i, j) for i, j in found["links"])
         return replace(cls(**found), links=links)
 
@@ -206,17 +212,17 @@ def _fields_as_plain(found: Iterable[UnprotectedField]) -> list[dict[str, Any]]:
 
 
 class Fields:
-    """Collects the uncovered fields of one sample."""
+    """Collector of the unprotected fields of one sample."""
 
-    def __init__(self, agent: int, neighbors: Sequence[int], told: Replayed, replicas: int) -> None:
+    def __init__(self, agent: int, neighbors: Sequence[int], true: Replayed, replicas: int) -> None:
         self._agent, self._neighbors, self._replicas = agent, neighbors, replicas
-        self._sendings = told.sendings
-        self._answers = {(c.message, c.name): c.answer for c in told.comparisons}
+        self._sendings = true.sendings
+        self._answers = {(c.message, c.name): c.answer for c in true.comparisons}
         self._found: dict[tuple[str, Cause], UnprotectedField] = {}
-        self._told: dict[tuple[str, Cause], Mask] = {}
+        self._where: dict[tuple[str, Cause], Mask] = {}
 
     def compared(self, comparison: Comparison) -> None:
-        """A value that is no release."""
+        """Add a value that is no release."""
         if np.any(visible := comparison.visible):
             known = (comparison.name, "value") in self._found  # comparisons come in order: the first one says why
             own = self._answers.get((comparison.message, comparison.name))
@@ -224,42 +230,36 @@ class Fields:
             self.add(comparison.message, comparison.name, "value", visible, comparison.difference, reason)
 
     def add(self, message: int, name: str, cause: Cause, where: Mask, difference: float | None, reason: str) -> None:
-        """Something tells, in the replicas of `where`."""
+        """Add a field that distinguishes the worlds in the replicas of `where`."""
         if not np.any(where):
             return
         key = name, cause
         sending = self._sendings[min(message, len(self._sendings) - 1)] if self._sendings else None
-        one = self._one(message, name, cause, sending, difference, reason)
-        before = self._found.get(key)
-        self._found[key] = one if before is None else _joined(before, one)
-        self._told[key] = np.logical_or(self._told.get(key, False), where)
-
-    def _one(
-        self, message: int, name: str, cause: Cause, sending: Sending | None, difference: float | None, reason: str
-    ) -> UnprotectedField:
-        links = () if sending is None else tuple((self._agent, j) for j in receivers(sending, self._neighbors))
-        return UnprotectedField(
+        one = UnprotectedField(
             agent=self._agent,
             name=name,
             cause=cause,
             message=message,
-            activation=1 if sending is None else sending.activation,
+            activation=activation_of(self._sendings, message),
             kind="" if sending is None else sending.kind,
             number=-1 if sending is None else sending.number,
             messages=1,
-            links=links,
+            links=() if sending is None else tuple((self._agent, j) for j in receivers(sending, self._neighbors)),
             difference=difference,
             told=0,
             transcripts=self._replicas,
             reason=reason,
         )
+        before = self._found.get(key)
+        self._found[key] = one if before is None else _joined(before, one)
+        self._where[key] = np.logical_or(self._where.get(key, False), where)
 
     def finish(self, granted_from: float) -> tuple[UnprotectedField, ...]:
-        """All, the first first; from message `granted_from` on they are for who knows what is not on the wire."""
+        """All fields in order; from message `granted_from` on they are marked `granted`."""
         all_of = (
             replace(
                 one,
-                told=int(np.sum(self._told[key])),
+                told=int(np.sum(self._where[key])),
                 granted=one.message >= granted_from and one.cause != "too little noise",
             )
             for key, one in self._found.items()
@@ -268,7 +268,7 @@ class Fields:
 
 
 def pooled(samples: Iterable[tuple[tuple[UnprotectedField, ...], int]]) -> tuple[UnprotectedField, ...]:
-    """The fields of several samples (fields, transcripts) together; shares are of all transcripts."""
+    """Pool the fields of several samples (fields, transcripts); shares are of all transcripts."""
     found: dict[tuple[str, Cause, bool], UnprotectedField] = {}
     total = 0
     for fields, transcripts in samples:
@@ -300,7 +300,7 @@ def _order(one: UnprotectedField) -> tuple[int, str]:
 
 
 def _why(comparison: Comparison, own: Answer | None) -> str:
-    """In a line; the multiple of the last answer, where the difference is one."""
+    """Reason in a line, with the multiple of the last answer where the difference is one."""
     other = comparison.answer
     size = f"the two worlds differ by up to {comparison.difference:.2g}"
     if own is None or other is None or own.kind != other.kind or own.value.shape != comparison.observed.shape:
@@ -317,7 +317,7 @@ def _why(comparison: Comparison, own: Answer | None) -> str:
 
 
 def _multiple(difference: Array, answer: Array) -> float | None:
-    """c with difference = c·answer everywhere, but for rounding."""
+    """Factor c with difference = c·answer everywhere, but for rounding; None if there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         length = float(np.sum(answer * answer))
         if not 0 < length < np.inf or not np.all(np.isfinite(difference)):
@@ -328,7 +328,7 @@ def _multiple(difference: Array, answer: Array) -> float | None:
 
 
 def _combined(difference: Array, here: Array, there: Array) -> bool:
-    """Whether difference = a·here − b·there in every transcript; three coordinates or more say so."""
+    """Whether difference = a·here − b·there in every transcript; with fewer than three coordinates any vector is."""
     with np.errstate(all="ignore"):
         if difference.shape[-1] < 3 or not all(np.all(np.isfinite(x)) for x in (difference, here, there)):
             return False
@@ -347,8 +347,8 @@ def _none() -> Array:
 
 @dataclass(frozen=True)
 class Details:
-    """Of one sample: `released[t]` goes with step t of the loss; `uncovered` are all fields that no noise covers;
-    `averages` is (4, releases, some replicas), as `attacks.audit.loss.release_cost` makes it."""
+    """Details of one sample: `released[t]` goes with step t of the loss, `uncovered` are all unprotected fields, and
+    `averages` (4, releases, some replicas) those of `attacks.audit.loss.release_cost.averages`."""
 
     released: tuple[Released, ...] = ()
     uncovered: tuple[UnprotectedField, ...] = ()

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from attacks.audit.accounting.formulas import zcdp_rho
 from attacks.inference import evidence
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.one_record import LogisticRecord
@@ -16,6 +15,7 @@ from attacks.score.robustness import beside, gaussian_bound, simulated_kappa, zc
 from attacks.score.verdict import verdict
 from netsim.algorithms import Recal
 from netsim.problems import load
+from tests.oracles.zcdp import zcdp_rho
 from tests.worlds import DELTA, ROUGH, digits_problem, dp_recal, tapped_ring
 
 

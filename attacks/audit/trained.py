@@ -1,24 +1,18 @@
 """Trained classifiers in an audit: training, checks and scores, for one adversary or for many views at once.
 
-A black box has no door: the classifier is shown what was heard on links (on radio, in the air) and nothing
-of what
-the tap at the agent's door adds to it. Some chunks teach it, and only others are played, so that its scores
-are as
-fresh as the game wants them. What was heard is kept chunk by chunk, bounded, and by a rule that looks at the
-chunk
-alone: an audit that is stopped, resumed or spread over processes learns from the same transcripts.
+A black box has no door: the classifier gets the rows captured on links (on radio, in the air) and none of those that
+the tap at the agent's door adds. Some chunks teach it, and only others are played, so that its scores are as fresh as
+the game wants them. Captured numbers are kept chunk by chunk, bounded, and by a rule that looks at the chunk alone:
+an audit that is stopped, resumed or spread over processes learns from the same transcripts.
 
-Transcripts of one chunk are simulated at once and have in common which messages there are, when, and how large.
-That is the same in all chunks of a world, for delays and clocks are drawn by the seed alone; where it
-differs between
-the worlds, it depends on private data and is what tells. Would it differ among the chunks of a world, a
-classifier
-could learn chunks by heart, and scores of one chunk were right or wrong together, which the game takes for
-independent trials: then there is no classifier.
+Transcripts of one chunk are simulated at once and share which messages there are, when, and how large. That is the
+same in all chunks of a world, for delays and clocks are drawn by the seed alone; a difference between the worlds
+depends on private data and is evidence. Would it differ among the chunks of a world, a classifier could learn chunks
+by heart, and scores of one chunk were right or wrong together, which the game takes for independent trials: then
+there is no classifier.
 
-The transcripts that teach are kept, view by view, in a folder that is removed afterwards; of the others
-nothing is
-kept but their scores. So memory holds one view's lessons at a time, whatever the number of views.
+The transcripts that teach are kept, view by view, in a folder that is removed afterwards; of the others only their
+scores are kept. So memory holds one view's lessons at a time, whatever the number of views.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.archive import Archive
-from attacks.audit.blackbox.classifier import FEWEST, Classifier
-from attacks.audit.blackbox.features import MOST, Features, features, recorded_ids
+from attacks.audit.classifier import FEWEST, MOST, Classifier, Features, features, recorded_ids
 from attacks.audit.pair import INFERRED, Infer, Pair, resemblance, spread
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
@@ -42,24 +35,24 @@ from netsim.errors import AttackError
 from netsim.transcript.record import Transcript
 
 CAPTURED = "heard on links"
-"""What (replicas, columns) of float32 are called in an archive."""
-COMMON, CONSTANT = "common to a chunk", "constant in a chunk"
+"""Name in an archive of the captured numbers, (replicas, columns) of float32."""
+_COMMON, _CONSTANT = "common to a chunk", "constant in a chunk"
 """Digests (32,) of the rows' places, times and sizes, and of the numbers that are the same in all transcripts."""
 COLUMNS = 1000
-"""Numbers of a transcript that are kept; of more, the first and the last ones."""
+"""Numbers of a transcript that are kept, at most; of more, the first and the last ones."""
 ROOM = 2**26
 """Numbers of a world that are kept, 256 MiB; of later chunks only digests are."""
-TEACH = 0.3
-"""The share of the chunks that teach."""
+_TEACH = 0.3
+"""Share of the chunks that teach."""
 TAUGHT = 2500
 """Transcripts of each world that teach, at most."""
-FEWEST_PLAYED = 50
-"""Transcripts of each world that must be left to play."""
+_FEWEST_PLAYED = 50
+"""Transcripts of each world left to play, at least."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What was learned: `kind` of classifier and its cross-validated log loss in nats (ln 2: it tells nothing), from
+    """Classifier of an audit: its `kind` and cross-validated log loss in nats (ln 2: no better than a coin), from
     `columns` numbers of each of `taught` transcripts of each world; `played` others are left to play."""
 
     kind: str
@@ -70,12 +63,13 @@ class Trained:
 
 
 def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
-    """What is kept for the classifier of chunk `index`: what was heard on links, if there is room, and digests."""
+    """Arrays to keep of chunk `index` for the classifier: numbers captured on links, if there is room, and
+    digests."""
     on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
     found = features(replace(view, transcript=on_links), COLUMNS)
     kept: dict[str, npt.NDArray[Any]] = {
-        COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
-        CONSTANT: _digest(*_constants(found)),
+        _COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
+        _CONSTANT: _digest(*_constants(found)),
     }
     values = found.values
     if values.shape[1] > COLUMNS:
@@ -87,57 +81,57 @@ def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Trained, tuple[Array, Array]]:
-    """What a classifier learned from the first of `chunks`, and its scores of the others, by world.
+    """Train a classifier on the first of `chunks`; give its scores of the others, by world.
 
-    You get an `AttackError` that says why where there is nothing to learn, or too little to learn and play.
+    Raises `AttackError` where there is nothing to learn, or too little to learn and play.
     """
     usable = next((k for k in range(chunks) if any(kept.note(CAPTURED, w, k) is None for w in (0, 1))), chunks)
     if usable < 2:
         what = f"{chunks} in all" if usable == chunks else f"what was heard in {usable} of {chunks} could be kept"
         raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
     _check_common(kept, usable)
-    told = _note_bytes(kept, COMMON, 0, 0) != _note_bytes(kept, COMMON, 1, 0)
-    size, columns = _values(kept, 0, 0, told).shape
+    facts_differ = _note_bytes(kept, _COMMON, 0, 0) != _note_bytes(kept, _COMMON, 1, 0)
+    size, columns = _values(kept, 0, 0, facts_differ).shape
     if not columns:
         raise AttackError("nothing that could be read was heard on the tapped links")
-    lessons = max(1, min(round(TEACH * usable), -(-TAUGHT // size)))
+    lessons = max(1, min(round(_TEACH * usable), -(-TAUGHT // size)))
     played = (usable - lessons) * size
-    if min(lessons * size, TAUGHT) < FEWEST or played < FEWEST_PLAYED:
+    if min(lessons * size, TAUGHT) < FEWEST or played < _FEWEST_PLAYED:
         raise AttackError(
             f"{lessons * size} transcripts of each world teach and {played} are left to play: "
-            f"it takes {FEWEST} and {FEWEST_PLAYED}"
+            f"it takes {FEWEST} and {_FEWEST_PLAYED}"
         )
     zero, one = (
-        Features.of(np.concatenate([_values(kept, world, index, told) for index in range(lessons)])[:TAUGHT])
+        Features.of(np.concatenate([_values(kept, world, index, facts_differ) for index in range(lessons)])[:TAUGHT])
         for world in (0, 1)
     )
     learned = Classifier.fit(zero, one, rng)
     rest = range(lessons, usable)
     scores = tuple(
-        np.concatenate([learned.score(Features.of(_values(kept, w, k, told))) for k in rest]) for w in (0, 1)
+        np.concatenate([learned.score(Features.of(_values(kept, w, k, facts_differ))) for k in rest]) for w in (0, 1)
     )
     return Trained(learned.kind, learned.loss, columns, zero.replicas, played), (scores[0], scores[1])
 
 
-def _values(kept: Archive, world: int, index: int, told: bool) -> Array:
-    """What was heard, a row for each transcript; or, where that has other columns in the other world, or other times
-    and sizes (`told`), a number in [0, 1) that stands for these."""
+def _values(kept: Archive, world: int, index: int, facts_differ: bool) -> Array:
+    """Captured numbers, (replicas, columns); where columns, times or sizes differ between the worlds
+    (`facts_differ`), a number in [0, 1) in their place that stands for these."""
     found = kept.note(CAPTURED, world, index)
     assert found is not None
-    if told:
-        return np.full((len(found), 1), int.from_bytes(_note_bytes(kept, COMMON, world, index)[:6]) / 2**48)
+    if facts_differ:
+        return np.full((len(found), 1), int.from_bytes(_note_bytes(kept, _COMMON, world, index)[:6]) / 2**48)
     return found.astype(np.float64)
 
 
 def _check_common(kept: Archive, chunks: int) -> None:
-    """What is common to a chunk is so to all chunks of its world."""
+    """Raise an `AttackError` where chunks of a world differ in what is common to the transcripts of a chunk."""
     for world in (0, 1):
-        if len({_note_bytes(kept, COMMON, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, _COMMON, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "which messages were heard, when, or how large they were is not the same in all chunks of a world: "
                 "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
             )
-        if len({_note_bytes(kept, CONSTANT, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, _CONSTANT, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "some number is the same in all transcripts of one chunk and not in another: they may share what is "
                 "random in it, and a classifier would learn chunks by heart"
@@ -150,7 +144,7 @@ def _note_bytes(kept: Archive, name: str, world: int, index: int) -> bytes:
 
 
 def _constants(found: Features) -> list[str]:
-    """The columns that are the same in all transcripts, with their values; none where there is but one transcript."""
+    """Columns that are the same in all transcripts, with their values; none where there is but one transcript."""
     if found.replicas == 1:
         return []
     bits = np.ascontiguousarray(found.values + 0.0).view(np.int64)
@@ -162,19 +156,19 @@ def _digest(*lines: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sha256("\n".join(lines).encode()).digest(), dtype=np.uint8)
 
 
-Chunks = tuple[range, range, range]
-"""Which chunks teach, choose, and are played."""
+_Chunks = tuple[range, range, range]
+"""Chunks that teach, that choose, and that are played."""
 
 
 class Scored(NamedTuple):
-    """The scores of all views, and which of them recorded all that which others did, (views, views)."""
+    """Scores of all views, and whether view m recorded all that view k did, (views k, views m)."""
 
     views: tuple["ViewScores", ...]
     recorded: Mask
 
 
 class ViewScores(NamedTuple):
-    """One view's scores of the trials that choose and of those that are played, for each world (scores, trials).
+    """Scores of one view for the trials that choose and those that are played, for each world (scores, trials).
 
     A row for each of `labels`; larger: more like world 1. `taught` trials of each world taught the classifier.
     """
@@ -189,7 +183,7 @@ def scored(
     simulate: Callable[[int, int], tuple[AdversaryView, ...]],
     pair: Pair,
     infer: Infer | None,
-    chunks: Chunks,
+    chunks: _Chunks,
     seeds: Sequence[int],
     jobs: int,
     progress: Callable[[int], None] | None,
@@ -217,14 +211,14 @@ def scored(
 
 
 class _Seen(NamedTuple):
-    """One chunk from one view: the classifier's scores, and those of the inferred gradients, if there are some."""
+    """Scores of one chunk from one view: the classifier's, and those of the inferred gradients, if there are some."""
 
     classified: Array
     inverted: Array | None
 
 
 class _TrainingPart(NamedTuple):
-    """Transcripts of a lesson, and which view recorded all that which others did."""
+    """Number of transcripts of a lesson, and whether view m recorded all that view k did."""
 
     replicas: int
     recorded: Mask
@@ -232,7 +226,7 @@ class _TrainingPart(NamedTuple):
 
 @dataclass(frozen=True)
 class _TrainingChunk:
-    """Writes down what every view saw of one chunk; may run in another process."""
+    """Task that writes the features of one chunk from every view to files; may run in another process."""
 
     simulate: Callable[[int, int], tuple[AdversaryView, ...]]
     folder: Path
@@ -249,7 +243,7 @@ class _TrainingChunk:
 
 @dataclass(frozen=True)
 class _Trainer:
-    """Teaches one view's classifier."""
+    """Task that trains one view's classifier."""
 
     folder: Path
 
@@ -262,7 +256,7 @@ class _Trainer:
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Scores one chunk from every view."""
+    """Task that scores one chunk from every view."""
 
     simulate: Callable[[int, int], tuple[AdversaryView, ...]]
     classifiers: tuple[Classifier, ...]
@@ -286,7 +280,7 @@ class _Scorer:
 def _collected(
     seen: Sequence[_Seen], tasks: Sequence[tuple[int, int]], choose: range, classifier: Classifier, taught: int
 ) -> ViewScores:
-    """One view's chunks put together; the gradients' score only where every chunk that chooses has one.
+    """Scores of one view from all chunks; the gradients' score only where every chunk that chooses has one.
 
     A chunk that is played and has none is scored 0: what is played must have no say in which scores there are.
     """

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attacks.audit.accounting.formulas import (
-    delta_from_losses,
     epsilon_from_losses,
     gaussian_delta,
     gaussian_epsilon,
     loss_self_check,
     zcdp_epsilon,
-    zcdp_rho,
 )
 from netsim.errors import PrivacyError
+from tests.attacks.audit.accounting.test_intervals import mean_interval
+from tests.oracles.zcdp import zcdp_rho
 
 
 def precise_delta(mu: float, epsilon: float) -> mpmath.mpf:
@@ -102,9 +102,6 @@ def test_zcdp_values():
     assert zcdp_epsilon(0.5, 1e-5) == pytest.approx(0.5 + 2 * math.sqrt(0.5 * 5 * math.log(10)))
     assert zcdp_epsilon(0.0, 0.0) == 0
     assert zcdp_epsilon(1.0, 0.0) == math.inf
-    assert zcdp_rho(0.0, 1e-5) == 0
-    assert zcdp_rho(5.0, 0.0) == 0
-    assert zcdp_rho(math.inf, 1e-5) == math.inf
 
 
 @pytest.mark.parametrize(
@@ -115,11 +112,9 @@ def test_zcdp_values():
         lambda: gaussian_delta(math.nan, 1.0),
         lambda: gaussian_epsilon(1.0, 1.5),
         lambda: zcdp_epsilon(-1.0, 0.1),
-        lambda: zcdp_rho(-1.0, 0.1),
-        lambda: zcdp_rho(1.0, -0.1),
-        lambda: delta_from_losses(np.array([1.0, np.nan]), 1.0, 0.95),
-        lambda: delta_from_losses(np.array([]), 1.0, 0.95),
-        lambda: delta_from_losses(np.ones(3), math.inf, 0.95),
+        lambda: zcdp_epsilon(1.0, -0.1),
+        lambda: epsilon_from_losses(np.array([1.0, np.nan]), 0.1, 0.95),
+        lambda: epsilon_from_losses(np.array([]), 0.1, 0.95),
         lambda: epsilon_from_losses(np.ones(3), 0.1, 95.0),
     ],
 )
@@ -128,19 +123,14 @@ def test_nonsense_is_refused(call):
         call()
 
 
+def delta_from_losses(losses: np.ndarray, epsilon: float, confidence: float):
+    """The interval of δ(ε), of which `epsilon_from_losses` is the inverse."""
+    return mean_interval(-np.expm1(np.minimum(epsilon - losses, 0.0)), confidence)
+
+
 def gaussian_losses(mu: float, n: int, seed: int) -> np.ndarray:
     """The losses of a Gaussian release: L ~ N(μ²/2, μ²)."""
     return np.random.default_rng(seed).normal(mu * mu / 2, mu, n)
-
-
-@pytest.mark.parametrize(("mu", "epsilon"), [(0.5, 0.2), (1.0, 1.0), (2.0, 3.0)])
-def test_delta_interval_covers(mu, epsilon):
-    """Misses at most 5 % of 200 seeds; were that so, this fails with probability below 1e-4."""
-    truth = gaussian_delta(mu, epsilon)
-    found = [delta_from_losses(gaussian_losses(mu, 500, seed), epsilon, 0.95) for seed in range(200)]
-    assert sum(truth not in interval for interval in found) <= stats.binom.isf(1e-4, 200, 0.05)
-    assert np.median([i.upper - i.lower for i in found]) < 0.13
-    assert np.mean([i.estimate for i in found]) == pytest.approx(truth, rel=0.05)
 
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.5, 0.05), (1.0, 0.02), (3.0, 0.02)])
@@ -176,9 +166,6 @@ def test_identical_worlds_have_epsilon_zero():
 
 def test_infinite_losses_are_mass_that_no_epsilon_buys_off():
     losses = np.concatenate([np.full(50, np.inf), np.full(950, 0.5)])
-    delta = delta_from_losses(losses, 100.0, 0.95)
-    assert delta.estimate == pytest.approx(0.05)
-    assert delta.lower > 0.02
     above = epsilon_from_losses(losses, 0.01, 0.95)
     assert (above.lower, above.estimate, above.upper) == (math.inf, math.inf, math.inf)
     near = epsilon_from_losses(losses, 0.045, 0.95)
@@ -196,22 +183,7 @@ def test_pure_epsilon_is_witnessed_by_the_largest_loss():
     assert interval.upper == math.inf
 
 
-def test_an_exactly_impossible_loss_is_no_evidence():
-    interval = delta_from_losses(np.array([-np.inf, 0.0, 1.0]), 0.0, 0.95)
-    assert interval.estimate == pytest.approx((1 - math.exp(-1)) / 3)
-
-
 finite_losses = st.lists(st.floats(-20, 20), min_size=1, max_size=50).map(np.array)
-
-
-@given(losses=finite_losses, epsilon=st.floats(0, 10), more=st.floats(0, 10))
-@settings(max_examples=60, deadline=None)
-def test_delta_interval_falls_with_epsilon_end_by_end(losses, epsilon, more):
-    near, far = (delta_from_losses(losses, e, 0.9) for e in (epsilon, epsilon + more))
-    slack = 1e-12
-    assert far.lower <= near.lower + slack
-    assert far.estimate <= near.estimate + slack
-    assert far.upper <= near.upper + slack
 
 
 @given(losses=finite_losses, delta=st.floats(1e-3, 0.5), shift=st.floats(0, 5))

@@ -14,8 +14,8 @@ from attacks.audit.archive import Archive
 from attacks.audit.audit import audit
 from attacks.audit.loss import pool
 from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.envelopes import SLACK, measured, together
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss.laplace_releases import SLACK, measured, together
 from attacks.audit.pair import Pair
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.codecs import Float16

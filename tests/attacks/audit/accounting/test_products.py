@@ -14,7 +14,7 @@ from attacks.audit.accounting.products import Product, closed_delta, closed_epsi
 from attacks.audit.accounting.quadrature import contour, product_delta, product_epsilon, saddle
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Laplace
-from tests.attacks.audit.accountants import accountant, mixes
+from tests.attacks.audit.accounting.accountants import accountant, mixes
 
 SHIFT = st.floats(0.01, 3.0)
 

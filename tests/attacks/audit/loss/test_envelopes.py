@@ -10,8 +10,8 @@ from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_epsilon
-from attacks.audit.accounting.tilting import Reference, enclosed, enclosed_by_factors
-from attacks.audit.loss.release_cost import shifts
+from attacks.audit.loss.envelopes import enclosed, measured
+from attacks.audit.loss.release_cost import cost_and_shifts
 from attacks.replay import Release
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
@@ -116,20 +116,6 @@ def test_a_branch_of_small_probability_may_cost_anything():
     assert truth in enclosed(usual, usual, 1e-2, p, 1 - 1e-4, 4000, rng())
 
 
-def test_factors_measure_each_transcript_by_its_extremes():
-    reference = Reference.of(np.array([4.0, 1.0]), np.array([[1.0, 0.0, 2.0], [0.5, 0.0, 1.0]]))
-    least, greatest = reference.factors(np.array([1.0, 4.0, 4.0]), np.array([[1, 0, 2], [3, 0, 2], [1, 1e-3, 2.0]]))
-    assert least.tolist() == [0.5, 1.0, 1.0]
-    assert greatest.tolist() == [1.0, 3.0, math.inf]
-    assert reference.times(2.0) == Product(16.0, (2.0, 4.0))
-    assert not reference.times(math.inf).finite
-    nothing = Reference(0.0, np.zeros(2))
-    assert [f.tolist() for f in nothing.factors(np.zeros(1), np.zeros((1, 2)))] == [[1.0], [1.0]]
-    assert nothing.factors(np.ones(1), np.zeros((1, 2)))[1].tolist() == [math.inf]
-    with pytest.raises(PrivacyError):
-        reference.factors(np.ones(1), np.ones((1, 2)))
-
-
 def test_a_new_transcript_leaves_the_factors_as_seldom_as_promised():
     """N = 100 at 95%: in 2,000 repetitions at most 0.05 + 5 standard errors have a leaving probability above p."""
     p = clopper_pearson(0, 100, 0.95, "upper").upper
@@ -147,12 +133,11 @@ def test_an_envelope_of_many_ends_is_left_far_more_often():
 
 def test_factors_of_transcripts_enclose_an_adaptive_mechanism():
     """Shifts of 20,000 transcripts, δ = 1e-2, at 1 − 1e-4."""
-    noise = rng().laplace(size=20_500)
+    noise = rng().laplace(size=20_000)
     second = np.where(noise > 0.3, SECOND[1], SECOND[0])
-    seen = np.stack([np.full(20_500, FIRST), second], axis=1)
-    reference = Reference.of(np.zeros(500), seen[:500])
-    least, greatest = reference.factors(np.zeros(20_000), seen[500:])
-    found = enclosed_by_factors(reference, least.min(), greatest.max(), 20_000, 1e-2, 1 - 1e-4, 4000, rng(1))
+    seen = np.stack([np.full(20_000, FIRST), second], axis=1)
+    pairs = [(release(Laplace(1.0), [[0.0, 0.0]]), None)]
+    found = measured(pairs, [(np.sum(seen, axis=1), seen)], None).enclosed(1e-2, 1 - 1e-4)
     truth = root(lambda e: adaptive(e, lambda u, branch: laplace_left(u, SECOND[branch])), 1e-2)
     assert truth in found
     assert found.upper < FIRST + SECOND[1]
@@ -162,6 +147,10 @@ def test_factors_of_transcripts_enclose_an_adaptive_mechanism():
 def release(mechanism, value, judged=(True, True)):
     value = np.asarray(value, dtype=np.float64)
     return Release(0, mechanism, value, value, np.asarray(judged))
+
+
+def shifts(a, b):
+    return cost_and_shifts(a, b)[1]
 
 
 def test_shifts_of_releases():

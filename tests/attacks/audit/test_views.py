@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.blackbox.trained import Scored, ViewScores, scored
 from attacks.audit.pair import Pair, resemblance
+from attacks.audit.trained import Scored, ViewScores, scored
 from attacks.audit.views import View, ViewsResult, audit_views, contained, hasse, judged
 from attacks.inference import GradientEstimate, infer
 from netsim import topology

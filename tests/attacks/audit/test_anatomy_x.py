@@ -7,7 +7,7 @@ from attacks.audit.loss.exact import combine
 from attacks.audit.loss.wire_fields import pooled
 from attacks.audit.loss_breakdown import loss_breakdown
 from netsim.algorithms.planted_faults import SentBefore
-from tests.attacks.audit.anatomy.test_breakdown import REPLICAS, dpp2, samples
+from tests.attacks.audit.test_loss_breakdown import REPLICAS, dpp2, samples
 
 
 def taken_apart(parts):

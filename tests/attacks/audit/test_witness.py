@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from attacks.audit import witness_values as plain
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
+from attacks.audit.verdict import exceeds
 from attacks.audit.witness import (
     Witness,
-    above,
     as_plain,
     best,
     candidate,
@@ -248,8 +248,8 @@ def test_the_first_release_above_the_claim():
     running = account.running()
     first = account.first_above(claim.epsilon)
     assert claim.epsilon == pytest.approx(3 * 2 * 0.5 * 0.2 / 0.8)
-    assert above(running[first], claim.epsilon)
-    assert not any(above(loss, claim.epsilon) for loss in running[:first])
+    assert exceeds(running[first], claim.epsilon)
+    assert not any(exceeds(loss, claim.epsilon) for loss in running[:first])
     assert account.first_above(math.inf) is None
 
 

@@ -17,7 +17,7 @@ from netsim.mechanisms import (
 )
 from netsim.schedules import Constant, Geometric
 from scenarios.results.audited import average_case
-from tests.attacks.audit.anatomy.test_breakdown import dpp2, samples
+from tests.attacks.audit.test_loss_breakdown import dpp2, samples
 
 SURE = 1 - 1e-6
 """Of an interval that a true number leaves once in a million runs; the seeds are fixed."""

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.blackbox.classifier import Classifier
-from attacks.audit.blackbox.features import Features, features
+from attacks.audit.classifier import Classifier, Features, features
 from attacks.audit.games.game import play
 from netsim import topology
 from netsim.adversary import Adversary

@@ -8,7 +8,7 @@ from attacks.audit.loss_breakdown import MOST_LEVELS, audited_levels
 from netsim.algorithms import PrivateGradientDescent
 from netsim.algorithms.planted_faults import SentBefore
 from netsim.schedules import Constant
-from tests.attacks.audit.anatomy.test_breakdown import dpp2
+from tests.attacks.audit.test_loss_breakdown import dpp2
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 CONFIDENCE = 0.999

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.games.betting import Coins, Rule, Tally, choose_rule, e_bh, log_e_ceiling, log_e_value
+from attacks.audit.views import Coins, Rule, Tally, choose_rule, e_bh, log_e_ceiling, log_e_value
 from netsim.errors import PrivacyError
 
 ALWAYS = Rule(0.5, 0.5, 0.0)
