@@ -14,7 +14,7 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Chunks, Seen, archive_in
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, tossed
+from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import (
@@ -198,8 +198,7 @@ class _Look:
 
 
 class _Gathering:
-    """Collector of chunks in an archive, which plays the anytime game meanwhile; `chunks` of each world in the
-    end."""
+    """Collector of chunks in an archive, which plays the anytime game meanwhile; `chunks` of each world."""
 
     def __init__(self, kept: Archive, delta: float, rng: np.random.Generator) -> None:
         self.kept, self.delta, self.chunks = kept, delta, 0
@@ -210,8 +209,7 @@ class _Gathering:
     def gather(
         self, look: _Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
     ) -> None:
-        """Simulate the chunks of both worlds that the archive lacks; stop early where the wager is decided and
-        ends."""
+        """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then."""
         tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
         missing = [task for task in tasks if not self.kept.sound(*task)]
         wanted = set(missing)
@@ -244,12 +242,9 @@ class _Gathering:
         zero, one = (losses_on_wire(part, self._cut) for part in parts)
         queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
         coins = tossed(queues[0].size, queues[1].size, self._coins)
-        scores = np.empty(coins.size)
-        for world, queue in enumerate(queues):
-            scores[coins == world] = queue[: np.count_nonzero(coins == world)]
         ones = np.count_nonzero(coins)
         self._left = queues[0][coins.size - ones :], queues[1][ones:]
-        wager.update(coins, scores)
+        wager.update(coins, dealt(coins, *queues))
 
     def aim(self, look: _Look) -> None:
         """Simulate worst-case transcripts at δ = 0, where one possible transcript refutes."""
@@ -329,8 +324,7 @@ def _tested(claim: Claim) -> float:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """Evaluation of the chunks. If the audit stopped `early`, results of a fixed sample size are of the first
-    chunk."""
+    """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
 
     kept: Archive
     pair: Pair

@@ -108,8 +108,7 @@ def _distinct(values: Array) -> list[int]:
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
-    """Median and spread of each column, (columns,): by quartiles, or where half the values agree by the standard
-    deviation."""
+    """Median and spread of each column: by quartiles, or the standard deviation where half the values agree."""
     known = np.clip(values, -_HUGE, _HUGE)
     if not values.shape[1]:
         return np.empty(0), np.empty(0)
@@ -360,8 +359,7 @@ class _Turned(NamedTuple):
 
     @property
     def turned_back(self) -> "_Turned":
-        """Turned as near to the columns as coordinates of the same lengths can be: each is mostly one column's
-        own."""
+        """Turned as near to the columns as lengths allow: each coordinate is mostly one column's own."""
         directions = self.turn / np.linalg.norm(self.turn, axis=0)
         back = np.ascontiguousarray(directions.T)
         return self._replace(inner=self.inner @ back, turn=self.turn @ back)

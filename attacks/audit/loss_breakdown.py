@@ -97,14 +97,14 @@ class Breakdown:
             transcripts += part.replicas
             placed = part.details.released
             bounded = [law in _BOUNDED for law in part.laws]
-            for t, (step, price) in enumerate(zip(part.steps, part.cost, strict=True)):
+            for t, (step, cost) in enumerate(zip(part.steps, part.cost, strict=True)):
                 here = placed[t] if t < len(placed) else None
                 where[t] = here if where.get(t, here) == here else None
-                sums.add("release", t, 1, step, price, bounded[t])
+                sums.add("release", t, 1, step, cost, bounded[t])
             groups = _groups(placed, len(part.steps))
             for (kind, key), members in groups.items():
-                step, price = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
-                sums.add(kind, key, len(members), step, price, all(bounded[t] for t in members))
+                step, cost = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
+                sums.add(kind, key, len(members), step, cost, all(bounded[t] for t in members))
         each = sums.parts(transcripts)
         nothing = Part(0, _SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
         return cls(
@@ -136,13 +136,13 @@ class _Sum:
     squares: float = 0.0
     bounded: bool = True
 
-    def add(self, releases: int, step: Array, price: Array, bounded: bool) -> None:
-        known = price[np.isfinite(price)]
+    def add(self, releases: int, step: Array, cost: Array, bounded: bool) -> None:
+        known = cost[np.isfinite(cost)]
         self.releases = max(self.releases, releases)
         self.seen += step.size
         self.known += known.size
-        self.price += float(np.sum(known))
-        self.least, self.most = min(self.least, float(np.min(price))), max(self.most, float(np.max(price)))
+        self.cost += float(np.sum(known))
+        self.least, self.most = min(self.least, float(np.min(cost))), max(self.most, float(np.max(cost)))
         self.step += float(np.sum(step))
         self.size += float(np.sum(np.abs(step)))
         self.squares += float(np.sum(step * step))
@@ -156,7 +156,7 @@ class _Sum:
         known = self.known + transcripts - self.seen
         spent = _SpentPrivacy(
             min(self.least, 0.0) if absent else self.least,
-            self.price / known if known else np.inf,
+            self.cost / known if known else np.inf,
             max(self.most, 0.0) if absent else self.most,
             self.step / transcripts,
             self.size / transcripts,
@@ -175,8 +175,8 @@ class _Sums:
         default_factory=lambda: {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
     )
 
-    def add(self, kind: str, key: Any, releases: int, step: Array, price: Array, bounded: bool) -> None:
-        self.found[kind].setdefault(key, _Sum()).add(releases, step, price, bounded)
+    def add(self, kind: str, key: Any, releases: int, step: Array, cost: Array, bounded: bool) -> None:
+        self.found[kind].setdefault(key, _Sum()).add(releases, step, cost, bounded)
 
     def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
         return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}

@@ -63,8 +63,7 @@ class Trained:
 
 
 def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
-    """Arrays to keep of chunk `index` for the classifier: numbers captured on links, if there is room, and
-    digests."""
+    """Arrays to keep of chunk `index` for the classifier: captured numbers, if there is room, and digests."""
     on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
     found = features(replace(view, transcript=on_links), COLUMNS)
     kept: dict[str, npt.NDArray[Any]] = {

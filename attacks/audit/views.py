@@ -33,7 +33,7 @@ from scipy import special
 
 from attacks.audit.accounting.intervals import error_rate, log_wealth
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.games.sequential_test import tossed
+from attacks.audit.games.sequential_test import dealt, tossed
 from attacks.audit.pair import Infer, Pair
 from attacks.audit.trained import Scored, ViewScores, scored
 from netsim.adversary import Adversary, AdversaryView
@@ -133,14 +133,13 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class Coins:
-    """Fair coins, each with a trial of its own: coin k took trial `trial[k]` of world `world[k]`.
+    """Fair coins, each with a trial of its own: coin k takes the next trial of `world[k]`.
 
     They are tossed until a world has no trial left. When to stop depends on the coins before alone, so that every
     coin tossed is fair, whatever the scores. `trials`, those of both worlds, is their largest possible number.
     """
 
     world: NDArray[np.int64]
-    trial: NDArray[np.int64]
     trials: int
 
     @property
@@ -150,26 +149,18 @@ class Coins:
     @classmethod
     def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "Coins":
         """Coins for these trials of each world."""
-        world = tossed(trials_0, trials_1, rng)
-        ones = np.cumsum(world)
-        zeros = np.arange(1, world.size + 1) - ones
-        return cls(world, np.where(world == 1, ones, zeros) - 1, trials_0 + trials_1)
+        return cls(tossed(trials_0, trials_1, rng), trials_0 + trials_1)
 
     def right_and_wrong(self, rule: Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
         """(coins,) each: guessed right, guessed wrong. Scores are those of the trials played, by world."""
-        is_one = self.world == 1
-        score = np.where(is_one, _at(scores_1, self.trial, is_one), _at(scores_0, self.trial, ~is_one))
+        score = dealt(self.world, scores_0, scores_1)
         one, zero = score >= rule.high, score < rule.low
-        return np.where(is_one, one, zero), np.where(is_one, zero, one)
+        return np.where(self.world == 1, one, zero), np.where(self.world == 1, zero, one)
 
     def tally(self, rule: Rule, scores_0: Array, scores_1: Array) -> Tally:
         """Tally of a rule on these coins."""
         right, wrong = self.right_and_wrong(rule, scores_0, scores_1)
         return Tally(int(right.sum()), int(wrong.sum()), self.count, self.trials)
-
-
-def _at(scores: Array, places: NDArray[np.int64], wanted: Mask) -> Array:
-    return scores[np.where(wanted, places, 0)] if scores.size else np.zeros(places.shape)
 
 
 def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:

@@ -109,8 +109,7 @@ class Account:
         return sums
 
     def by_link(self) -> dict[Link, float]:
-        """Loss of the messages over each link (from, to), ∞ for the unprotected one; a broadcast counts on each
-        link."""
+        """Loss of the messages over each link (from, to), ∞ for the unprotected one; broadcasts count on each."""
         sums: dict[Link, float] = {(self.agent, j): math.inf for j in self.uncovered_to}
         for item in self._counted:
             for j in item.receivers:

@@ -67,7 +67,11 @@ SMOOTH = Auto("L", lambda at: at.smoothness)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """ρ + 2√(ρ ln 1/δ)."""
+    """ε = ρ + 2√(ρ ln 1/δ), the (ε, δ) guarantee of ρ-zCDP; ρ ≥ 0, 0 < δ ≤ 1. Bun, Steinke 2016, Proposition 1.3.
+
+    Valid but not tight: for Gaussian releases `attacks.audit.accounting.formulas.gaussian_epsilon` at μ = √(2ρ) is
+    exact.
+    """
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 

@@ -1,4 +1,4 @@
-"""δ(ε) and ε(δ): in closed form for Gaussian releases and zCDP, and from sampled privacy losses.
+"""δ(ε) and ε(δ): in closed form for Gaussian releases, and from sampled privacy losses.
 
 The privacy loss of what was seen, y drawn under P, is L = ln p(y)/q(y) in nats, with p and q the densities under the
 two adjacent worlds. The hockey-stick divergence δ(ε) = E_P[(1 − e^{ε−L})₊] is the smallest δ for which this direction
@@ -93,17 +93,6 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
     return float(result) if result.ndim == 0 else result
 
 
-def zcdp_epsilon(rho: float, delta: float) -> float:
-    """ε = ρ + 2√(ρ ln 1/δ): the (ε, δ) guarantee of ρ-zCDP. Source: Bun, Steinke 2016, Proposition 1.3.
-
-    Valid but not tight; for Gaussian releases `gaussian_epsilon` with μ = √(2ρ) is exact. ρ = 0 or δ = 0 are allowed.
-    """
-    check_delta(delta)
-    if not rho >= 0:
-        raise PrivacyError(f"rho = {rho!r}: must be at least 0")
-    return rho + 2 * math.sqrt(rho * -_log(delta)) if rho > 0 else 0.0
-
-
 def _log(delta: float) -> float:
     return math.log(delta) if delta > 0 else -math.inf
 
@@ -175,8 +164,7 @@ def _first(proven: Callable[[float], bool], top: float) -> float:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """Test of E_P[e^{−L}] ≤ 1, which holds for any privacy loss: the sample `mean` and its one-sided `lower`
-    bound."""
+    """Test of E_P[e^{−L}] ≤ 1, which any privacy loss meets: sample `mean`, one-sided `lower` bound."""
 
     mean: float
     lower: float

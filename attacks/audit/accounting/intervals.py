@@ -87,8 +87,7 @@ def log_wealth(gains: Array) -> float:
 
 
 def exceeds(values: Array, mean: float, alpha: float) -> bool:
-    """Test of E[values] > mean: whether it is proven at level α; values are independent and nonnegative,
-    unbounded."""
+    """Test of E[values] > mean: whether it is proven at level α; values are independent, ≥ 0, maybe unbounded."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gains = np.where(values > 0, values / mean, 0.0) - 1
     return log_wealth(gains) >= -math.log(alpha)

@@ -208,8 +208,7 @@ def _window(laplace: Product, theta: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Losses drawn, the control at each, and what stakes are made of: the variance of V at ε₀ of the samples
-    before."""
+    """Losses drawn, the control at each, and the variance of V at ε₀ of the samples before each (for stakes)."""
 
     plan: _Plan
     losses: Array
@@ -230,7 +229,7 @@ class _Sample:
         return _values(self.plan, self.losses, epsilon) - self.control
 
     def above(self, values: Array, mean: float, alpha: float) -> bool:
-        """Test of E[values] > mean, for values of at least `least`."""
+        """Test of E[values] > mean: whether it is proven at level α; values are independent, ≥ 0, maybe unbounded."""
         return self.plan.least > mean or self._won(values - mean, mean, alpha)
 
     def below(self, values: Array, mean: float, alpha: float) -> bool:
@@ -238,8 +237,7 @@ class _Sample:
         return self.plan.most < mean or self._won(mean - values, mean, alpha)
 
     def _won(self, gains: Array, mean: float, alpha: float) -> bool:
-        """Test whether the wealth reaches 1/α: each stake is the best one for normal gains of the variance
-        predicted."""
+        """Test whether the wealth reaches 1/α: stakes are the best for normal gains of the predicted variance."""
         room = max(self.plan.most, mean) - min(self.plan.least, mean)
         stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), _BOLDEST / room)
         with np.errstate(over="ignore"):
@@ -284,8 +282,7 @@ def _hockey_stick(mu: float, u: Array) -> Array:
 
 
 def _predicted(values: Array, room: float) -> Array:
-    """Variance of the values before each, and of no other (so that a bet stays fair), after a first guess of
-    room²/4."""
+    """Variance of the values before each, and of no other, so that bets stay fair; room²/4 is a first guess."""
     count = np.arange(1, values.size + 1)
     means = np.cumsum(values) / count
     squares = np.cumsum((values[1:] - means[:-1]) ** 2)  # of the first two values, three, …

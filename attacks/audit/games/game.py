@@ -126,8 +126,7 @@ class Table:
 
     @classmethod
     def at_face_value(cls, scores_0: Array, scores_1: Array, delta: float, to_play: int, confidence: float) -> Self:
-        """Table of the shares that the scores of both worlds imply by their own odds, for `to_play` trials of each
-        world."""
+        """Table of the shares that all scores imply by their own odds, for `to_play` trials of each world."""
         at = candidates(scores_0, scores_1)
         scores = np.sort(np.concatenate([scores_0, scores_1]))
         rank = np.searchsorted(scores, at)

@@ -143,8 +143,7 @@ def _log_share(loss: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Learner:
-    """Bettor with one threshold and one stake for each world and each ε: score < `low` names world 0, score ≥ `high`
-    world 1."""
+    """Bettor with a threshold and a stake per world and ε: score < `low` names world 0, ≥ `high` world 1."""
 
     epsilons: Array
     delta: float
@@ -284,12 +283,8 @@ class SequentialTestResult:
         """
         worlds = checked(scores_0, "world 0"), checked(scores_1, "world 1")
         coins = tossed(worlds[0].size, worlds[1].size, rng)
-        scores = np.empty(coins.size)
-        for world, own in enumerate(worlds):
-            mine = coins == world
-            scores[mine] = own[: int(mine.sum())]
         wager = SequentialTest(claim_epsilon, delta, alpha, to_the_end=to_the_end)
-        wager.update(coins, scores)
+        wager.update(coins, dealt(coins, *worlds))
         return wager.result()
 
 
@@ -455,3 +450,12 @@ def tossed(size_0: int, size_1: int, rng: np.random.Generator) -> _Coins:
     empty = (ones >= size_1) | (zeros >= size_0)
     end = int(np.argmax(empty)) + 1 if empty.any() else coins.size
     return coins[: end if min(size_0, size_1) > 0 else 0]
+
+
+def dealt(coins: _Coins, scores_0: Array, scores_1: Array) -> Array:
+    """Score of each coin's trial: every coin takes the next trial of its world."""
+    scores = np.empty(coins.size)
+    for world, own in enumerate((scores_0, scores_1)):
+        mine = coins == world
+        scores[mine] = own[: np.count_nonzero(mine)]
+    return scores

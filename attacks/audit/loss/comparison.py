@@ -341,8 +341,7 @@ def replayed_under(sample: Sample, agent: int, hypothesis: Hypothesis, which: st
 
 
 def check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool = True) -> None:
-    """Raise a `PrivacyError` where the replay differs from what was sent, or, not `to_the_bit`, by more than
-    rounding."""
+    """Raise a `PrivacyError` where a replay differs from what was sent (or differs by more than rounding)."""
     wrong = None if mine.departure is None else f"at its message {mine.departure.message} {mine.departure.what}"
     for one in mine.comparisons:
         if wrong is None and (not one.identical if to_the_bit else bool(np.any(one.visible))):

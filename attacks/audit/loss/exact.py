@@ -105,8 +105,7 @@ def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> Exac
 
 
 def losses_on_wire(part: WorldComparison, cut: float) -> Array:
-    """Loss of each transcript, before message `cut`, for an adversary who is granted nothing: (transcripts,),
-    nats."""
+    """Loss in nats of each transcript, (transcripts,), before message `cut`, with nothing granted."""
     seen = _on_wire(part, cut)
     return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
 

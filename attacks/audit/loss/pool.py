@@ -77,8 +77,7 @@ class Shape:
 
     @property
     def ends(self) -> Array:
-        """Last message counted with each release: its own, or the last of its activation if no release follows
-        there."""
+        """Last message counted with each release: its own, or of its activation if no release follows there."""
         messages = self.messages
         dates = [self.date(message) for message in messages.tolist()]
         last = [k + 1 == len(dates) or dates[k + 1] > date for k, date in enumerate(dates)]
@@ -287,8 +286,7 @@ class Pool:
 
     @property
     def _unseen(self) -> float:
-        """Upper bound of the share of transcripts that cost more than all seen, or less: Clopper–Pearson for 0 of
-        N."""
+        """Upper bound of the share of transcripts costing more than all seen, or less: Clopper–Pearson, 0 of N."""
         return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
 
     def _cheapest(self, level: _LossSummary) -> float:

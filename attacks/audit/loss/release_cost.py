@@ -70,8 +70,7 @@ def noise_of(release: Release) -> Law:
 
 
 def scale_of(release: Release) -> Array:
-    """Parameter of the law (Laplace b, Gaussian σ, a modulus), or its standard deviation: one, or one a
-    coordinate."""
+    """Parameter of the law (Laplace b, Gaussian σ, a modulus) or its standard deviation: one, or per coordinate."""
     law = noise_of(release)
     named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
     scale = next((value for value in named if value is not None), np.sqrt(law.variance()))

@@ -1,11 +1,99 @@
-"""Mechanisms of known pure ε, simulated and put through the whole audit: never above the truth, and most of it."""
+"""Mechanisms of known pure ε, simulated and audited: bounds rarely above the truth, and most of it."""
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from attacks.audit.audit import AuditResult, audit
+from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from tests.attacks.audit.releases import COMPOSED, MECHANISMS, audited
+from netsim.algorithms import Algorithm
+from netsim.claims import Adjacency, Claim
+from netsim.mechanisms import DiscreteLaplace, Laplace
+from netsim.problems import LeastSquares, Problem
+from netsim.simulation import Simulation
+from netsim.topology import path
+from scenarios.stages.worlds import worlds
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """A bit, told with probability e^ε/(1 + e^ε) and turned otherwise: losses of ±ε. A value of 0 or 1."""
+
+    epsilon: float
+
+    noiseless = False
+
+    @property
+    def truth(self):
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def release(self, value, rng):
+        return np.where(rng.random(value.shape) < self.truth, value, 1 - value)
+
+    def log_density(self, observed, value):
+        return np.sum(np.log(np.where(observed == value, self.truth, 1 - self.truth)), axis=-1)
+
+    def quantiles(self, observed, value):
+        """P(release ≤ observed | value)."""
+        return np.where(observed == 1, 1.0, np.where(value == 0, self.truth, 1 - self.truth))
+
+    def quantiles_below(self, observed, value):
+        return np.where(observed == 0, 0.0, np.where(value == 0, self.truth, 1 - self.truth))
+
+    def mean(self):
+        return 0.0
+
+    def variance(self):
+        return self.truth * (1 - self.truth)
+
+
+MECHANISMS = {
+    "Laplace": lambda epsilon: Laplace(1 / epsilon),
+    "discrete Laplace": lambda epsilon: DiscreteLaplace(1 / epsilon),
+    "randomized response": RandomizedResponse,
+}
+"""Each with this pure ε for values 0 and 1."""
+COMPOSED = {
+    "two Laplace": lambda epsilon: [Laplace(2 / epsilon)] * 2,
+    "Laplace and a response": lambda epsilon: [Laplace(2 / epsilon), RandomizedResponse(epsilon / 2)],
+    "unequal responses": lambda epsilon: [RandomizedResponse(0.7 * epsilon), RandomizedResponse(0.3 * epsilon)],
+}
+"""Two releases, with this pure ε together."""
+
+
+@dataclass(frozen=True)
+class Told(Algorithm):
+    """Every agent tells its gradient at 0 by each of the mechanisms, one after the other."""
+
+    mechanisms: tuple
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        for mechanism in self.mechanisms:
+            await node.exchange(x=node.privatize(gradient, mechanism))
+
+
+def audited(mechanisms, claimed, trials, seed, delta=0.0, **more) -> AuditResult:
+    """Agent 0 of two has gradient 0 in one world and 1 in the other; the whole audit, at 95 %, no attack brought."""
+    zero, one = (LeastSquares(np.eye(1), np.array([-float(bit)]), 0.0) for bit in (0, 1))
+    simulation = Simulation(Problem((zero, zero)), path(2), Told(tuple(mechanisms)), seed=seed)
+    claim = Claim(claimed, delta, "by construction", Adjacency(1.0, "the bit turned"), "ℓ1")
+    chunk = min(trials, 5000)
+    return audit(
+        worlds(simulation, 0, one, chunk),
+        Pair(0, (zero, one), "the bit turned"),
+        claim,
+        trials=trials,
+        chunk=chunk,
+        confidence=0.95,
+        rng=np.random.default_rng([seed, 1]),
+        **more,
+    )
+
 
 ROUNDING = 1e-9
 AUDITS = {0.5: 7, 1.0: 2, 2.0: 2, 4.0: 2, 6.0: 4}
@@ -54,3 +142,53 @@ def test_and_of_what_a_composition_of_two_spends(name, epsilon):
             assert len(e.growth) == 2
             assert e.growth[0].estimate == pytest.approx(epsilon * (0.7 if "unequal" in name else 0.5), rel=1e-9)
     assert np.mean([one.epsilon_audited for one in found]) >= 0.86 * epsilon
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_what_is_audited_is_above_the_truth_no_more_often_than_stated(stop):
+    """48 small audits at 95 %; more misses than allowed have probability below 1e-4. The claim is the truth, so that
+    the anytime game, where it counts, has to be right as well."""
+    mechanisms = [*(lambda e, m=m: [m(e)] for m in MECHANISMS.values()), *COMPOSED.values()]
+    wrong = 0
+    for number, make in enumerate(mechanisms):
+        for seed in range(8):
+            found = audited(make(1.0), 1.0, 300, 1000 * number + seed, stop=stop)
+            wrong += found.epsilon_audited > 1.0
+            assert found.judgement.verdict is not Verdict.UNPROTECTED
+    assert wrong <= stats.binom.isf(1e-4, 48, 0.05)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_claim_below_the_truth_is_refuted_by_the_exact_loss(name):
+    """By 1 %: far less than a game can tell, and one transcript in the tail is enough."""
+    found = audited([MECHANISMS[name](2.0)], 2.0 / 1.01, 300, 7)
+    assert found.judgement.verdict is Verdict.REFUTED
+    assert found.first_violation == 1
+    assert found.epsilon_audited < 2.0
+    assert found.witness is not None
+
+
+def laplace_at(epsilon, delta):
+    """δ(ε) = 1 − e^{(ε − ε₀)/2}."""
+    return epsilon + 2 * math.log(1 - delta)
+
+
+def response_at(epsilon, delta):
+    """δ(ε) = (e^{ε₀} − e^ε)/(1 + e^{ε₀})."""
+    return math.log(math.exp(epsilon) - delta * (1 + math.exp(epsilon)))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 6.0])
+@pytest.mark.parametrize(
+    ("make", "truth"), [(lambda e: Laplace(1 / e), laplace_at), (RandomizedResponse, response_at)], ids=["L", "RR"]
+)
+def test_at_delta_above_zero_the_exact_interval_has_two_ends_and_the_truth_between(make, truth, epsilon):
+    """Three audits; an interval misses at most 1.25 % of the time, more than two of six with probability 4e-5."""
+    delta = 0.02
+    wanted = truth(epsilon, delta)
+    found = [audited([make(epsilon)], epsilon, 5_000, seed, delta=delta) for seed in range(3)]
+    intervals = [e.epsilon for one in found for e in one.exact]
+    assert sum(not interval.lower <= wanted <= interval.upper for interval in intervals) <= 2
+    for interval in intervals:
+        assert 0 < interval.lower <= interval.estimate <= interval.upper < epsilon + 0.2
+        assert interval.estimate == pytest.approx(wanted, abs=0.15)

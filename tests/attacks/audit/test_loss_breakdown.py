@@ -1,4 +1,4 @@
-"""Parts of a loss: they add up, whoever sums them, and a broadcast is on every link in full."""
+"""Parts of a loss: they add up, whoever sums them; and games on the way, never above the true ε."""
 
 import math
 from dataclasses import replace
@@ -6,16 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attacks.audit import loss_breakdown as module
+from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import combine
-from attacks.audit.loss_breakdown import Breakdown
+from attacks.audit.loss.wire_fields import pooled
+from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, audited_levels
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
+from netsim.algorithms.planted_faults import SentBefore
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from scenarios.results.audited import MOST_PARTS, loss_breakdown
+from scenarios.results import audited as results
+from scenarios.results.audited import MOST_PARTS
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import quadratic_world
+from tests.attacks.auditing import claim_of, judged, quadratic_world
 from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import digits_problem, dp_recal
 
@@ -162,9 +167,94 @@ def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
 
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
     parts = samples(dpp2(rounds=MOST_PARTS), chunks=1)
-    found = loss_breakdown(Breakdown.of(1, parts), 0.95)
+    found = results.loss_breakdown(Breakdown.of(1, parts), 0.95)
     assert len(found.releases) == MOST_PARTS < found.counts.releases == 2 * MOST_PARTS
     assert found.total.count == 2 * MOST_PARTS
     kept = [row.release for row in found.releases]
     assert kept == sorted(kept)
     assert max(kept) == 2 * MOST_PARTS - 1  # the last rounds are the dearest
+
+
+CONFIDENCE = 0.999
+
+
+@pytest.fixture(scope="module")
+def audited():
+    simulation, pair = quadratic_world(dpp2(rounds=30), 4)
+    return judged(simulation, pair, claim_of(1.0, 0.0), trials=1000, attack=None)
+
+
+def test_it_proves_no_more_than_is_true_at_any_activation(audited):
+    """The differences are constant, so the true pure ε by the end of round k is the sum of prices until then."""
+    prices = {k: part.spent.most for k, part in audited.anatomy.breakdown.activations.items()}
+    levels = audited_levels(audited.exact, 0.0, CONFIDENCE, np.random.default_rng(1))
+    for level in levels:
+        true = sum(price for k, price in prices.items() if k <= level.activation)
+        assert 0 <= level.epsilon <= min(true, level.ceiling)
+    assert levels[-1].epsilon > 2  # and it does prove something
+
+
+def test_it_is_played_at_some_activations_up_to_the_last(audited):
+    levels = audited.anatomy.audited
+    at = [level.activation for level in levels]
+    assert len(levels) == MOST_LEVELS
+    assert at[0] == 1
+    assert at[-1] == audited.activations == 30
+    assert at == sorted(set(at))
+    assert levels[-1].trials == audited.white_box.trials
+
+
+def test_the_scores_are_those_of_the_exact_loss(audited):
+    """At δ = 0 what is known of ε on the way grows, and the estimate is the sum of prices."""
+    prices = np.cumsum([part.spent.mean for part in audited.anatomy.breakdown.activations.values()])
+    estimates = {level.activation: level.estimate for level in audited.exact[0].growth}
+    np.testing.assert_allclose([estimates[k] for k in sorted(estimates)], prices, rtol=1e-9)
+
+
+def test_it_changes_no_number_of_the_audit(audited):
+    """The games on the way are played after the others, so these have the first coins."""
+    first, second = audited.exact
+    alone = play(-first.losses, second.losses, delta=0.0, confidence=1 - 0.05 / 2, rng=np.random.default_rng(0))
+    assert audited.white_box == alone
+
+
+def test_after_an_uncovered_message_only_the_trials_limit_it():
+    simulation, pair = quadratic_world(SentBefore(rounds=4, step=0.2, scale=0.8, bound=0.5))
+    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).anatomy.audited
+    assert levels[0].epsilon < 0.5
+    assert all(level.epsilon == pytest.approx(level.ceiling) for level in levels[1:])
+
+
+def test_an_agent_whose_data_never_left_it_has_lost_nothing():
+    simulation, pair = quadratic_world(PrivateGradientDescent(1, Constant(0.2), Constant(0.5)))
+    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).anatomy.audited
+    assert [level.epsilon for level in levels] == [0.0]
+
+
+def test_few_transcripts_prove_nothing_and_do_no_harm():
+    simulation, pair = quadratic_world(dpp2(rounds=3), 3)
+    found = judged(simulation, pair, claim_of(1.0, 0.0), trials=50, attack=None)
+    assert all(level.epsilon <= level.ceiling for level in found.anatomy.audited)
+
+
+def taken_apart(parts):
+    exact = combine(parts[::2], 0.0, 0.95), combine(parts[1::2], 0.0, 0.95)
+    return module.loss_breakdown(1, iter(parts), exact, 0.0, 0.95, np.random.default_rng(0))
+
+
+def test_one_pass_is_enough_and_every_sample_counts():
+    parts = samples(SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5), chunks=3)
+    found = taken_apart(parts)
+    assert found.breakdown.transcripts == 6 * REPLICAS
+    assert found.uncovered == pooled((p.details.uncovered, p.replicas) for p in parts)
+    assert found.uncovered[0].told == found.uncovered[0].transcripts == 6 * REPLICAS
+    assert found.average.transcripts == sum(p.details.averages.shape[2] for p in parts)
+
+
+def test_averages_are_kept_of_the_first_samples_only(monkeypatch):
+    parts = samples(dpp2(), chunks=3)
+    monkeypatch.setattr(module, "AVERAGED", parts[0].details.averages.size + 1)
+    found = taken_apart(parts)
+    assert found.average.transcripts == 2 * parts[0].details.averages.shape[2]
+    assert found.breakdown.transcripts == 6 * REPLICAS
+    assert len(found.averages) == len(found.breakdown.releases) == 16

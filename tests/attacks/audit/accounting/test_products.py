@@ -1,4 +1,4 @@
-"""Products of Gaussian and Laplace releases: closed forms, the quadrature, and their oracles."""
+"""Products of Gaussian and Laplace releases: closed forms, the quadrature, and events, against their oracles."""
 
 import math
 from itertools import pairwise
@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
-from attacks.audit.accounting.products import Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.products import (
+    Product,
+    claimed_event,
+    claimed_loss,
+    closed_delta,
+    closed_epsilon,
+    product_event,
+)
 from attacks.audit.accounting.quadrature import contour, product_delta, product_epsilon, saddle
+from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Laplace
 from tests.attacks.audit.accounting.accountants import accountant, mixes
@@ -183,11 +191,27 @@ def test_agrees_with_dp_accounting(name, delta):
     assert ours - 1e-9 * (1 + ours) <= theirs <= ours + 1e-4
 
 
+def quadrature_error(line, epsilon):
+    """Bound of |line.delta(ε) − δ(ε)|: what was cut off, and Σ_{m≠0} e^{θmΛ} δ(ε + mΛ) of the trapezoidal rule.
+
+    Below ε with δ ≤ 1, above by Chernoff's bound.
+    """
+    period, theta, product = 2 * math.pi / line.step, line.theta, line.product
+    aliasing = math.exp(-theta * period) / -math.expm1(-theta * period)
+    if epsilon + period < product.pure:
+        decays = [((eta - theta) * period, eta) for eta in theta * (1 + np.geomspace(1e-3, 1e3, 40))]
+        aliasing += min(
+            math.exp(min(product.cumulants(eta)[0] - eta * epsilon - decay, 700.0)) / -math.expm1(-decay)
+            for decay, eta in decays
+        )
+    return line.scale(epsilon) * line.tail + aliasing
+
+
 @pytest.mark.parametrize("name", ["500 mixed", "500 Laplace", "gauss and laplace", "tiny"])
 def test_the_error_bound_of_the_quadrature_is_small(name):
     at = saddle(mixes[name], 1e-6)
     line = contour(mixes[name], at)
-    assert line.error(at.epsilon) <= 1e-10 * max(math.exp(at.log_delta), 1e-6)
+    assert quadrature_error(line, at.epsilon) <= 1e-10 * max(math.exp(at.log_delta), 1e-6)
 
 
 @pytest.mark.parametrize("shifts", [(1.0, 1.0), (2.0, 0.3, 0.1)])
@@ -198,7 +222,7 @@ def test_the_error_bound_holds_where_the_quadrature_is_cut_short(shifts):
     whole = contour(product, at)
     part = type(whole)(product, whole.theta, whole.origin, whole.step, whole.nodes[:1500], whole.tail * 100)
     gap = abs(part.delta(at.epsilon) - whole.delta(at.epsilon))
-    assert 0 < gap <= part.error(at.epsilon) + whole.error(at.epsilon)
+    assert 0 < gap <= quadrature_error(part, at.epsilon) + quadrature_error(whole, at.epsilon)
 
 
 def test_pure_budgets():
@@ -247,3 +271,77 @@ def test_extremes_have_a_value(product, delta):
 def test_nonsense_is_refused(wrong):
     with pytest.raises(PrivacyError):
         wrong()
+
+
+def claim(epsilon, delta=0.0):
+    return Claim(epsilon, delta, "Theorem 0", Adjacency(1.0, "one record"), "l1")
+
+
+@pytest.fixture
+def accounting():
+    return pytest.importorskip("dp_accounting")
+
+
+def priced(event, delta, count=1):
+    accountant = pytest.importorskip("dp_accounting").pld.PLDAccountant(value_discretization_interval=1e-4)
+    return accountant.compose(event, count).get_epsilon(delta)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_pure_claim_costs_what_it_says_and_composes_as_randomized_response(epsilon):
+    event = claimed_event(claim(epsilon))
+    assert priced(event, 0.0) == pytest.approx(epsilon, abs=2e-4)
+    assert priced(event, 0.0, 3) == pytest.approx(3 * epsilon, abs=4e-4)
+    # of two of them, Kairouz, Oh, Viswanath: δ(ε) = (e^{2ε} − e^{ε'})/(1 + e^ε)² for ε' in [0, 2ε]
+    delta = 0.3 * (math.exp(2 * epsilon) - 1) / (1 + math.exp(epsilon)) ** 2
+    expected = math.log(math.exp(2 * epsilon) - delta * (1 + math.exp(epsilon)) ** 2)
+    assert priced(event, delta, 2) == pytest.approx(expected, abs=1e-3)
+
+
+def test_claims_without_a_number_protect_nothing(accounting):
+    assert claimed_event(claim(None)) == accounting.NonPrivateDpEvent()
+    assert claimed_event(claim(math.inf)) == accounting.NonPrivateDpEvent()
+    assert claimed_event(claim(0.0)) == accounting.NoOpDpEvent()
+    with pytest.raises(PrivacyError, match="epsilon"):
+        claimed_loss(claim(None))
+
+
+def test_an_approximate_claim_has_a_loss_and_no_event(accounting):
+    with pytest.raises(PrivacyError, match="claimed_loss"):
+        claimed_event(claim(1.0, 1e-5))
+    loss = claimed_loss(claim(1.0, 1e-5))
+    assert loss.get_epsilon_for_delta(1e-5) == pytest.approx(1.0, abs=1e-3)
+    assert loss.get_epsilon_for_delta(0.0) == math.inf
+    assert loss.self_compose(2).get_epsilon_for_delta(2e-5) == pytest.approx(2.0, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(1.3),
+        Product(0.0, (0.4,)),
+        Product(0.0, (0.4, 0.4, 0.4, 1.1)),
+        Product(0.5, (0.7, 0.7, 0.2)),
+    ],
+)
+@pytest.mark.parametrize("delta", [1e-6, 1e-2])
+def test_releases_are_priced_as_here(product, delta):
+    assert priced(product_event(product), delta) == pytest.approx(product_epsilon(product, delta), abs=2e-3)
+
+
+def test_a_claim_and_releases_compose_in_one_accountant(accounting):
+    both = accounting.ComposedDpEvent([claimed_event(claim(0.5)), product_event(Product(0.0, (0.4,)))])
+
+    def of_laplace(epsilon):
+        return 0.0 if epsilon > 0.4 else 1 - math.exp((epsilon - 0.4) / 2)
+
+    for epsilon in (0.2, 0.6, 0.8):  # ±0.5 by the claim, then what Laplace noise of shift 0.4 adds to it
+        true = math.exp(0.5) / (1 + math.exp(0.5))
+        delta = true * of_laplace(epsilon - 0.5) + (1 - true) * of_laplace(epsilon + 0.5)
+        assert priced(both, delta) == pytest.approx(epsilon, abs=1e-3)
+
+
+def test_nothing_told_and_nothing_covered(accounting):
+    assert product_event(Product()) == accounting.NoOpDpEvent()
+    assert product_event(Product(0.0, (math.inf,))) == accounting.NonPrivateDpEvent()
+    assert product_event(Product(math.inf)) == accounting.NonPrivateDpEvent()

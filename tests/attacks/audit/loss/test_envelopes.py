@@ -1,6 +1,7 @@
-"""Envelopes of differences that depend on earlier noise, against mechanisms whose δ(ε) is computed exactly."""
+"""Envelopes of adaptive releases: between products, against mechanisms whose δ(ε) is computed exactly."""
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,27 @@ from scipy import integrate, optimize
 from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_epsilon
-from attacks.audit.loss.envelopes import enclosed, measured
+from attacks.audit.accounting.quadrature import product_delta, product_epsilon
+from attacks.audit.archive import Archive
+from attacks.audit.audit import audit
+from attacks.audit.loss import pool
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.envelopes import SLACK, enclosed, measured, together
+from attacks.audit.loss.exact import combine
 from attacks.audit.loss.release_cost import cost_and_shifts
+from attacks.audit.pair import Pair
 from attacks.replay import Release
+from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.codecs import Float16
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
+from netsim.problems import LogisticLoss, load, logistic
+from netsim.schedules import Constant, Geometric
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from scenarios.stages.worlds import worlds
+from tests.attacks.auditing import claim_of, quadratic_world
+from tests.worlds import changed
 
 FIRST = 0.8
 SECOND = (0.5, 1.1)
@@ -168,3 +184,250 @@ def test_shifts_of_releases():
 def test_nonsense_is_refused(delta, unseen):
     with pytest.raises(PrivacyError):
         enclosed(Product(), Product(), delta, unseen, 0.95, 10, rng())
+
+
+SHIFT = 1 / 8
+"""Between the gradients of the two worlds at 0 in each of four coordinates, as in the tests of prices."""
+SCALES = (0.8, 0.5, 1.5, 2.5, 0.7)
+
+
+@dataclass(frozen=True)
+class Releases(Algorithm):
+    """Sends its gradient at 0 once with each mechanism."""
+
+    mechanisms: tuple
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        for mechanism in self.mechanisms:
+            node.broadcast(x=node.privatize(gradient, mechanism))
+        node.estimate(gradient)
+
+
+@dataclass(frozen=True)
+class Chance(Algorithm):
+    """Sends noise, and then its gradient: twice as large where the noise was negative."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        told = node.privatize(0 * gradient, Laplace(1.0))
+        node.broadcast(x=told)
+        factor = np.where(np.sum(told, axis=-1, keepdims=True) < 0, 2.0, 1.0)
+        node.broadcast(x=node.privatize(factor * gradient, Laplace(0.5)))
+        node.estimate(gradient)
+
+
+def audited(simulation, pair, delta, trials=600, chunk=200, **options):
+    return audit(
+        worlds(simulation, pair.agent, pair.hypotheses[1], chunk),
+        pair,
+        claim_of(2.0, delta),
+        trials=trials,
+        chunk=chunk,
+        confidence=0.95,
+        rng=np.random.default_rng(3),
+        **options,
+    )
+
+
+def found(algorithm, delta, **options):
+    return audited(*quadratic_world(algorithm), delta, **options)
+
+
+def explained(algorithm, count=40, simulation_and_pair=None, reference=None, chunk=0):
+    simulation, pair = simulation_and_pair or quadratic_world(algorithm)
+    sample = worlds(simulation, pair.agent, pair.hypotheses[1], count)(0, chunk)
+    return compare_worlds(sample, pair.agent, *pair.hypotheses, reference)
+
+
+def accountant(mechanisms, delta):
+    """ε of releases that each move four coordinates by `SHIFT`, by a privacy loss distribution, pessimistic."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    options = {"value_discretization_interval": 1e-4}
+    parts = []
+    for mechanism in mechanisms:
+        if isinstance(mechanism, Gaussian):
+            parts.append(pld.from_gaussian_mechanism(mechanism.stddev / (2 * SHIFT), **options))
+        else:
+            parts.append(pld.from_laplace_mechanism(mechanism.scale / SHIFT, **options).self_compose(4))
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.compose(part)
+    return whole.get_epsilon_for_delta(delta)
+
+
+LAPLACE = tuple(map(Laplace, SCALES))
+MIXED = (Laplace(0.5), Gaussian(0.6), Laplace(1.5), Gaussian(0.9))
+
+
+@pytest.mark.parametrize("mechanisms", [LAPLACE, MIXED], ids=["Laplace", "Laplace and Gaussian"])
+class TestDifferencesThatAreTheSame:
+    def test_by_formula_as_the_accountant_says(self, mechanisms):
+        """After each release, and at the end; few transcripts are enough."""
+        delta = 0.02
+        for exact in found(Releases(mechanisms), delta, trials=60, chunk=20).exact:
+            assert exact.by_formula
+            levels = [level.estimate for level in exact.growth]
+            expected = [accountant(mechanisms[: t + 1], delta) for t in range(len(mechanisms))]
+            np.testing.assert_allclose(levels, expected, atol=1e-4 * len(mechanisms) * 4)
+            assert exact.epsilon.estimate == levels[-1]
+
+    def test_the_interval_holds_it_and_is_tighter_than_the_losses_alone(self, mechanisms, monkeypatch):
+        delta = 0.02
+        truth = accountant(mechanisms, delta)
+        here = found(Releases(mechanisms), delta, trials=1600, chunk=400).exact
+        monkeypatch.setattr(pool, "together", lambda _: None)
+        by_losses = found(Releases(mechanisms), delta, trials=1600, chunk=400).exact
+        for exact, sampled in zip(here, by_losses, strict=True):
+            assert exact.epsilon.lower < truth < exact.epsilon.upper
+            assert not sampled.by_formula
+            assert sampled.epsilon.lower <= exact.epsilon.lower
+            assert exact.epsilon.upper < sampled.epsilon.upper
+            np.testing.assert_array_equal(exact.losses, sampled.losses)
+
+    def test_ends_are_those_of_the_product_and_the_unseen_share(self, mechanisms):
+        """As many transcripts as wanted, of which only the number is said here: the ends close around the truth."""
+        delta, product = 1e-3, Product.laplace(0, 1)
+        for mechanism in mechanisms:
+            if isinstance(mechanism, Gaussian):
+                product *= Product.gaussian(np.full(4, SHIFT), mechanism.stddev)
+            else:
+                product *= Product.laplace(np.full(4, SHIFT), mechanism.scale)
+        part = replace(explained(Releases(mechanisms)).measured, transcripts=1_000_000)
+        interval = part.enclosed(delta, 0.95)
+        unseen = clopper_pearson(0, 1_000_000, 1 - 0.05 / 4, "upper").upper
+        assert interval.lower == pytest.approx(product_epsilon(product, delta + unseen), rel=2e-3)
+        assert interval.upper == pytest.approx(product_epsilon(product, delta - unseen), rel=2e-3)
+        assert product_epsilon(product, delta) in interval
+
+    def test_what_was_never_seen_may_cost_more(self, mechanisms):
+        part = explained(Releases(mechanisms)).measured
+        assert part.transcripts == 30
+        assert math.isinf(part.enclosed(1e-3, 0.95).upper)
+
+
+def test_private_gradient_descent_with_a_schedule():
+    """δ is 1e-3, and 10,000 transcripts of each world are enough for an upper end."""
+    algorithm = PrivateGradientDescent(4, Constant(0.2), Geometric(0.5, 0.9))
+    audit_ = found(algorithm, 1e-3, trials=10_000, chunk=2000)
+    for exact in audit_.exact:
+        assert exact.by_formula
+        assert exact.epsilon.estimate in exact.epsilon
+        assert exact.epsilon.upper < 1.25 * exact.epsilon.estimate
+    assert audit_.exact[0].epsilon.estimate == audit_.exact[1].epsilon.estimate
+
+
+class TestDifferencesThatDependOnNoise:
+    def test_a_truth_that_is_known(self):
+        """By a fair coin that everyone sees, Δ is one or two eighths: δ(ε) is the mean of both."""
+        delta = 0.05
+        one, two = (Product.laplace(np.full(4, k * SHIFT), 0.5) for k in (1, 2))
+
+        def excess(epsilon):
+            return (product_delta(one, epsilon) + product_delta(two, epsilon)) / 2 - delta
+
+        truth = optimize.brentq(excess, 1e-6, 2.0)
+        for exact in found(Chance(), delta, trials=4000, chunk=1000).exact:
+            assert not exact.by_formula
+            assert truth in exact.epsilon
+        part = explained(Chance(), 1000).measured
+        assert (part.least, part.greatest) == (pytest.approx(0.5), pytest.approx(1.0))
+        interval = replace(part, transcripts=10**6).enclosed(delta, 0.95)
+        assert interval.lower == pytest.approx(product_epsilon(one, delta), rel=1e-2)
+        assert interval.upper == pytest.approx(product_epsilon(two, delta), rel=1e-2)
+
+    def test_clipped_logistic_gradients(self):
+        problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
+        simulation = Simulation(problem, ring(5), PrivateGradientDescent(4, Constant(0.3), Constant(0.3)))
+        own = problem.objectives[1]
+        pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
+        for exact in audited(simulation, pair, 0.05).exact:
+            assert not exact.by_formula
+            sampled = pool.epsilon_estimate(exact.losses, 0.05)
+            assert exact.epsilon.lower < sampled < exact.epsilon.upper < math.inf
+
+    def test_rounding_bounds_from_above_only(self):
+        simulation, pair = quadratic_world(Releases(LAPLACE))
+        exact = audited(changed(simulation, codec=Float16()), pair, 0.05).exact[0]
+        assert not exact.by_formula
+        assert exact.epsilon.lower < exact.epsilon.upper < math.inf
+
+
+class TestBytes:
+    """The first chunk of a world measures all others, whoever makes them, and when."""
+
+    ALGORITHM = PrivateGradientDescent(4, Constant(0.2), Geometric(0.5, 0.9))
+
+    def test_the_same_for_two_processes_and_after_an_interruption(self, tmp_path):
+        def run(name, **options):
+            return found(self.ALGORITHM, 0.02, archive=Archive.at(tmp_path / name, "it"), **options)
+
+        one, two = run("one"), run("two", jobs=2)
+        for lost in ("world-0-chunk-000000.npz", "world-1-chunk-000001.npz"):
+            (tmp_path / "two" / lost).unlink()
+        again = run("two")
+        for other in (two, again):
+            for a, b in zip(one.exact, other.exact, strict=True):
+                assert (a.epsilon, a.by_formula, a.growth) == (b.epsilon, b.by_formula, b.growth)
+        files = [sorted((tmp_path / name).iterdir()) for name in ("one", "two")]
+        assert len(files[0]) == 7
+        for a, b in zip(*files, strict=True):
+            assert (a.name, a.read_bytes()) == (b.name, b.read_bytes())
+        for world in (0, 1):
+            first, last = (Archive(tmp_path / "one").get(world, chunk).explained.measured for chunk in (0, 2))
+            assert (first.transcripts, last.transcripts) == (150, 200)
+            np.testing.assert_array_equal(first.shifts, last.shifts)
+
+
+class TestNothingElseChanges:
+    @pytest.mark.parametrize(("mechanisms", "delta"), [((Gaussian(0.5), Gaussian(0.7)), 0.02), (LAPLACE, 0.0)])
+    def test_without_a_product(self, mechanisms, delta, monkeypatch):
+        parts = [explained(Releases(mechanisms), 50)]
+        here = combine(parts, delta, 0.95)
+        monkeypatch.setattr(pool, "together", lambda _: None)
+        there = combine(parts, delta, 0.95)
+        assert (here.epsilon, here.by_formula, here.growth) == (there.epsilon, there.by_formula, there.growth)
+
+    def test_gaussian_releases_are_not_measured(self):
+        assert explained(Releases((Gaussian(0.5),))).measured is None
+
+
+class TestReference:
+    def test_first_transcripts_make_it_and_are_not_counted(self):
+        part = explained(Chance(), 40)
+        sample = part.cost[1]
+        assert part.measured.transcripts == 30
+        np.testing.assert_allclose(part.measured.shifts[4:], np.max(sample[:10]) / 4)
+        later = explained(Chance(), 40, reference=part.measured, chunk=1)
+        assert later.measured.transcripts == 40
+        both = together([part.measured, later.measured])
+        assert both.transcripts == 70
+        assert together([part.measured, explained(Releases((Laplace(1.0),))).measured]) is None
+        assert together([part.measured, None]) is None
+
+    def test_what_the_reference_does_not_have(self):
+        """A release more is bounded by nothing; a release less tells nothing, and the least factor is 0."""
+        short, long = Releases((Laplace(1.0),)), Releases((Laplace(1.0), Laplace(1.0)))
+        more = explained(long, reference=explained(short).measured).measured
+        assert math.isinf(more.greatest)
+        assert not more.known
+        less = explained(short, reference=explained(long).measured).measured
+        assert (less.least, less.greatest) == (0.0, pytest.approx(1.0))
+        assert less.known
+
+    def test_what_rounding_makes_is_no_measure(self):
+        """A difference in the last bits of a coordinate that the reference does not tell apart."""
+        shifts = np.full((8, 3), 0.25)
+        shifts[:, 2] = 0.0
+        shifts[5, 2] = 1e-12
+        part = measured_of(shifts)
+        assert (part.least, part.greatest) == (1.0, 1.0)
+        shifts[5, 2] = 3 * SLACK
+        assert measured_of(shifts).greatest == pytest.approx(3.0)
+
+
+def measured_of(shifts):
+    """Of one Laplace release."""
+    pairs = [(type("Release", (), {"mechanism": Laplace(1.0)})(), None)]
+    return measured(pairs, [(np.sum(shifts, axis=1), shifts)], None)
