@@ -192,7 +192,7 @@ class TestItRefusesInWords:
         assert "what was heard in 0 of 4 could be kept" in found.untrained
 
     def test_an_audit_that_may_stop(self):
-        with pytest.raises(PrivacyError, match="ask for a classifier, or to stop"):
+        with pytest.raises(PrivacyError, match="choose a classifier, or to stop"):
             judged(simulated(half(sound=True)), stop=True)
 
 
