@@ -234,7 +234,7 @@ class _Moving(Protocol):
     def slope(self) -> Array: ...
 
 
-def change_of(own: Objective, other: Objective) -> dict[str, Any]:
+def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
     """What makes `other` of `own`: a gradient that is moved ({"moved": class, and its parameters}), or other records
     ({"records": field: {"rows", "values"}}; "rows" is None where there are more or fewer of them).
 
@@ -251,7 +251,7 @@ def change_of(own: Objective, other: Objective) -> dict[str, Any]:
     }
 
 
-def changed(own: Objective, tree: dict[str, Any]) -> Objective:
+def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
     """The objective that `change_of` told of. You get a `ScenarioError` for what tells of none."""
     try:
         if "moved" in tree:
@@ -295,7 +295,7 @@ def _distance(own: Objective, other: Objective, norm: Norm) -> float:
     return float("inf")
 
 
-def _fields(value: object) -> dict[str, Any]:
+def _fields(value: object) -> dict[str, object]:
     return {one.name: getattr(value, one.name) for one in fields(cast(Any, value))}
 
 
@@ -305,7 +305,7 @@ def _differ(before: object, after: object) -> bool:
     return before != after
 
 
-def _rows(before: object, after: object) -> dict[str, Any]:
+def _rows(before: object, after: object) -> Mapping[str, object]:
     if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
         raise ScenarioError("pair", repr(after), "another parameter, and no other records")
     one, two = cast(Array, before), cast(Array, after)

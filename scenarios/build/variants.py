@@ -1,13 +1,13 @@
 """Variants of a scenario: the base file with some fields replaced, each validated as a whole."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from netsim.errors import ScenarioError, together
-from scenarios.files.document import Place, keys_of, place_of, plain, put
+from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
 from scenarios.files.dump import as_mappings
 from scenarios.files.library import label
 from scenarios.schema import Scenario
@@ -24,7 +24,7 @@ class Variant:
     """A scenario of its own: `fields` says what it replaced in the base, by dotted path."""
 
     name: str
-    fields: Mapping[str, Any]
+    fields: Tree
     located: Located
 
     def named(self, error: ScenarioError) -> ScenarioError:
@@ -100,11 +100,11 @@ def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]
             yield "-".join(parts), [*entries, *point], place
 
 
-def _entries(written: Mapping[str, Any]) -> list[Entry]:
+def _entries(written: Tree) -> list[Entry]:
     return [(path, value, place_of(written, path)) for path, value in written.items()]
 
 
-def _entries_of(grid: Mapping[str, Any], path: str) -> list[Entry]:
+def _entries_of(grid: Tree, path: str) -> list[Entry]:
     values: list[Any] = grid[path]
     return [(path, value, place_of(values, k) or place_of(grid, path)) for k, value in enumerate(values)]
 

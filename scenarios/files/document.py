@@ -17,6 +17,8 @@ from ruamel.yaml.reader import ReaderError
 from netsim.errors import ScenarioError, together
 
 Key = str | int
+Tree = Mapping[str, Any]
+"""Fields of a file, or of a mapping in it."""
 
 
 class Place(NamedTuple):
@@ -95,7 +97,7 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
         why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):
-        return cast("Mapping[str, Any]", node).get(key) if new else cast("Mapping[str, Any]", node)[key]
+        return cast("Tree", node).get(key) if new else cast("Tree", node)[key]
     why = f"there is nothing inside of which {where} could be"
     raise ScenarioError(path, value, why, "a path in the file")
 

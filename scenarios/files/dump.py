@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from scenarios.files.document import Tree
 from scenarios.files.models import tag_field
 
 WIDE = 110
@@ -25,7 +26,7 @@ def dump(scenario: BaseModel, full: bool = False) -> str:
     return as_yaml(as_mappings(scenario, full))
 
 
-def as_mappings(model: BaseModel, full: bool = False) -> dict[str, Any]:
+def as_mappings(model: BaseModel, full: bool = False) -> Tree:
     """What a file would say, as mappings and lists; `full`: with every default."""
     names = list(type(model).model_fields) if full else differing(model)
     return {name: _plain(getattr(model, name), full) for name in _in_order(type(model), names)}
@@ -73,7 +74,7 @@ def _plain(value: Any, full: bool) -> Any:
     if isinstance(value, list):
         return [_plain(one, full) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: _plain(one, full) for key, one in cast("dict[str, Any]", value).items()}
+        return {key: _plain(one, full) for key, one in cast("Tree", value).items()}
     return value
 
 
@@ -93,7 +94,7 @@ def as_yaml(tree: Any) -> str:
 def _node(value: Any, depth: int) -> Any:
     """The same with a style: in one line where that is short, but for the file itself."""
     if isinstance(value, Mapping):
-        fields = cast("Mapping[str, Any]", value).items()
+        fields = cast("Tree", value).items()
         node: Any = CommentedMap((_scalar(key), _node(one, depth + 1)) for key, one in fields)
     elif isinstance(value, list):
         node = CommentedSeq(_node(one, depth + 1) for one in cast("list[Any]", value))
@@ -108,7 +109,7 @@ def _deep(value: Any) -> bool:
     """Whether a value is better read over several lines: a list of mappings, or a mapping with one inside of one."""
     if isinstance(value, list):
         return any(isinstance(one, Mapping) for one in cast("list[Any]", value))
-    inner = [*cast("Mapping[str, Any]", value).values()] if isinstance(value, Mapping) else []
+    inner = [*cast("Tree", value).values()] if isinstance(value, Mapping) else []
     return any(_deep(one) or (isinstance(one, Mapping) and len(inner) > 1) for one in inner)
 
 

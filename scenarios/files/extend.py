@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from netsim.errors import ScenarioError, together
-from scenarios.files.document import Place, keys_of, place_of, plain, put, read_yaml
+from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put, read_yaml
 
 EXTENDS = "extends"
 TAGS = ("kind", "name")
@@ -97,7 +97,7 @@ def _of_one_kind(own: Any, base: Any) -> bool:
     """Whether both are mappings of which the first does not say that it is something else."""
     if not (isinstance(own, Mapping) and isinstance(base, Mapping)):
         return False
-    ours, theirs = cast("Mapping[str, Any]", own), cast("Mapping[str, Any]", base)
+    ours, theirs = cast("Tree", own), cast("Tree", base)
     return all(tag not in ours or ours[tag] == theirs.get(tag) for tag in TAGS)
 
 

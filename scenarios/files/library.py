@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError
-from scenarios.files.document import keys_of, plain, read_yaml
+from scenarios.files.document import Tree, keys_of, plain, read_yaml
 from scenarios.files.extend import EXTENDS, inherited, overridden
 
 VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
@@ -22,7 +22,7 @@ VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
 def label(path: str, value: Any) -> str:
     """A value of the grid in a variant's name: the field's last word and the value, or what kind of thing it is."""
     if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, Any]", value)
+        mapping = cast("Tree", value)
         value = mapping.get("kind", mapping.get("name", "-".join(str(v) for v in mapping.values())))
     word = str(value).lower() if not isinstance(value, float) else f"{value:g}"
     named = [key for key in keys_of(path) if isinstance(key, str)]
@@ -30,7 +30,6 @@ def label(path: str, value: Any) -> str:
     return text if re.match(VARIANT_NAME, text) else "value"
 
 
-Tree = dict[str, Any]
 FORM = "name: …, topology: …, algorithms: …"
 OTHERS = "other"
 """The group of a scenario that names none."""
@@ -52,10 +51,10 @@ def plain_tree(source: str) -> Tree:
     return cast(Tree, full_tree(*read_source(source)))
 
 
-def variant_names(tree: Mapping[str, Any]) -> list[str]:
+def variant_names(tree: Tree) -> list[str]:
     """What the variants of such a tree are called, in their order; none where it has none."""
     grid: Mapping[str, list[Any]] = tree.get("grid") or {}
-    variants: list[Mapping[str, Any]] = tree.get("variants") or []
+    variants: list[Tree] = tree.get("variants") or []
     axes = [[label(path, one) for one in values] for path, values in grid.items()]
     named = [str(one["name"]) for one in variants]
     if not axes and not named:
@@ -86,10 +85,10 @@ class Shipped:
         text, place = read_source(name)
         own = tuple(read_fields(text, place, FORM))
         tree = plain_tree(name)
-        reproduces: Mapping[str, Any] = tree.get("reproduces") or {}
-        algorithms: list[Mapping[str, Any]] = tree.get("algorithms") or []
-        problem: Mapping[str, Any] = tree.get("problem") or {}
-        data: Mapping[str, Any] = problem.get("data") or {}
+        reproduces: Tree = tree.get("reproduces") or {}
+        algorithms: list[Tree] = tree.get("algorithms") or []
+        problem: Tree = tree.get("problem") or {}
+        data: Tree = problem.get("data") or {}
         return cls(
             name,
             tree.get("group") or OTHERS,

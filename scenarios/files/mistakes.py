@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from netsim.errors import ScenarioError, together
-from scenarios.files.document import Key, Place, dotted, keys_of, place_of, plain
+from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain
 from scenarios.files.extend import EXTENDS, is_set, place_of_base
 from scenarios.files.hints import alone_in, as_name, inside, near, near_text, of_no_form, of_the_wrong_type
 from scenarios.files.models import literals, models_in, tag_field
@@ -144,7 +144,7 @@ class _Mistakes:
         if not isinstance(node, Mapping):
             return None
         tags = (tag_field(model) for model in self._models_at(keys))
-        return next((cast(Mapping[str, Any], node).get(tag) for tag in tags if tag is not None), None)
+        return next((cast(Tree, node).get(tag) for tag in tags if tag is not None), None)
 
     def _flat_lists(self, told: Sequence[ScenarioError]) -> list[ScenarioError]:
         """In place of an error for each entry of a list that was to be a list of lists, one of the list."""
@@ -331,7 +331,7 @@ def _inside(inner: Path, outer: Path) -> bool:
 def _fitting(models: list[type[BaseModel]], node: Any) -> list[type[BaseModel]]:
     if not isinstance(node, Mapping):
         return models
-    written = cast(Mapping[str, Any], node)
+    written = cast(Tree, node)
     tags = {model: tag_field(model) for model in models}
     return [m for m, tag in tags.items() if tag and written.get(tag) in literals(m, tag)] or models
 

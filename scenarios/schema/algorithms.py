@@ -137,7 +137,7 @@ class Derived(AlgorithmModel):
                 f"algorithm.{field}", target.model_dump(), "how often an agent releases something is not bounded",
                 "per_agent, or a scale",
             )  # fmt: skip
-        return to_target(algorithm, ground, releases, target, field)
+        return _to_target(algorithm, ground, releases, target, field)
 
     @property
     def delta(self) -> float | None:
@@ -154,7 +154,7 @@ class Derived(AlgorithmModel):
         del ground
         return getattr(self, name)
 
-    def _values(self, ground: Ground, shaped: bool) -> dict[str, Any]:
+    def _values(self, ground: Ground, shaped: bool) -> dict[str, object]:
         """The parameters of the algorithm; "auto" is what the core makes of the others, in their order."""
         declared = parameters(type(self).of)
         at = {name: self._given(name, ground) for name in declared if name in type(self).model_fields}
@@ -162,7 +162,7 @@ class Derived(AlgorithmModel):
         for name in at.keys() - set(automatics):
             flat = isinstance(at[name], Target | PureTarget) or (shaped and at[name] == 0 and name.startswith(NOISE))
             at[name] = core(f"algorithm.{name}", Constant(1.0) if flat else at[name])
-            if isinstance(at[name], float | int) and takes_schedule(declared[name][0]):
+            if isinstance(at[name], float | int) and _takes_schedule(declared[name][0]):
                 at[name] = Constant(at[name])
         facts = SimpleNamespace(smoothness=ground.problem.smoothness, topology=ground.topology, **at)
         for name in automatics:
@@ -175,13 +175,13 @@ NOISE = ("scale", "stddev")
 """How the fields begin that a target gives the size of."""
 
 
-def takes_schedule(annotation: Any) -> bool:
+def _takes_schedule(annotation: Any) -> bool:
     """Whether a parameter of the core is a schedule, or may be one."""
     base = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     return base is Schedule or Schedule in get_args(base)
 
 
-def to_target(
+def _to_target(
     algorithm: Algorithm, ground: Ground, releases: int, target: Target | PureTarget, field: str = "target"
 ) -> Algorithm:
     """The algorithm with its noise at the target; a `ScenarioError` of this field where that cannot be."""
@@ -251,7 +251,7 @@ class GradientTrackingSpec(
 ): ...
 
 
-class DecayingNoise(Derived):
+class _DecayingNoise(Derived):
     """Noise that falls by the round, from scales that may be made for a target."""
 
     scale_x: NonNegative = 1.0
@@ -260,30 +260,30 @@ class DecayingNoise(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class DiaDSPSpec(DecayingNoise, of=algorithms.DiaDSP, kind="diadsp", name="DiaDSP"): ...
+class DiaDSPSpec(_DecayingNoise, of=algorithms.DiaDSP, kind="diadsp", name="DiaDSP"): ...
 
 
-class CpgtSpec(DecayingNoise, of=algorithms.Cpgt, kind="cpgt", name="CPGT"): ...
+class CpgtSpec(_DecayingNoise, of=algorithms.Cpgt, kind="cpgt", name="CPGT"): ...
 
 
 class PpdcSpec(Derived, of=algorithms.Ppdc, kind="ppdc", name="PPDC"): ...
 
 
-class Targeted(Derived):
+class _Targeted(Derived):
     """Noise whose scales may be made for a target."""
 
     target: PureTarget | None = None
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class Dpp2Spec(Targeted, of=algorithms.Dpp2, kind="dpp2", name="DPP²"): ...
+class Dpp2Spec(_Targeted, of=algorithms.Dpp2, kind="dpp2", name="DPP²"): ...
 
 
-class DmspSpec(Targeted, of=algorithms.Dmsp, kind="dmsp", name="DMSP"): ...
+class DmspSpec(_Targeted, of=algorithms.Dmsp, kind="dmsp", name="DMSP"): ...
 
 
 class RandomPenaltyAdmmSpec(
-    Targeted, of=algorithms.RandomPenaltyAdmm, kind="random_penalty_admm", name="random-penalty ADMM"
+    _Targeted, of=algorithms.RandomPenaltyAdmm, kind="random_penalty_admm", name="random-penalty ADMM"
 ):
     scale: ScheduleSpec | None = None
     """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random; none: 1.02^−k."""
@@ -293,10 +293,10 @@ class RandomPenaltyAdmmSpec(
         return parameters(type(self).of)["scale"][1] if name == "scale" and given is None else given
 
 
-class GroupedDescentSpec(Targeted, of=algorithms.GroupedDescent, kind="grouped_descent", name="grouped descent"): ...
+class GroupedDescentSpec(_Targeted, of=algorithms.GroupedDescent, kind="grouped_descent", name="grouped descent"): ...
 
 
-class NeighborRangeSpec(Targeted, of=algorithms.NeighborRange, kind="neighbor_range", name="neighbor range"): ...
+class NeighborRangeSpec(_Targeted, of=algorithms.NeighborRange, kind="neighbor_range", name="neighbor range"): ...
 
 
 class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
@@ -304,26 +304,26 @@ class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_shari
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class NoisyModel(Derived):
+class _NoisyModel(Derived):
     """Laplace or Gaussian noise of a scale that may be made for a target."""
 
     scale: ScheduleSpec | Target = 0.0
     """Laplace's b or Gaussian's σ per coordinate: a number, a schedule, or a target."""
 
 
-class IcAdmmSpec(NoisyModel, of=algorithms.IcAdmm, kind="ic_admm", name="IC-ADMM"): ...
+class IcAdmmSpec(_NoisyModel, of=algorithms.IcAdmm, kind="ic_admm", name="IC-ADMM"): ...
 
 
-class DAdmmSpec(NoisyModel, of=algorithms.DAdmm, kind="d_admm", name="D-ADMM"): ...
+class DAdmmSpec(_NoisyModel, of=algorithms.DAdmm, kind="d_admm", name="D-ADMM"): ...
 
 
-class DpAdmmSpec(NoisyModel, of=algorithms.DpAdmm, kind="dp_admm", name="DP-ADMM"): ...
+class DpAdmmSpec(_NoisyModel, of=algorithms.DpAdmm, kind="dp_admm", name="DP-ADMM"): ...
 
 
-class RAdmmSpec(NoisyModel, of=algorithms.RAdmm, kind="r_admm", name="R-ADMM"): ...
+class RAdmmSpec(_NoisyModel, of=algorithms.RAdmm, kind="r_admm", name="R-ADMM"): ...
 
 
-class MrAdmmSpec(NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM"):
+class MrAdmmSpec(_NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM"):
     most: Positive | None = None
     """What the penalty grows to at most; none: without end, or 4 L/(2·mean degree) if `penalty` is "auto"."""
 
@@ -333,10 +333,10 @@ class MrAdmmSpec(NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM
         return super()._given(name, ground)
 
 
-class RwAdmmSpec(NoisyModel, of=algorithms.RwAdmm, kind="rw_admm", name="RW-ADMM"): ...
+class RwAdmmSpec(_NoisyModel, of=algorithms.RwAdmm, kind="rw_admm", name="RW-ADMM"): ...
 
 
-class WalkmanSpec(NoisyModel, of=algorithms.Walkman, kind="walkman", name="Walkman"): ...
+class WalkmanSpec(_NoisyModel, of=algorithms.Walkman, kind="walkman", name="Walkman"): ...
 
 
 FaultName = Literal[

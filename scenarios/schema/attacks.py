@@ -59,7 +59,7 @@ class RebuildModel(Model):
         return replace(attack, **given) if given else attack
 
 
-class MatchingModel(RebuildModel):
+class _MatchingModel(RebuildModel):
     """Attacks that match gradients by an optimizer."""
 
     matched: Count | None = None
@@ -68,7 +68,7 @@ class MatchingModel(RebuildModel):
     """How many iterations of the optimizer at most; none: as published."""
 
 
-class DlgSpec(MatchingModel):
+class DlgSpec(_MatchingModel):
     """DLG (Zhu, Liu, Han 2019): features and soft labels whose gradient is nearest, by L-BFGS from random starts."""
 
     kind: Literal["dlg"] = "dlg"
@@ -76,7 +76,7 @@ class DlgSpec(MatchingModel):
     """From how many random starts; none: as published."""
 
 
-class IdlgSpec(MatchingModel):
+class IdlgSpec(_MatchingModel):
     """iDLG (Zhao, Mopuri, Bilen 2020): the label of one record from the sign of the last layer, then as DLG."""
 
     kind: Literal["idlg"] = "idlg"
@@ -84,7 +84,7 @@ class IdlgSpec(MatchingModel):
     """From how many random starts; none: as published."""
 
 
-class InvertingGradientsSpec(MatchingModel):
+class InvertingGradientsSpec(_MatchingModel):
     """Inverting Gradients (Geiping et al. 2020): images by the direction of the gradient alone and their total
     variation, by Adam on signs."""
 
@@ -97,7 +97,7 @@ class InvertingGradientsSpec(MatchingModel):
     """The weight of an image's total variation; none: as published."""
 
 
-class GradInversionSpec(MatchingModel):
+class GradInversionSpec(_MatchingModel):
     """GradInversion (Yin et al. 2021) without batch norm: images by the gradient, total variation, ℓ2 norm and
     agreement of several seeds, with Langevin noise; it gets the labels, or finds them by a rule."""
 

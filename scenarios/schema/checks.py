@@ -7,16 +7,11 @@ from pydantic import Field, model_validator
 from scenarios.files.library import VARIANT_NAME
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Words
 
-Error = Literal[
-    "relative_error",
-    "mean_error",
-    "consensus_error",
-    "consensus_distance",
-    "objective_gap",
-    "relative_gap",
-    "stationarity_gap",
-    "proximal_residual",
-]
+Falling = Literal[
+    "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
+    "stationarity_gap", "proximal_residual",
+]  # fmt: skip
+"""What a run is measured by, and comes down."""
 
 
 class MeasureSpec(Model):
@@ -25,18 +20,13 @@ class MeasureSpec(Model):
 
     accuracies: list[Positive] = [1e-2, 1e-4, 1e-6]
     """The values of the measure whose costs are reported."""
-    measure: Error = "relative_error"
+    measure: Falling = "relative_error"
     """What is measured."""
     every: Count | None = None
     """All measures but the relative error are taken every so many rounds or activations; none: 200 times at most."""
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Falling = Literal[
-    "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
-    "stationarity_gap", "proximal_residual",
-]  # fmt: skip
-"""What a run is measured by, and comes down."""
 Accuracy = Literal["training_accuracy", "held_out_accuracy"]
 Cost = Literal[
     "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",

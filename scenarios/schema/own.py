@@ -4,7 +4,7 @@ import difflib
 import inspect
 import json
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -16,6 +16,7 @@ from netsim.algorithms import Algorithm, Setting
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError
 from netsim.schedules import Schedule
+from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
 from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
 from scenarios.schema.base import Model, NonNegative, Share, Words
@@ -54,11 +55,11 @@ class PythonSpec(AlgorithmModel, kind="python"):
     @classmethod
     def _named(cls, said: Any) -> Any:
         """The class's name, or the file's, is the algorithm's where it is given none."""
-        if not isinstance(said, dict) or cast("dict[str, Any]", said).get("name"):
+        if not isinstance(said, dict) or cast("Tree", said).get("name"):
             return cast(Any, said)
-        path = str(cast("dict[str, Any]", said).get("path", "")).rpartition("/")[2]
+        path = str(cast("Tree", said).get("path", "")).rpartition("/")[2]
         where, _, name = path.rpartition(":")
-        return cast("dict[str, Any]", said) | {"name": (name if where else path).removesuffix(".py") or "own"}
+        return {**cast("Tree", said), "name": (name if where else path).removesuffix(".py") or "own"}
 
     def build(self, ground: Ground) -> Algorithm:
         found = owncode.load(self.path).algorithm
@@ -112,7 +113,7 @@ else:
 @cache
 def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: str) -> Callable[..., Algorithm]:
     """The class with what it does not say itself: whether it has noise, how often it acts, and a claim."""
-    said: dict[str, Any] = {"__doc__": own.__doc__, "__module__": own.__module__, "__qualname__": own.__qualname__}
+    said: dict[str, object] = {"__doc__": own.__doc__, "__module__": own.__module__, "__qualname__": own.__qualname__}
     if own.noisy is Algorithm.noisy:
         said["noisy"] = property(_constant("privatize" in set(_names(own))))
     if own.horizon is Algorithm.horizon and "rounds" in own.__dataclass_fields__:
@@ -180,7 +181,7 @@ SCHEDULE: TypeAdapter[Any] = TypeAdapter(ScheduleSpec)
 CLIP: TypeAdapter[Any] = TypeAdapter(ClipSpec)
 
 
-def names(of: type) -> dict[str, Any]:
+def names(of: type) -> dict[str, object]:
     """The parameters of a class and their defaults (`inspect.Parameter.empty` where there is none)."""
     taken = inspect.signature(of).parameters
     return {name: one.default for name, one in taken.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
@@ -196,7 +197,7 @@ def told(of: type) -> str:
     return ", ".join(parts) or "none"
 
 
-def checked(of: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(of: type, given: Tree) -> dict[str, object]:
     """What the class is called with. You get a `ScenarioError` for a parameter that it does not have, that is
     missing, or that is of another type."""
     known, hints = names(of), _hints(of)
@@ -214,7 +215,7 @@ def checked(of: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, value, hints.get(name, Any)) for name, value in given.items()}
 
 
-def _hints(of: type) -> dict[str, Any]:
+def _hints(of: type) -> dict[str, type]:
     try:
         return get_type_hints(of)
     except Exception:  # an annotation that names nothing: then nothing is checked

@@ -40,7 +40,7 @@ def sources(file: Path, text: bytes, package: str = "") -> dict[Path, bytes]:
         one, inside = ahead.pop()
         for name in _imports(found[one], inside):
             other = _file_of(name, file.parent)
-            if other is not None and other not in found and is_own_file(name, other):
+            if other is not None and other not in found and _is_own_file(name, other):
                 found[other] = other.read_bytes()
                 ahead.append((other, name if other.name == "__init__.py" else name.rpartition(".")[0]))
     return found
@@ -54,7 +54,7 @@ def digest(found: Sources) -> str:
     return whole.hexdigest()
 
 
-def is_own_file(name: str, file: Path) -> bool:
+def _is_own_file(name: str, file: Path) -> bool:
     """Whether a module is neither netsim's, nor Python's, nor an installed package's."""
     if name.partition(".")[0] in OURS or file.suffix != ".py":
         return False
@@ -145,7 +145,7 @@ def code_of(algorithm: Algorithm) -> str | None:
     return next((_CODES[one] for one in type(algorithm).__mro__ if one in _CODES), None)
 
 
-def is_loaded(file: Path) -> bool:
+def _is_loaded(file: Path) -> bool:
     """Whether code of this file was loaded here as an algorithm's, or with one."""
     modules = (Path(str(module.__file__)).absolute() for module in _PRINTS)
     return file.absolute() in _HELPERS or file.absolute() in modules
@@ -334,7 +334,7 @@ def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
 def _beside(module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     path = Path(file).absolute() if file else None
-    return path is not None and is_own_file(module.__name__, path) and path.is_relative_to(folder)
+    return path is not None and _is_own_file(module.__name__, path) and path.is_relative_to(folder)
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -347,7 +347,7 @@ def await_hint(error: BaseException) -> str:
     that was loaded here; "" for any other error."""
     if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
         return ""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if is_loaded(Path(frame.filename))]
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_loaded(Path(frame.filename))]
     if not own:
         return ""
     file, line = own[-1].filename, own[-1].lineno or 1

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from netsim.problems import Dataset, Problem, build, load
 from netsim.problems.data import files, named
+from scenarios.files.document import Tree
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
 from scenarios.schema.spec import Spec
 
@@ -172,7 +173,7 @@ class ProblemSpec(Model):
     def _defaults_of_a_kind(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        fields = cast(dict[str, Any], given)
+        fields = cast(Tree, given)
         if fields.get("kind") in WITHOUT_RIDGE:
             fields = {"ridge": 0.0, **fields}
         if fields.get("kind") == "sensors":

@@ -11,7 +11,7 @@ from scenarios.files.mistakes import validated
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
-from scenarios.schema.export import exported, extending
+from scenarios.schema.export import Schema, exported, extending
 from scenarios.schema.network import (
     AccessSpec,
     Delay,
@@ -248,6 +248,6 @@ class Scenario(Model):
         return validated(type(self), full_tree(dump(self), "", options), "", options)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
     return extending(exported(Scenario))

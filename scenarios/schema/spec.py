@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         def __init__(self, **fields: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
         def made(self, **given: Any) -> Any: ...
-        def model_dump(self, **options: Any) -> dict[str, Any]: ...
+        def model_dump(self, **options: Any) -> Any: ...
 
 else:
 
@@ -188,7 +188,7 @@ def _default(value: Any) -> Any:
     made: Any = OF_VALUE.get(cast(Any, type(value)))
     if made is None or not hasattr(made, "of"):
         return value if made is None else made(value)
-    fields: dict[str, Any] = {name: _default(getattr(value, name)) for name in parameters(made.of)}
+    fields = {name: _default(getattr(value, name)) for name in parameters(made.of)}
     tag = made.model_fields.get("kind")
     return made(**fields if tag is None else {"kind": tag.default} | fields)
 
