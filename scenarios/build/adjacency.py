@@ -26,14 +26,14 @@ from scenarios.schema.scenario import GradientChange
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 NAMED = (type, ModuleType, BuiltinFunctionType, np.ufunc)
-"""What its name tells."""
+"""Types whose values are known by their names."""
 Seen = dict[int, tuple[int, object]]
 """By identity: the how-manyth it was, and the thing itself, which lives as long as its identity is used."""
 
 
 def data_print(objectives: Sequence[object]) -> str:
-    """Of arrays with their types and shapes, to the last bit, of parameters, of objectives within objectives, and of
-    functions: their code, defaults, what they close over, and the globals of their own module that they use.
+    """SHA-256 of arrays with their types and shapes, to the last bit, of parameters, of objectives within objectives,
+    and of functions: their code, defaults, what they close over, and the globals of their own module that they use.
 
     You get a `ScenarioError` for what cannot be told from another of its kind, such as an open file.
     """
@@ -161,7 +161,7 @@ OFFSET = 2.0
 
 
 def adjacency_of(moved: GradientChange, problem: Problem) -> Adjacency:
-    """Which pairs are adjacent. You get a `ScenarioError` for a curvature where the change is constant."""
+    """The adjacency of a gradient change. You get a `ScenarioError` for a curvature where the change is constant."""
     curvature = curvature_of(moved, problem)
     return Adjacency.within(moved.change, moved.norm, problem.dimension, _relation(moved), curvature=curvature)
 
@@ -235,7 +235,7 @@ class _Moving(Protocol):
 
 
 def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
-    """What makes `other` of `own`: a gradient that is moved ({"moved": class, and its parameters}), or other records
+    """The change from `own` to `other`: a moved gradient ({"moved": class, and its parameters}), or other records
     ({"records": field: {"rows", "values"}}; "rows" is None where there are more or fewer of them).
 
     You get a `ScenarioError` for an objective that is neither.
@@ -252,7 +252,7 @@ def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
 
 
 def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
-    """The objective that `change_of` told of. You get a `ScenarioError` for what tells of none."""
+    """The objective that `change_of` described. Raises a `ScenarioError` for any other description."""
     try:
         if "moved" in tree:
             kind = getattr(problems, str(tree["moved"]), None)
@@ -318,11 +318,11 @@ def _rows(before: object, after: object) -> Mapping[str, object]:
 
 def _put(before: object, tree: object, name: str) -> Array:
     rows, values = plain.entry(tree, "rows", name), plain.listed(tree, "values")
-    told = np.array([_value(value, name) for value in values])
+    changed_to = np.array([_value(value, name) for value in values])
     if rows is None:
-        return told
+        return changed_to
     after = np.array(before, dtype=np.float64)
-    for k, value in zip(cast("list[int]", rows), told, strict=True):
+    for k, value in zip(cast("list[int]", rows), changed_to, strict=True):
         after[k] = value
     return after
 

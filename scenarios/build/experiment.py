@@ -6,12 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.audit.pair import Pair
-from netsim.adversary import Adversary
 from netsim.claims import Adjacency
-from netsim.codecs import Codec
 from netsim.errors import ScenarioError, together
 from netsim.metrics.measures import defined
-from netsim.network.active_adversaries import ActiveAdversary
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems import Dataset, Objective, Problem, Sampled
@@ -104,14 +101,14 @@ class Experiment:
 
 
 def parts_of(scenario: Scenario) -> int:
-    """How many parts `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""
+    """Parts that `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""
     return 2 + len(scenario.algorithms)
 
 
 def _each(
     builder: "_Builder", problem: Problem, holding: Ownership | None, advance: Callable[[int], None]
 ) -> list[Subject]:
-    """All algorithms; what is wrong with several of them is told at once."""
+    """All algorithms; mistakes in several of them are reported together."""
     subjects: list[Subject] = []
     wrong: list[ScenarioError] = []
     for index in range(len(builder.scenario.algorithms)):
@@ -205,7 +202,7 @@ class _Builder:
                 self.topology,
                 algorithm,
                 self._network(),
-                (self._adversary(),),
+                (scenario.adversary.build(),),
                 self._timing(),
                 Recording(measure_every=scenario.measures.every),
                 replicas=scenario.replicas if algorithm.noisy else 1,
@@ -227,8 +224,9 @@ class _Builder:
             access,
             access_laws,
             scenario.exchange.build(),
-            self._active_adversaries(),
-            self._codec(),
+            # whether their links are there, and can be altered, is the simulation's affair
+            tuple(built(f"active_adversaries[{k}]", one) for k, one in enumerate(scenario.active_adversaries)),
+            built("messages.codec", scenario.messages.codec),
             scenario.messages.header,
             medium(scenario.medium),
         )
@@ -286,25 +284,6 @@ class _Builder:
                 allowed = f"0 … {self.topology.agents - 1}"
                 raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
         return agents
-
-    def _codec(self) -> Codec:
-        try:
-            return self.scenario.messages.codec.build()
-        except ScenarioError as error:
-            raise error.under("messages.codec") from None
-
-    def _adversary(self) -> Adversary:
-        return self.scenario.adversary.build()
-
-    def _active_adversaries(self) -> tuple[ActiveAdversary, ...]:
-        """Active adversaries. Whether their links are there, and can be altered, is the simulation's affair."""
-        built: list[ActiveAdversary] = []
-        for index, spec in enumerate(self.scenario.active_adversaries):
-            try:
-                built.append(spec.build())
-            except ScenarioError as error:
-                raise error if error.file is not None else error.under(f"active_adversaries[{index}]") from None
-        return tuple(built)
 
 
 def _readdressed(error: ScenarioError, index: int) -> ScenarioError:

@@ -49,16 +49,16 @@ class Staging:
 
     @property
     def prior(self) -> Prior:
-        """What is believed of a record, from the public half."""
+        """Prior of a record, from the public half."""
         return prior_of(self.public, self.holding.problem)
 
-    def told(self, records: Records) -> Records:
+    def in_model(self, records: Records) -> Records:
         """The same with labels as the model counts them."""
         features, labels = records
         return features, counted(labels, self.holding.parts[0], self.holding.problem)
 
     def objective(self, agent: int, part: Dataset) -> Objective:
-        """What an agent minimizes that holds these records."""
+        """The objective of an agent that holds these records."""
         parts = [*self.holding.parts[:agent], part, *self.holding.parts[agent + 1 :]]
         return problem_of(self.scenario, parts).objectives[agent]
 
@@ -85,9 +85,9 @@ class Staging:
             out = _joined(replace(candidate, features=np.zeros_like(candidate.features)), others)
         else:
             assert instead is not None
-            out, known = _joined(instead, others), self.told((instead.features, instead.labels))
-        own = self.told((candidate.features, candidate.labels))
-        return Both(inside, out, own, self.told(others), known)
+            out, known = _joined(instead, others), self.in_model((instead.features, instead.labels))
+        own = self.in_model((candidate.features, candidate.labels))
+        return Both(inside, out, own, self.in_model(others), known)
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
     def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
@@ -108,7 +108,7 @@ class Staging:
 
 @dataclass(frozen=True)
 class Both:
-    """What the agent holds in both worlds; the `candidate`, the `others`, and who is there `instead` of it, as
+    """The agent's records in both worlds; the `candidate`, the `others`, and who is there `instead` of it, as
     features and labels as the model counts them."""
 
     inside: Dataset
@@ -322,7 +322,7 @@ def _check(
             where, spec.label, f"it rebuilds one record, and agents hold {asked.holding}", "holding: 1"
         )
     if needs.labels and (spec.labels or asked.labels) == "private":
-        raise ScenarioError(where, spec.label, "it is told the labels, and they are private", "labels: public")
+        raise ScenarioError(where, spec.label, "it needs the labels, and they are private", "labels: public")
     if needs.image and dataset.image_shape is None:
         raise ScenarioError(where, spec.label, f"it rebuilds images, and {dataset.name} has none", "digits, mnist, …")
     if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):

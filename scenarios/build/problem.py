@@ -28,7 +28,7 @@ def loaded(scenario: Scenario) -> Dataset:
 
 
 def reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
-    """What the agents hold, and what nobody does."""
+    """Records for the agents, and those held out."""
     if not scenario.problem.held_out:
         return dataset, None
     try:
@@ -157,7 +157,7 @@ class Ownership:
 
     @property
     def records(self) -> int:
-        """How many each agent holds."""
+        """Records of each agent."""
         return self.parts[0].records
 
     def labels(self, agent: int) -> Array:
@@ -179,7 +179,7 @@ def _check_images(scenario: Scenario, dataset: Dataset) -> None:
 
 
 def _dealt(scenario: Scenario, dataset: Dataset, agents: int) -> list[list[int]]:
-    """Which records the agents hold: the classes in turn, drawn by the scenario's seed; one of each is left over."""
+    """Rows of each agent: the classes in turn, drawn by the scenario's seed; one of each is left over."""
     rng = Streams(scenario.seed).generator("images")
     order = rng.permutation(dataset.records)
     kinds = _kinds(dataset)
@@ -222,7 +222,7 @@ def _rest(dataset: Dataset, held: list[list[int]]) -> Dataset:
 
 
 def prior_of(public: Dataset, problem: Problem) -> Prior:
-    """What is believed of a record beforehand, from public ones."""
+    """Prior of a record, from public ones."""
     made = Prior.of_numbers if _numbers(public) else Prior.of
     return made(public.features, counted(public.labels, public, problem))
 

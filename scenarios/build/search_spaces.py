@@ -147,7 +147,7 @@ class Data:
 SIZES = (-1.0, 0.5, 0.25, -0.5, -0.25)
 """Of a change of full size, which is tried first."""
 TURNS = (0.0, -1.0, 1.0, -2.0, 2.0)
-"""Where a bend turns round: at tanh of so much when the agent is at the middle of its path."""
+"""Turning points of a bend: at tanh of so much when the agent is at the middle of its path."""
 Made = Callable[[str, Direction, float], Candidate]
 
 
@@ -228,7 +228,7 @@ class Moved:
 
     @cached_property
     def _suggested(self) -> dict[str, Array]:
-        """What the agent's own data suggest: its gradient, where its curvature is largest and least, its path."""
+        """Directions from the agent's own data: its gradient, where its curvature is largest and least, its path."""
         zero = np.zeros((1, self.own.dimension))
         vectors = np.linalg.eigh(self.own.hessian(zero[0]))[1]
         found = {
@@ -327,7 +327,7 @@ class Records:
     # ── how far records are apart at the points ─────────────────────────────────────────────────────
     @cached_property
     def pool(self) -> _Pool:
-        """Who may come in."""
+        """Records that may come in."""
         return _Pool.of(self.agent, self.problem)
 
     @cached_property
@@ -355,7 +355,7 @@ class Records:
 
 
 def _pair_of(candidate: Candidate) -> tuple[int, int]:
-    """What `Records` made it of."""
+    """Rows that `Records` made it of."""
     return cast(tuple[int, int], candidate.key)
 
 

@@ -14,7 +14,7 @@ from scenarios.schema import Scenario
 from scenarios.schema.load import Located, validated
 
 OWN = ("name", "variants", "grid", "figures", "reproduces")
-"""What belongs to all variants together."""
+"""Fields that belong to all variants together."""
 Entry = tuple[str, Any, Place | None]
 """A dotted field, its value, and where a file says so."""
 
@@ -63,7 +63,7 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
 
 
 def _what(error: ScenarioError) -> object:
-    """One mistake that several variants share, such as a value of the grid, is told of the first alone."""
+    """One mistake that several variants share, such as a value of the grid, is reported for the first alone."""
     return error.field.partition(": ")[2], repr(error.value), error.file, error.line
 
 

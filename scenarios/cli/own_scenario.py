@@ -92,7 +92,7 @@ def _place(tree: dict[str, Any], name: str, value: Any, known: dict[str, Any], f
         near = difflib.get_close_matches(first, [*known, *Scenario.model_fields, *SHORT], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
-        raise ScenarioError(f"-o {name}", value, why, f"{parameters.told(found.algorithm)}; {FIELDS}")
+        raise ScenarioError(f"-o {name}", value, why, f"{parameters.signature(found.algorithm)}; {FIELDS}")
     if name == "data" and isinstance(value, str):
         tree["problem"]["data"] = {"name": value}
     elif name == "topology" and isinstance(value, str):

@@ -54,7 +54,7 @@ def plain(tree: Any) -> Any:
 
 
 def place_of(node: Any, key: Key) -> Place | None:
-    """Where a key or an entry stands; None where it is in no file."""
+    """Place of a key or an entry; None for one that is in no file."""
     places: dict[Key, Place] = getattr(node, "places", {})
     return places.get(key)
 
@@ -87,7 +87,7 @@ def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
 
 
 def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new: bool = False) -> Any:
-    """What is at a key; `new`: it need not be there."""
+    """Value at a key; `new`: it need not be there."""
     where, around = dotted(keys), dotted(keys[:-1])
     if isinstance(node, list):
         length = len(cast("list[Any]", node))
@@ -141,7 +141,7 @@ WORDS = {
 
 
 def plain_scalar(text: str) -> Any:
-    """What a scalar without quotes is: None, a truth value, a number, or text."""
+    """Value of a scalar without quotes: None, a truth value, a number, or text."""
     if NULL.fullmatch(text):
         return None
     if TRUE.fullmatch(text) or FALSE.fullmatch(text):
@@ -156,7 +156,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def read_yaml(text: str, file: str) -> Any:
-    """What a file says: `Fields`, `Entries` or a value; None where it is empty.
+    """Parse YAML: `Fields`, `Entries` or a value; None for an empty file.
 
     You get a `ScenarioError` with file and line for what is not YAML 1.2 (the first place), and for all fields that
     are written twice, tags, and numbers that are read differently by different versions of YAML.

@@ -27,14 +27,14 @@ def dump(scenario: BaseModel, full: bool = False) -> str:
 
 
 def as_mappings(model: BaseModel, full: bool = False) -> Tree:
-    """What a file would say, as mappings and lists; `full`: with every default."""
+    """A model as the mappings and lists of its file; `full`: with every default."""
     names = list(type(model).model_fields) if full else differing(model)
     return {name: _plain(getattr(model, name), full) for name in _in_order(type(model), names)}
 
 
 def differing(model: BaseModel) -> list[str]:
-    """The fields that have to be said: what tells its kind, what has no default, and what is not its default (which
-    may depend on other fields: the ridge of an mlp)."""
+    """The fields that a file needs: the tag, those without a default, and those that differ from it (a default may
+    depend on other fields: the ridge of an mlp)."""
     kind, tag = type(model), tag_field(type(model))
     fields = kind.model_fields
     names = [

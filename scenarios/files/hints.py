@@ -11,10 +11,10 @@ from scenarios.files.document import Key, plain_scalar
 from scenarios.files.models import literals, models_in, tag_field
 
 TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-"""What YAML 1.1 reads as truth values, and YAML 1.2 as text."""
+"""Truth values of YAML 1.1 that are text in YAML 1.2."""
 
 SAID = {"data": "reconstruct", "records": "reconstruct"}
-"""What fields are called by those who have not seen their names, where such a field is beside them."""
+"""Names by which people look for a field."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
@@ -35,7 +35,7 @@ def near(written: object, names: Sequence[str], most: int = 1) -> str:
 
 
 def near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
-    """What an unknown field probably is: a missing space, a near name beside it, a longer one with it as a word, or
+    """Suggestion for an unknown field: a missing space, a near name beside it, a longer one with it as a word, or
     a field of another part."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
@@ -53,7 +53,7 @@ def near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], 
 
 
 def of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
-    """What a value is, in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
+    """A value in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
     text, meant = _kind(value), _meant(value, wanted)
     said = f"; did you mean {meant}?" if meant else ""
     if bare:

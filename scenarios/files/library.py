@@ -52,7 +52,7 @@ def plain_tree(source: str) -> Tree:
 
 
 def variant_names(tree: Tree) -> list[str]:
-    """What the variants of such a tree are called, in their order; none where it has none."""
+    """Names of the variants of such a tree, in their order."""
     grid: Mapping[str, list[Any]] = tree.get("grid") or {}
     variants: list[Tree] = tree.get("variants") or []
     axes = [[label(path, one) for one in values] for path, values in grid.items()]
@@ -137,7 +137,7 @@ def read_text(path: Path) -> str:
 
 
 def _neighbors(path: Path) -> str:
-    """What lies beside a file that is not there, under a near name."""
+    """Files of near names beside one that is not there."""
     try:
         names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
     except OSError:
@@ -165,7 +165,7 @@ def read_source(source: str) -> tuple[str, str]:
 
 
 def _base(name: str, file: str) -> tuple[Any, str]:
-    """What a file extends: a shipped scenario, or a path beside the file."""
+    """The base that a file extends: a shipped scenario, or a path beside the file."""
     text, place = read_source(name if name in library() else str(Path(file).parent / name))
     return read_fields(text, place, FORM), place
 
@@ -176,7 +176,7 @@ def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
 
 
 def read_fields(text: str, file: str, form: str) -> Any:
-    """What YAML makes of a file that is to be a mapping such as `form`, with places."""
+    """Parse a file that has to be a mapping such as `form`; its fields know their places."""
     tree: Any = read_yaml(text, file)
     if tree is None:
         raise ScenarioError("file", file, "the file is empty", form, file, 1)

@@ -40,7 +40,7 @@ OWN_ALGORITHM = (
 Path = list[Key]
 M = TypeVar("M", bound=BaseModel)
 FEW = 5
-"""Forms with a tag that are told one by one; of more the tags are."""
+"""Forms with a tag that a message lists one by one; of more it lists the tags."""
 
 
 def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()) -> M:
@@ -62,10 +62,10 @@ def _by_setting(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
 
 
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
-    """One error that tells every mistake of a `tree` that was to be a `root`, in the order of their lines.
+    """One error with every mistake of a `tree` that was to be a `root`, in the order of their lines.
 
     Without a file they have no places. Where a field may take several forms, and nothing says which one is meant, the
-    mistake of the likeliest is told.
+    mistake of the likeliest is reported.
     """
     found = _Mistakes(tree, root, file or "").all(error)
     return together(found if file is not None else [replace(one, file=None, line=None) for one in found])
@@ -86,18 +86,18 @@ class _Mistakes:
         best = [max(group, key=lambda pair: (len(pair[0]), _weight(pair[1]))) for group in groups.values()]
         paths = [keys for keys, _ in best]
         valued = [keys for keys, one in best if one["type"] in BOUNDS]
-        told = [
-            self._told(keys, one)
+        found = [
+            self._error(keys, one)
             for keys, one in best
             if not (_weight(one) == 1 and any(_inside(other, keys) for other in paths))
             and not (one["type"] == "union_tag_not_found" and any(_inside(keys_, keys) for keys_ in valued))
         ]
-        misspelt = {_meant(one) for one in told}
-        told = [one for one in told if not (one.problem == "missing" and one.field in misspelt)]
-        told = [*_but_flat_lists(told), *self._flat_lists(told)]
-        return sorted(told, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
+        misspelt = {_meant(one) for one in found}
+        found = [one for one in found if not (one.problem == "missing" and one.field in misspelt)]
+        found = [*_but_flat_lists(found), *self._flat_lists(found)]
+        return sorted(found, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
 
-    def _told(self, keys: Path, error: Any) -> ScenarioError:
+    def _error(self, keys: Path, error: Any) -> ScenarioError:
         value = None if error["type"] == "missing" else _at(self.tree, keys)
         problem, allowed = self._explain(error, keys, value)
         if error["type"].startswith("union_tag"):
@@ -146,16 +146,16 @@ class _Mistakes:
         tags = (tag_field(model) for model in self._models_at(keys))
         return next((cast(Tree, node).get(tag) for tag in tags if tag is not None), None)
 
-    def _flat_lists(self, told: Sequence[ScenarioError]) -> list[ScenarioError]:
+    def _flat_lists(self, found: Sequence[ScenarioError]) -> list[ScenarioError]:
         """In place of an error for each entry of a list that was to be a list of lists, one of the list."""
-        lists = {field: None for one in told if (field := _flat_list(one))}
-        found: list[ScenarioError] = []
+        lists = dict.fromkeys(field for one in found if (field := _flat_list(one)))
+        flat: list[ScenarioError] = []
         for field in lists:
             keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
             place = where(self.tree, keys, self.file)
             problem = f"wrong type: a list of no lists; did you mean [{value}]?"
-            found.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
-        return found
+            flat.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
+        return flat
 
     # ── in words ────────────────────────────────────────────────────────────────────────────────────────
     def _explain(self, error: Any, keys: Sequence[Key], value: Any) -> tuple[str, str]:
@@ -320,8 +320,8 @@ def _flat_list(error: ScenarioError) -> str:
     return dotted(keys[:-1]) if flat else ""
 
 
-def _but_flat_lists(told: Sequence[ScenarioError]) -> list[ScenarioError]:
-    return [one for one in told if not _flat_list(one)]
+def _but_flat_lists(found: Sequence[ScenarioError]) -> list[ScenarioError]:
+    return [one for one in found if not _flat_list(one)]
 
 
 def _inside(inner: Path, outer: Path) -> bool:

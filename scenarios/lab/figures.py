@@ -120,7 +120,7 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]], *, marked: S
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _name() -> str:
-    """What ids inside an SVG begin with: a page may show many."""
+    """Prefix of the ids inside an SVG: a page may show many."""
     return f"lab{next(_names)}"
 
 
@@ -166,11 +166,11 @@ def _css(index: int) -> str:
 
 
 def _key_of_network(experiment: Experiment) -> str:
-    hears = experiment.scenario.adversary
+    adversary = experiment.scenario.adversary
     shown = ['<span><span style="color: var(--vermillion)">▼━</span> tapped</span>', "<span>╌╌ not tapped</span>"]
     if experiment.scenario.links.encrypted or any(one.law.encrypted for one in experiment.scenario.link_overrides):
         shown.insert(1, '<span><span style="color: var(--vermillion)">▽━</span> tapped, encrypted</span>')
-    if hears.insiders:
+    if adversary.insiders:
         shown.append('<span><span style="color: var(--vermillion)">■</span> honest but curious</span>')
     return _below(shown)
 

@@ -57,7 +57,7 @@ class Played:
 
     @property
     def view(self) -> AdversaryView:
-        """What the eavesdropper recorded and knows."""
+        """The eavesdropper's recording and public knowledge."""
         return self.run.views[0]
 
     @cached_property
@@ -87,7 +87,7 @@ class Played:
 
     @cached_property
     def reconstructions(self) -> ReconstructionResult:
-        """What the scenario's attacks make of that second run: `reconstructions` of results.json."""
+        """Results of the scenario's attacks on that second run."""
         entry: dict[str, object] = {}
         Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
         return _RECONSTRUCTIONS.validate_json(as_json(entry["reconstructions"]))
@@ -129,7 +129,7 @@ class Played:
 
     @property
     def epsilon_claimed(self) -> float | None:
-        """What the algorithm's paper claims for this run; None where it claims nothing or its conditions fail."""
+        """ε that the algorithm's paper claims for this run; None where it claims nothing or its conditions fail."""
         simulation = self.subject.simulation
         claim = simulation.claim(self.experiment.adjacency, self.run.largest_activations, self.subject.delta)
         return None if claim is None else claim.epsilon
@@ -154,7 +154,7 @@ def results(words: Words) -> Results:
 
 
 def _saved() -> None:
-    """What an attack found is kept in memory."""
+    """Results of attacks stay in memory."""
 
 
 def _key(words: Words) -> str:

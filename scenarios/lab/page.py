@@ -23,7 +23,7 @@ class Question(ABC):
 
     @abstractmethod
     def check(self, answer: object) -> _Reply | None:
-        """What to say to this answer; None where there is none yet."""
+        """The reply to this answer; None where there is none yet."""
 
     @abstractmethod
     def right_answers(self) -> Sequence[object]:
@@ -192,7 +192,7 @@ def choice(ask: str, *options: str) -> Any:
 
 
 def reply(question: Question, answer: object = None) -> Any:
-    """What the check says: nothing before there is an answer."""
+    """The reply as a widget: nothing before there is an answer."""
     import marimo as mo
 
     said = question.check(answer)

@@ -77,7 +77,7 @@ def chosen(name: str, among: Sequence[Lesson]) -> Lesson:
 
 HOST = "127.0.0.1"
 PORT = 2719
-"""Where the lab is found if nothing else sits there; the next free one of `TRIED` otherwise."""
+"""Port of the lab if it is free; the next free one of `TRIED` otherwise."""
 TRIED = 20
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -129,7 +129,7 @@ def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -
 
 
 def address(port: int, lesson: Lesson | None = None) -> str:
-    """Where the index is, or a lesson."""
+    """Address of the index, or of a lesson."""
     return f"http://{HOST}:{port}/" + ("" if lesson is None else f"{lesson.name}/")
 
 

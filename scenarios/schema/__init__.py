@@ -1,5 +1,5 @@
 # pyright: reportUnusedImport=false
-"""What a scenario can say: one experiment as data, in the same words in YAML and in Python.
+"""Models of a scenario: one experiment as data, in the same words in YAML and in Python.
 
 Every model is closed (an unknown field is an error), frozen, and knows how to build what it describes. Numbers
 carry their bounds here; what depends on other parts (a step against the smoothness, a tap against the graph)

@@ -1,4 +1,4 @@
-"""What a scenario says of its algorithms: specs of the core's, with noise as given or from the claim backwards."""
+"""Algorithms of a scenario: the core's, with noise as given or calibrated to a claim."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ REMEDY = "noise given outright, or conditions that hold (of a constant change: a
 
 @dataclass(frozen=True)
 class Ground:
-    """What an algorithm of a scenario stands on: the problem, the graph, and which objectives are adjacent."""
+    """Problem, graph and adjacency that an algorithm of a scenario is built for."""
 
     problem: Problem
     topology: Topology
@@ -77,7 +77,7 @@ OF_VALUE[Constant] = attrgetter("value")
 
 
 class Target(Model):
-    """Noise from the claim backwards: the scale at which the paper's formula gives this (ε, δ)."""
+    """Noise calibrated to a claim: the scale at which the paper's formula gives this (ε, δ)."""
 
     epsilon: Positive
     """The claimed ε that the noise is made for."""
@@ -86,7 +86,7 @@ class Target(Model):
 
 
 class PureTarget(Model):
-    """Noise from the claim backwards: the scale at which the paper's formula gives this pure ε."""
+    """Noise calibrated to a claim: the scale at which the paper's formula gives this pure ε."""
 
     epsilon: Positive
     """The claimed ε that the noise is made for."""
@@ -172,7 +172,7 @@ class Derived(AlgorithmModel):
 
 
 NOISE = ("scale", "stddev")
-"""How the fields begin that a target gives the size of."""
+"""First words of the fields whose size a target gives."""
 
 
 def _takes_schedule(annotation: Any) -> bool:

@@ -1,5 +1,4 @@
-"""What a scenario says of its attacks: those that rebuild records from gradients, and the inference of membership
-and of properties, played as games."""
+"""Attacks of a scenario: reconstruction of records from gradients, and games of membership and property inference."""
 
 from collections.abc import Callable
 from dataclasses import replace

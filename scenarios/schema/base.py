@@ -1,4 +1,4 @@
-"""What every part of a scenario is made of: a closed model, and numbers with bounds."""
+"""The closed model that every part of a scenario is, and numbers with bounds."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -17,7 +17,7 @@ else:
 
 
 class DeclaredModel(ModelMetaclass):
-    """What Python gets wrong is said as a file's mistakes are."""
+    """Mistakes made in Python raise the errors of a file's mistakes."""
 
     if not TYPE_CHECKING:
 
@@ -31,7 +31,7 @@ class DeclaredModel(ModelMetaclass):
 class Model(BaseModel, metaclass=DeclaredModel):
     """Closed and frozen; numbers are numbers (no text is turned into one).
 
-    Made from Python, `Ring(agents=8)`, it raises a `ScenarioError` that tells every mistake, in a file's words.
+    Made from Python, `Ring(agents=8)`, it raises one `ScenarioError` with every mistake, as a file would.
     Its repr is Python that makes it again, from the names of `scenarios.schema`.
     """
 
@@ -48,7 +48,7 @@ class Model(BaseModel, metaclass=DeclaredModel):
         return said
 
     def replace(self, **fields: Any) -> Self:
-        """The same with these fields replaced, checked as a whole; a `ScenarioError` tells what does not fit."""
+        """The same with these fields replaced, checked as a whole. Raises a `ScenarioError` with every mistake."""
         return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
     def __repr_name__(self) -> str:
@@ -59,7 +59,7 @@ class Model(BaseModel, metaclass=DeclaredModel):
 
 
 def public_name(model: type[BaseModel]) -> str:
-    """Under which name `scenarios.schema` has a model."""
+    """The name of a model in `scenarios.schema`."""
     return NAMES.get(model.__name__, model.__name__.removesuffix("Spec"))
 
 
@@ -84,7 +84,7 @@ Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
 
 
 def built(field: str, spec: Any) -> Any:
-    """What a part describes; an error that has no place in another file is one of this field."""
+    """The core's object for a part; an error that has no place in another file is one of this field."""
     try:
         return spec.build()
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""What a scenario says of its results: measures, figures, and what of a paper they are checked against."""
+"""Measures and figures of a scenario, and the statements of a paper that its results are checked against."""
 
 from typing import Annotated, Any, Literal, get_args
 
@@ -11,7 +11,7 @@ Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
     "stationarity_gap", "proximal_residual",
 ]  # fmt: skip
-"""What a run is measured by, and comes down."""
+"""Measures that fall as a run converges."""
 
 
 class MeasureSpec(Model):

@@ -21,7 +21,7 @@ MARK = "# yaml-language-server: $schema="
 
 
 def schema_file(kind: Kind = "scenario") -> Path:
-    """Where the JSON Schema of a scenario file, or of a sweep file, is installed."""
+    """The installed JSON Schema of a scenario file, or of a sweep file."""
     return Path(__file__).with_name(f"{kind}.schema.json")
 
 

@@ -1,4 +1,4 @@
-"""What a scenario says of its network: links, their laws and outages, the medium, messages, and when agents act."""
+"""Network of a scenario: links, their laws and outages, the medium, messages, and when agents act."""
 
 from typing import Annotated, Literal
 

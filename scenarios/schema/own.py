@@ -28,14 +28,14 @@ MEASURED = "no ε is claimed of it"
 
 
 class OwnClaim(Model):
-    """What is claimed of the whole run, in place of what the class claims."""
+    """A claim about the whole run, in place of the class's own."""
 
     epsilon: NonNegative | None = None
     """The claimed ε of the whole run; none: what the class claims."""
     delta: Share = 0.0
     """δ of the claim."""
     source: Words = "as given in the scenario"
-    """Who says so: a theorem, a page, a name."""
+    """Source of the claim: a theorem, a page, a name."""
 
 
 class PythonSpec(AlgorithmModel, kind="python"):
@@ -83,7 +83,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         try:
             made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
         except NetsimError:
-            return  # a refusal with a reason: told where the claim is needed
+            return  # a refusal with a reason: reported where the claim is needed
         except Exception as error:
             reached = traceback.extract_tb(error.__traceback__)
             file = str(owncode.load(self.path).file)
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
 else:
     AlgorithmSpec = kinds_of(AlgorithmModel)
 
-# ── what a class of somebody's own need not say ─────────────────────────────────────────────────────────
+# ── defaults of a class of somebody's own ───────────────────────────────────────────────────────────────
 
 
 @cache
@@ -187,7 +187,7 @@ def names(of: type) -> dict[str, object]:
     return {name: one.default for name, one in taken.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
 
 
-def told(of: type) -> str:
+def signature(of: type) -> str:
     """The parameters of a class for a reader: `rounds: int, step: float = 0.1`."""
     hints = _hints(of)
     parts: list[str] = []
@@ -198,19 +198,19 @@ def told(of: type) -> str:
 
 
 def checked(of: type, given: Tree) -> dict[str, object]:
-    """What the class is called with. You get a `ScenarioError` for a parameter that it does not have, that is
-    missing, or that is of another type."""
+    """Arguments of the class. Raises a `ScenarioError` for a parameter that it does not have, that is missing, or
+    that is of another type."""
     known, hints = names(of), _hints(of)
     for name, value in given.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ScenarioError(f"{FIELD}.{name}", value, f"{of.__name__} has no such parameter{hint}", told(of))
+            raise ScenarioError(f"{FIELD}.{name}", value, f"{of.__name__} has no such parameter{hint}", signature(of))
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in given]
     if missing:
         more = f" (and {len(missing) - 1} more: {', '.join(missing[1:])})" if len(missing) > 1 else ""
         raise ScenarioError(
-            f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", told(of)
+            f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", signature(of)
         )
     return {name: _value(name, value, hints.get(name, Any)) for name, value in given.items()}
 

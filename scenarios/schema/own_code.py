@@ -298,9 +298,9 @@ def _check(place: str, found: type[Algorithm]) -> None:
         raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
-    told: Mapping[str, object] = inspect.get_annotations(found)
+    annotations: Mapping[str, object] = inspect.get_annotations(found)
     known: Mapping[str, object] = getattr(found, "__dataclass_fields__", {})
-    if found.__init__ is Algorithm.__init__ and (bare := [one for one in told if one not in known]):
+    if found.__init__ is Algorithm.__init__ and (bare := [one for one in annotations if one not in known]):
         why = f"{name} has annotations ({', '.join(bare)}) that are no parameters: it is no dataclass"
         raise ScenarioError(FIELD, place, why, "@dataclass(frozen=True) above the class")
 

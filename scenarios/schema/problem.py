@@ -1,4 +1,4 @@
-"""What a scenario says of its problem: the data set, who gets which records, and the loss."""
+"""Problem of a scenario: the data set, its split among the agents, and the loss."""
 
 from typing import Annotated, Any, Literal, cast
 
@@ -144,7 +144,7 @@ class ProblemSpec(Model):
     data: Data = Digits(name="digits")
     """The data set."""
     split: Split = EqualSplit(kind="equal")
-    """Who gets which records."""
+    """How the records are split among the agents."""
     ridge: NonNegative = 1.0
     """The weight of ridge/2·‖x‖² in every agent's objective; if not given 0 in nonconvex_logistic, sensors and
     mlp."""

@@ -1,4 +1,4 @@
-"""A scenario: all parts, and what is asked of the runs."""
+"""A scenario: all of its parts, with the attacks and the audit of its runs."""
 
 from typing import Annotated, Any, Literal
 

@@ -2,8 +2,8 @@
 
     class LognormalDelay(Spec, of=laws.LognormalDelay, kind="lognormal"): ...
 
-A spec declares only the fields that differ from the core's, and calls `of` in `build`. What the core types as a law,
-a schedule or a codec, a scenario says as the union that `OF_TYPE` has for it.
+A spec declares only the fields that differ from the core's, and calls `of` in `build`. A law, a schedule
+or a codec of the core is in a scenario the union that `OF_TYPE` has for it.
 """
 
 import ast
@@ -28,11 +28,11 @@ from scenarios.schema.base import DeclaredModel, Model, built
 OF_TYPE: dict[Any, Any] = {}
 """The annotation by which a scenario says a value of a core type: `Schedule` is a number or a kind of schedule."""
 OF_VALUE: dict[Any, Any] = {}
-"""What makes the scenario's form of a default of the core, by its type."""
+"""By the type of a core default: the function that makes the scenario's form of it."""
 KINDS: list[Any] = []
 """Every spec that has a kind, in the order of their classes."""
 NEITHER: tuple[Any, ...] = (Path, get_origin(Callable[..., Any]))
-"""What a file cannot hold, of several things that a field may be."""
+"""Types that a file cannot hold; they are left out of unions."""
 
 if TYPE_CHECKING:
 
@@ -116,7 +116,7 @@ def core(field: str, value: Any) -> Any:
     return built(field, value) if isinstance(value, Model) else value
 
 
-# ── what the core declares ──────────────────────────────────────────────────────────────────────────────
+# ── the core's declarations ──────────────────────────────────────────────────────────────────────────────
 
 
 @cache
@@ -149,7 +149,7 @@ def automatic(of: Any, field: str) -> Auto:
     return cast(Auto, _auto(parameters(of)[field][0]))
 
 
-# ── as a scenario says it ───────────────────────────────────────────────────────────────────────────────
+# ── types of a scenario ─────────────────────────────────────────────────────────────────────────────────
 
 
 def adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
@@ -193,13 +193,13 @@ def _default(value: Any) -> Any:
     return made(**fields if tag is None else {"kind": tag.default} | fields)
 
 
-# ── what it says of its fields ──────────────────────────────────────────────────────────────────────────
+# ── documentation of fields ────────────────────────────────────────────────────────────────────────────
 
 KIND = "Which of the possible kinds this is."
 
 
 def meaning(model: type[BaseModel], field: str) -> str:
-    """What a field is: the text below it in the model, or in the core; empty where there is none."""
+    """Documentation of a field: the text below it in the model, or in the core; empty where there is none."""
     core = getattr(model, "of", None)
     said = _below(model).get(field) or (_below(core) if isinstance(core, type) else {}).get(field)
     if core is None or field not in parameters(core):

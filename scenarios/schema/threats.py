@@ -1,4 +1,4 @@
-"""What a scenario says of its adversaries: who listens where, and who drops, delays, replays or alters what."""
+"""Adversaries of a scenario: taps and insiders, and active ones that drop, delay, replay or alter messages."""
 
 import math
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What a scenario says of its graph and weights."""
+"""Graphs and mixing weights of a scenario."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 

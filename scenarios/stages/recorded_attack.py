@@ -315,7 +315,7 @@ class RecordedInference:
         case = Case(case.evidence, replace(case.known, prior=staging.prior))
         attack = Membership(spec.adjacent, None, spec.draws)
         inside, out = (
-            attack.decide([case], [staging.told((one.features, one.labels))], rng)[0] for one in (own, other)
+            attack.decide([case], [staging.in_model((one.features, one.labels))], rng)[0] for one in (own, other)
         )
         return inside, out
 

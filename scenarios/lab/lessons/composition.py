@@ -173,7 +173,7 @@ def _(falls, figures, mo, page, show, threshold, tracked):
         level=None if claim is None else (claim, f"claimed for all rounds: {show(claim)}"),
     )
     by_round = figures.curves(
-        [figures.Curve("what each round adds", turns, list(tracked.price))], "round", "‖Δ‖₁/b", log_y=True
+        [figures.Curve("what each round adds", turns, list(tracked.cost))], "round", "‖Δ‖₁/b", log_y=True
     )
     page.stack(
         spent_by_round,
@@ -378,8 +378,8 @@ def _(Number, answer_2, page, scene, step, threshold):
     question_2 = Number(
         threshold,
         f"z = {threshold:.3f}. Two runs, just above and just below: in the first, round 12 adds "
-        f"{finite.price[-1] / finite.price[2]:.2g} times what round 3 adds; in the second, round {endless.judged} "
-        f"adds {endless.price[endless.judged - 1] / endless.price[2]:.2g} times as much.",
+        f"{finite.cost[-1] / finite.cost[2]:.2g} times what round 3 adds; in the second, round {endless.judged} "
+        f"adds {endless.cost[endless.judged - 1] / endless.cost[2]:.2g} times as much.",
         tolerance=0.03,
         traps=(
             (step.value, "That is αL alone: y differs by what two successive x do, so differences shrink slower."),

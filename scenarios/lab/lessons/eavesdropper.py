@@ -155,7 +155,7 @@ def _(mo):
 @app.cell(hide_code=True)
 def _(figures, links, loss, miss, scene, topology):
     losses = [0.0, 0.1, 0.2, 0.3, 0.4]
-    shares = scene.heard_by_loss(topology.value, links, miss.value, losses)
+    shares = scene.captured_by_loss(topology.value, links, miss.value, losses)
     figures.curves(
         [
             figures.Curve("measured, a tap on every link", losses, shares),
@@ -319,7 +319,7 @@ def _(mo, scene):
 
 @app.cell(hide_code=True)
 def _(Until, counts, page, scene, seen, taps, target):
-    needed, deaf = scene.needed(seen), scene.deaf(seen)
+    needed, deaf = scene.needed(seen), scene.unreadable(seen)
     enough = counts[target] > 0
     question_4 = Until(
         enough and len(taps.value) <= needed,

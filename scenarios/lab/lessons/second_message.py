@@ -65,7 +65,7 @@ def _(claimed, page, reading):
 
 @app.cell(hide_code=True)
 def _(claimed, reading, scene):
-    told = scene.told(reading.value, claimed.value)
+    told = scene.leakage(reading.value, claimed.value)
     return (told,)
 
 
@@ -111,7 +111,7 @@ def _(mo, show, told):
 
 @app.cell(hide_code=True)
 def _(claimed, figures, mo, page, reading, scene):
-    sweep = [scene.told(reading.value, one) for one in scene.EPSILONS]
+    sweep = [scene.leakage(reading.value, one) for one in scene.EPSILONS]
     page.stack(
         mo.md("By the noise, which grows to the left:"),
         figures.curves(
@@ -174,7 +174,7 @@ def _(figures, mo, page, scene, show, told):
 
 @app.cell(hide_code=True)
 def _(claimed, figures, mo, page, scene, told):
-    readings = {name: scene.told(name, claimed.value) for name in scene.READINGS}
+    readings = {name: scene.leakage(name, claimed.value) for name in scene.READINGS}
     page.stack(
         mo.md(r"""
     ## An attempt that fails, and a repair
@@ -238,7 +238,7 @@ def _(mo):
 
 @app.cell(hide_code=True)
 def _(claimed, mo, scene):
-    published = scene.told(next(iter(scene.READINGS)), claimed.value)
+    published = scene.leakage(next(iter(scene.READINGS)), claimed.value)
     mo.md(f"""
     1. In the published reading the agents asked for {published.asked} gradients. How many of them does nobody get,
     who hears every link?
@@ -290,7 +290,7 @@ def _(page):
 
 @app.cell(hide_code=True)
 def _(Choice, Option, answer_2, grows, page, refuses, scene, show, stays):
-    weak, strong = (scene.told(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
+    weak, strong = (scene.leakage(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
     measured = (
         f"From σ = {show(weak.stddev)} to {show(strong.stddev)} the largest error went from {show(weak.worst_error)} "
         f"to {show(strong.worst_error)}."

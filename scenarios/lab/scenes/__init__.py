@@ -1,1 +1,1 @@
-"""What each lesson computes: typed, and tested apart from its notebook."""
+"""Computations of the lessons: typed, and tested apart from the notebooks."""

@@ -41,7 +41,7 @@ LARGE, TINY = 6.0, 1e-6
 
 @dataclass(frozen=True)
 class _Seen:
-    """What agent 1 released in so many trials of each world, (trials,) each, under Laplace noise of scale 1/ε."""
+    """Releases of agent 1 in so many trials of each world, (trials,) each, under Laplace noise of scale 1/ε."""
 
     epsilon: float
     zero: Array
@@ -62,7 +62,7 @@ def seen(epsilon: float, trials: int, seed: int = 0) -> _Seen:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Where the numbers lie: shares of each world's trials in equal parts, by the part's middle."""
+    """Histograms: shares of each world's trials in equal parts, by the part's middle."""
 
     middles: Array
     zero: Array
@@ -173,7 +173,7 @@ def fewest_coins(epsilon: float) -> int:
 
 
 def ceiling_of(coins: int) -> float:
-    """What so many coins prove, all guessed right."""
+    """ε that so many coins prove, all guessed right."""
     return ceiling(coins, 0.0, CONFIDENCE)
 
 
@@ -215,7 +215,7 @@ def three_verdicts(trials: int = 400) -> tuple[_Told, ...]:
 
 @dataclass(frozen=True)
 class _Alarms:
-    """How often audits of a claim that is *true* (and tight) refute it: shares of `runs` of them.
+    """False alarms of audits of a claim that is *true* (and tight): shares of `runs` of them.
 
     `coins` are where one looks, (looks,); `peeking` the share that has refuted at one of the looks up to there,
     `fixed` at that look alone, both (looks,). `anytime`: of the game that may be stopped, in

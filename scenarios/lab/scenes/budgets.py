@@ -69,12 +69,12 @@ class _Course:
     From the round on in which noise drowns in the rounding of what it covers, nothing is judged: NaN.
 
     `claimed` is what is claimed by then, NaN where the formula's conditions fail; `exact` the exact ε of this pair;
-    `price` what round k alone adds, ‖Δ‖₁/b. `found` is the audit of the whole run.
+    `cost` what round k alone adds, ‖Δ‖₁/b. `found` is the audit of the whole run.
     """
 
     claimed: Array
     exact: Array
-    price: Array
+    cost: Array
     found: AuditResult
 
     @property
@@ -163,7 +163,7 @@ def _simulation(algorithm: Algorithm, mine: object, agents: int = AGENTS, dimens
 
 
 def _claims(algorithm: InRounds, mine: object, adjacency: Adjacency) -> list[Claim]:
-    """What is claimed of the first 1, 2, … rounds."""
+    """Claims of the first 1, 2, … rounds."""
     found: list[Claim] = []
     for k in range(1, algorithm.rounds + 1):
         claim = _simulation(replace(algorithm, rounds=k), mine).claim(adjacency, k, 0.0)
@@ -179,13 +179,13 @@ def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str)
     for level in (*first.growth, *second.growth):
         by_round[level.activation] = max(by_round.get(level.activation, 0.0), level.estimate)
     spent = found.anatomy.breakdown.activations
-    price = np.array([spent[k].spent.most for k in range(1, len(own) + 1)])
+    cost = np.array([spent[k].spent.most for k in range(1, len(own) + 1)])
     exact = np.maximum.accumulate([by_round[k] for k in range(1, len(own) + 1)])
     drowned = min((e.unreliable_from for e in found.exact if e.unreliable_from is not None), default=None)
     if drowned is not None:
-        price[drowned - 1 :], exact[drowned - 1 :] = math.nan, math.nan
+        cost[drowned - 1 :], exact[drowned - 1 :] = math.nan, math.nan
     claimed = np.array([math.nan if claim.epsilon is None else claim.epsilon for claim in own])
-    return _Course(claimed, np.asarray(exact, dtype=np.float64), price, found)
+    return _Course(claimed, np.asarray(exact, dtype=np.float64), cost, found)
 
 
 # ── the same budget, spent in two ways ──────────────────────────────────────────────────────────────────

@@ -99,7 +99,7 @@ class _Seen:
 
     @property
     def messages(self) -> int:
-        """Different messages that were heard in the clear, at least once each."""
+        """Different messages that were captured in the clear, at least once each."""
         return len({(row.sender, row.receiver, row.number) for row in self.data})
 
     @property
@@ -109,7 +109,7 @@ class _Seen:
 
     @property
     def attempts(self) -> float:
-        """Packets heard for one message; of a tap that misses nothing, transmissions."""
+        """Packets captured for one message; of a tap that misses nothing, transmissions."""
         return len(self.data) / self.messages if self.messages else float("nan")
 
     @property
@@ -147,8 +147,8 @@ def seen(
     return _Seen(play(eavesdropper_scenario(topology, loss, tapped, closed, miss)), tapped, closed)
 
 
-def heard_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
-    """The share of messages that the tap hears at least once, for links that lose ever more; one run each."""
+def captured_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
+    """The share of messages that the tap captures at least once, for links that lose ever more; one run each."""
     shares: list[float] = []
     for loss in losses:
         one = seen(topology, loss, taps, (), miss)
@@ -157,21 +157,21 @@ def heard_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Seque
 
 
 def expected_share(loss: float, miss: float) -> float:
-    """1 − m s/(1 − m(1 − s)): who misses a share m hears one of a geometric number of attempts, s = (1 − p)²."""
+    """1 − m s/(1 − m(1 − s)): a tap that misses a share m, and a geometric number of attempts, s = (1 − p)²."""
     success = (1 - loss) ** 2
     return 1 - miss * success / (1 - miss * (1 - success))
 
 
 def needed(seen: _Seen) -> int:
-    """How many links the target has: over these passes all that it tells and all that it hears."""
+    """How many links the target has: over these pass all messages that it sends and receives."""
     return len(seen.played.experiment.topology.neighbors(TARGET))
 
 
-def deaf(seen: _Seen) -> list[str]:
-    """The target's links on which nothing was heard in the clear."""
-    heard = set(seen.taps) - set(seen.encrypted)
+def unreadable(seen: _Seen) -> list[str]:
+    """The target's links on which nothing was captured in the clear."""
+    open_taps = set(seen.taps) - set(seen.encrypted)
     edges = seen.played.experiment.topology.edges
-    return [f"{i}–{j}" for i, j in edges if TARGET in (i, j) and (i, j) not in heard]
+    return [f"{i}–{j}" for i, j in edges if TARGET in (i, j) and (i, j) not in open_taps]
 
 
 def _listed(row: Record) -> dict[str, object]:

@@ -146,8 +146,8 @@ def _second_message_scenario(reading: str, epsilon: float, *, audit: bool = Fals
 
 
 @dataclass(frozen=True)
-class _Told:
-    """One reading of DP-RECAL at one claimed ε: what it tells by either message, and what an audit says."""
+class _Leakage:
+    """One reading of DP-RECAL at one claimed ε: the leakage of either message, and its audit."""
 
     reading: str
     epsilon: float
@@ -223,7 +223,7 @@ NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
 """Attacks of the scenario, and what their pictures are called."""
 
 
-def told(reading: str, epsilon: float) -> _Told:
+def leakage(reading: str, epsilon: float) -> _Leakage:
     """Run this reading (a key of `READINGS`) with noise for this claimed ε."""
     kind = READINGS[reading]
-    return _Told(kind, epsilon, play(_second_message_scenario(kind, epsilon)))
+    return _Leakage(kind, epsilon, play(_second_message_scenario(kind, epsilon)))

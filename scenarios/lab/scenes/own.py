@@ -54,7 +54,7 @@ class _Ran:
 
 @dataclass(frozen=True)
 class _Probe:
-    """What a tap of all links infers: the median relative error of agent 1's gradients, in all draws of the noise.
+    """Result of a tap of all links: the median relative error of agent 1's gradients, in all draws of the noise.
 
     `exact` of `asked` queries are known to six digits. `refused`: why a probe cannot be made of this code.
     """
@@ -112,7 +112,7 @@ class Examined:
         return list(range(1, len(self.ran.errors) + 1))
 
     def readers(self) -> list[list[str]]:
-        """What each reader found, a row each."""
+        """Findings of each reader, a row each."""
         sent = ", ".join(f"{name!r} {count} times" for name, count in self.ran.fields.items())
         probe, same = self.probe, "under the true data every message came again, to the last bit"
         told = (
@@ -133,7 +133,7 @@ class Examined:
         return rows
 
     def missing(self, exercise: Planted) -> str:
-        """What keeps this from being a repair of the exercise; nothing if it is one.
+        """The reason why this is no repair of the exercise; empty if it is one.
 
         A repair: nothing is found against its claim, for the changes that the exercise is about, and claim and error
         are at most twice those of the sound twin.
@@ -194,11 +194,11 @@ def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examine
     claim = code.doing("claim", lambda: _claim(simulation, changes, len(ran.errors), wish))
     probe = code.doing("probe", lambda: _probed(run))
     identical = code.doing("replay", lambda: _replayed(run))
-    benches = [_Bench.of(simulation, way, changes, trials) for way in WAYS]
-    audits = [code.doing("audit", partial(bench.audited, claim)) for bench in benches]
-    bench, worst = min(zip(benches, audits, strict=True), key=lambda both: _rank(both[1]))
-    witness = code.doing("audit", lambda: bench.witness(worst))
-    told = tuple((bench.way, found) for bench, found in zip(benches, audits, strict=True))
+    games = [_Game.of(simulation, way, changes, trials) for way in WAYS]
+    audits = [code.doing("audit", partial(game.audited, claim)) for game in games]
+    game, worst = min(zip(games, audits, strict=True), key=lambda both: _rank(both[1]))
+    witness = code.doing("audit", lambda: game.witness(worst))
+    told = tuple((game.way, found) for game, found in zip(games, audits, strict=True))
     return Examined(changes, code.algorithm, claim, ran, probe, identical, told, witness)
 
 
@@ -247,7 +247,7 @@ def _replayed(run: Run) -> bool:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _Game:
     """Two worlds of agent 1 that differ in the direction `way`, and how transcripts of them come about."""
 
     way: str
@@ -256,7 +256,7 @@ class _Bench:
     trials: int
 
     @classmethod
-    def of(cls, simulation: Simulation, way: str, changes: Changes, trials: int) -> "_Bench":
+    def of(cls, simulation: Simulation, way: str, changes: Changes, trials: int) -> "_Game":
         own, unit = simulation.problem.objectives[AGENT], direction(way, DIMENSION)
         one, two = (STEEP * unit, -STEEP * unit) if changes == "anything" else (0 * unit, unit)
         mine, other = Tilted(own, one), Tilted(own, two)

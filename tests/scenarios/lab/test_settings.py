@@ -86,7 +86,7 @@ def test_repeats_are_as_many_as_the_formula_says() -> None:
     everywhere = eavesdropper.seen("complete", 0.2, eavesdropper.links("complete"))
     assert everywhere.attempts == pytest.approx(1 / 0.8**2, rel=0.08)
     assert eavesdropper.expected_share(0.0, 0.3) == pytest.approx(0.7)
-    heard = eavesdropper.heard_by_loss("complete", eavesdropper.links("complete"), 0.3, [0.0, 0.4])
+    heard = eavesdropper.captured_by_loss("complete", eavesdropper.links("complete"), 0.3, [0.0, 0.4])
     assert heard[0] == pytest.approx(0.7, abs=0.05)
     assert heard[1] == pytest.approx(eavesdropper.expected_share(0.4, 0.3), abs=0.05)
 
@@ -124,12 +124,12 @@ def test_the_claim_of_lesson_3_is_its_formula() -> None:
 def test_the_second_message_is_exact_at_any_epsilon_and_the_repair_is_not() -> None:
     published, *_, repaired = second_message.READINGS
     for epsilon in (0.1, 100.0):
-        one = second_message.told(published, epsilon)
+        one = second_message.leakage(published, epsilon)
         assert one.worst_error < 1e-8
         assert one.asked - one.inferred == second_message.AGENTS
         assert one.skill("strongest") > 0.99
         assert one.exact == float("inf")
         assert one.by_activation[0][1] < epsilon
-    safe = second_message.told(repaired, 1.0)
+    safe = second_message.leakage(repaired, 1.0)
     assert safe.best_error > 1
     assert safe.audit.verdict == "consistent"

@@ -15,7 +15,7 @@ def test_every_release_of_the_descent_costs_what_its_noise_says(ratio: float, sc
     """The first release is the public start; the k-th gradient goes out under b·q^k."""
     course = scene.descent(ratio, scale, 6)
     each = [0.0] + [0.2 / (scale * ratio**k) for k in range(1, 6)]
-    np.testing.assert_allclose(course.price, each, rtol=1e-9)
+    np.testing.assert_allclose(course.cost, each, rtol=1e-9)
     np.testing.assert_allclose(course.exact, np.cumsum(each), rtol=1e-9)
     np.testing.assert_allclose(course.claimed, np.cumsum(each), rtol=1e-9)
     assert course.broken_in is None
@@ -58,11 +58,11 @@ def test_the_sum_converges_exactly_where_the_noise_falls_slower() -> None:
     z = scene.decay(0.05)
     assert z**2 == pytest.approx(0.05 * z + 0.05)
     finite, endless = (scene.tracking(q, 0.05, 1.0, 1.0, 14) for q in (z + 0.1, z - 0.1))
-    assert finite.price[-1] < 0.1 * finite.price[2]
-    assert endless.price[endless.judged - 1] > 5 * endless.price[2]
+    assert finite.cost[-1] < 0.1 * finite.cost[2]
+    assert endless.cost[endless.judged - 1] > 5 * endless.cost[2]
     assert np.isnan(endless.claimed).all()
     assert endless.found.judgement.verdict is Verdict.UNDEFINED
-    assert finite.price[-1] / finite.price[-2] == pytest.approx(z / (z + 0.1), rel=0.15)
+    assert finite.cost[-1] / finite.cost[-2] == pytest.approx(z / (z + 0.1), rel=0.15)
 
 
 def test_noise_that_drowns_in_rounding_is_not_judged() -> None:
@@ -70,7 +70,7 @@ def test_noise_that_drowns_in_rounding_is_not_judged() -> None:
     assert 5 < course.judged < 12
     assert np.isfinite(course.exact[: course.judged]).all()
     assert np.isnan(course.exact[course.judged :]).all()
-    assert np.isnan(course.price[course.judged :]).all()
+    assert np.isnan(course.cost[course.judged :]).all()
     assert course.final == course.exact[course.judged - 1]
     assert course.found.exact[0].unreliable_from == course.judged + 1
 
