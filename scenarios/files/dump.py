@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from scenarios.files.document import Tree
@@ -84,11 +85,23 @@ def _plain(value: Any, full: bool) -> Any:
 def as_yaml(tree: Any) -> str:
     """Mappings, lists and plain values as YAML 1.2: a short value beside its field, a longer one below it."""
     yaml: Any = cast("Any", YAML)()
+    yaml.Representer = _Representer
     yaml.width, yaml.allow_unicode = WIDE, True
     yaml.indent(mapping=2, sequence=4, offset=2)
     stream = StringIO()
     yaml.dump(_node(tree, 0), stream)
     return "".join(map(_visible, stream.getvalue()))
+
+
+class _Representer(RoundTripRepresenter):
+    """Null as a word: ruamel leaves the place empty."""
+
+
+def _null(representer: Any, _: None) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+cast(Any, _Representer).add_representer(type(None), _null)
 
 
 def _node(value: Any, depth: int) -> Any:
@@ -100,7 +113,9 @@ def _node(value: Any, depth: int) -> Any:
         node = CommentedSeq(_node(one, depth + 1) for one in cast("list[Any]", value))
     else:
         return _scalar(value)
-    if depth and not _deep(cast(Any, value)) and 2 * depth + len(str(cast(Any, value))) <= WIDE:
+    short = 2 * depth + len(str(cast(Any, value))) <= WIDE
+    numbers = isinstance(value, list) and not any(isinstance(one, Mapping | list) for one in cast("list[Any]", value))
+    if depth and (short or numbers) and not _deep(cast(Any, value)):
         node.fa.set_flow_style()
     return node
 

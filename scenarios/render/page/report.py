@@ -1,14 +1,13 @@
 """Self-contained HTML page from results: one scenario, or a study over all its variants."""
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
-from ruamel.yaml import YAML
 
+from scenarios.files.dump import as_yaml
 from scenarios.render.former_sentences import headline, meanings, missing, subject, subjects, terms, traffic_rows
 from scenarios.render.page import charts as figures
 from scenarios.render.page import plots
@@ -61,7 +60,7 @@ def page(results: Result) -> str:
             runs=runs(ordered),
             problem=problem_facts(part(results, "problem")),
             net=network_facts(part(results, "network")),
-            manifest=manifest(part(results, "scenario")),
+            manifest=as_yaml(scenario) if (scenario := part(results, "scenario")) else "",
             notes=items(results, "notes"),
             **reconstructed(ordered),
             decided=inference_section(shown),
@@ -137,28 +136,6 @@ def progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) 
     return {"small": small, "measured": measured} | table
 
 
-def manifest(scenario: Result) -> str:
-    """The scenario as YAML; lists of plain values stay on a line."""
-    if not scenario:
-        return ""
-    yaml: Any = cast("Any", YAML)()
-    yaml.default_flow_style = None
-    yaml.width = 100
-    yaml.allow_unicode = True
-    stream = io.StringIO()
-    yaml.dump(_plain(scenario), stream)
-    return stream.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    """Mappings, lists and scalars only, so that YAML can write what a validated scenario holds."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("list[Any]", value)]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
 def render_study(results: Result, path: Path) -> None:
     """Write the page of `results` (what results.json of a scenario with variants holds) to `path`."""
     path.write_text(study(results), encoding="utf-8")
@@ -213,7 +190,7 @@ def study(results: Result) -> str:
         .render(
             results=dict(results),
             unfinished=[v for v in items(results, "variants") if v["status"] != "complete"],
-            manifest=manifest(part(results, "scenario")),
+            manifest=as_yaml(scenario) if (scenario := part(results, "scenario")) else "",
             notes=[],
             told=_row_of_entry,
             **_verdicts(results),
