@@ -7,7 +7,7 @@ from rich.console import Console
 
 from scenarios.cli.progress import Bars
 from scenarios.schema.load import parse
-from tests.scenarios.mistaken import GOOD
+from tests.scenarios.files.mistaken import GOOD
 
 
 @pytest.mark.parametrize("name", ["[/]", "[bold]x", "a [/red] b", "[0]"])

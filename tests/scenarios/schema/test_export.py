@@ -19,7 +19,7 @@ from scenarios.schema.export import MARK, meaning, models_of, schema_file, schem
 from scenarios.schema.load import load_scenario
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
-from tests.scenarios.mistaken import FILES, SWEEPS, UNTOLD
+from tests.scenarios.files.mistaken import FILES, SWEEPS, UNTOLD
 
 MODELS = [model for root in (Scenario, Sweep) for model in models_of(root)]
 VALIDATOR = Draft202012Validator(json_schema())

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.schema.load import parse
-from tests.scenarios.mistaken import GOOD
+from tests.scenarios.files.mistaken import GOOD
 
 DESCENT = "{kind: private_gradient_descent, rounds: 5, clip: {bound: 1.0}}"
 ONE = GOOD.replace("{kind: recal, name: plain, activations: 50}", DESCENT)

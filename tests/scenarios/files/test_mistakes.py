@@ -10,7 +10,7 @@ from scenarios.cli.app import app
 from scenarios.files.document import plain_scalar, read_yaml
 from scenarios.schema.load import load_scenario, parse
 from scenarios.sweep.points import load_sweep, points
-from tests.scenarios.mistaken import FILES, GOOD, SWEEPS
+from tests.scenarios.files.mistaken import FILES, GOOD, SWEEPS
 
 
 def said(text, settings=()):

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from scenarios.schema import Links, Scenario, reference
 
-PAGE = Path(__file__).parents[2] / "docs" / "scenario-reference.md"
+PAGE = Path(__file__).parents[3] / "docs" / "scenario-reference.md"
 
 
 def models() -> dict[type[BaseModel], str]:
