@@ -105,16 +105,16 @@ def _table(*columns: tuple[str, Any]) -> Any:
 def _verdicts(comparison: "Comparison") -> Any:
     from rich.markup import escape
 
-    from scenarios.render.former_sentences import subject
-    from scenarios.render.page.comparison import verdict_row
+    from scenarios.render.page.comparison import typed, verdict_row
+    from scenarios.render.sentences import word
     from scenarios.render.verdicts import COLOURS
 
     right = [(name, "right") for name in ("ε claimed", "ε exact [interval]", "ε audited", "δ")]
     table = _table(("algorithm", "left"), *right, ("verdict", "left"))
     for one in comparison.subjects:
-        row = verdict_row(one, subject(one.entry))
-        word = f"[{COLOURS.get(row['word'], 'dim')}]{row['word']}[/]"
-        table.add_row(escape(one.label), *(row[key] for key in ("claimed", "exact", "audited", "delta")), word)
+        row, verdict = verdict_row(one), word(typed(one))
+        coloured = f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]"
+        table.add_row(escape(one.label), row.claimed, row.exact, row.audited, row.delta, coloured)
     return table
 
 

@@ -11,7 +11,8 @@ from scenarios.build.experiment import Experiment
 from scenarios.render.numbers import show
 from scenarios.render.page import charts as drawn
 from scenarios.render.page import plan
-from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, canvas, inline, picture
+from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, Drawing, canvas, picture
+from scenarios.results.former import network_of
 from scenarios.results.network import network as surroundings
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
@@ -51,8 +52,8 @@ class Curve:
 
 def network(experiment: Experiment) -> Html:
     """The agents, their links and who listens where, as in the report."""
-    svg = plan.network(surroundings(experiment), _name())
-    return _framed(svg, 470, _key_of_network(experiment))
+    drawing = plan.network(network_of(surroundings(experiment)), _name())
+    return _framed(drawing, 470, _key_of_network(experiment))
 
 
 def curves(
@@ -84,8 +85,8 @@ def curves(
             drawn.errors(plot, [value for line in lines for value in line.y])
         plot.grid(axis="y")
         ends = "; ".join(f"{line.label}: {show(line.y[-1])}" for line in lines if line.y)
-        svg = inline(figure, _name(), f"{y} by {x}. At the end, {ends}.")
-    return _framed(svg, 620, _key([(line.label, index, line.dashed) for index, line in enumerate(lines)]))
+        drawing = Drawing(_name(), f"{y} by {x}. At the end, {ends}.", figure)
+    return _framed(drawing, 620, _key([(line.label, index, line.dashed) for index, line in enumerate(lines)]))
 
 
 def pictures(
@@ -124,8 +125,8 @@ def _name() -> str:
     return f"lab{next(_names)}"
 
 
-def _framed(svg: str, width: int, below: str = "") -> Html:
-    return Html(f'<figure style="{_LOOK}; max-width: {width}px; margin: .5rem 0">{svg}{below}</figure>')
+def _framed(drawing: Drawing, width: int, below: str = "") -> Html:
+    return Html(f'<figure style="{_LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>')
 
 
 def _line(plot: Any, line: Curve, index: int) -> None:

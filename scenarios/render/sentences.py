@@ -59,12 +59,10 @@ def meaning(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One algorithm with its verdict in words."""
+class Judged:
+    """One algorithm, of a run or of a variant, with its verdict in words."""
 
-    entry: AlgorithmResult
-    deadline: str | None = None
-    """Caution about exchanges with a deadline."""
+    entry: Entry
 
     @property
     def word(self) -> str:
@@ -80,6 +78,15 @@ class Finding:
     def symbol(self) -> str:
         """The class as one character."""
         return _SYMBOLS[self.mark]
+
+
+@dataclass(frozen=True)
+class Finding(Judged):
+    """One algorithm of a run with its findings in words."""
+
+    entry: AlgorithmResult
+    deadline: str | None = None
+    """Caution about exchanges with a deadline."""
 
     @property
     def sentence(self) -> str:
@@ -129,13 +136,13 @@ def ranked(results: Results) -> list[Finding]:
     return sorted(found, key=lambda one: order.index(one.word) if one.word in order else -1)
 
 
-def meanings(ordered: Sequence[Finding]) -> list[tuple[str, str, str]]:
+def meanings(ordered: Sequence[Judged]) -> list[tuple[str, str, str]]:
     """The verdict words used: (word, severity class, meaning)."""
     used = {one.word for one in ordered}
     return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
 
 
-def headline(ordered: Sequence[Finding]) -> str:
+def headline(ordered: Sequence[Judged]) -> str:
     """The finding in a sentence or two; only a stated number counts as a claim."""
     with_verdict = [one for one in ordered if findings.verdict(one.entry)]
     judged = [one for one in with_verdict if one.entry.outside_model is None]
@@ -160,12 +167,12 @@ def headline(ordered: Sequence[Finding]) -> str:
     return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
 
 
-def terms(ordered: Sequence[Finding]) -> str:
+def terms(ordered: Sequence[Judged]) -> str:
     """δ, adjacency and confidence of the epsilons, each where it is the same for all algorithms."""
-    audits = [one.entry.audit for one in ordered if isinstance(one.entry.audit, AuditResult)]
-    deltas = {show(audit.claim.delta) for audit in audits}
-    worlds = {audit.claim.adjacency for audit in audits} - {""}
-    levels = {show(100 * audit.confidence) for audit in audits}
+    audits = [audit for one in ordered if (audit := findings.judged(one.entry)) is not None]
+    deltas = {show(audit.claim.delta) for audit in audits} - {MISSING}
+    worlds = {audit.claim.adjacency for audit in audits} - {"", None}
+    levels = {show(100 * audit.confidence) for audit in audits if audit.confidence is not None}
     stated = [f"δ = {one}" for one in deltas] if len(deltas) == 1 else []
     stated += [f"adjacent: {one}" for one in worlds] if len(worlds) == 1 else []
     parts = [f"{'; '.join(stated)}."] if stated else []

@@ -11,7 +11,7 @@ from scenarios.results.audit import Audit, AuditResult
 from scenarios.results.files import as_json
 from scenarios.results.run import Timeline
 from scenarios.results.serialize import loads
-from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
+from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, NetworkResult, Results
 
 AUDIT = {
     "uncovered": "unprotected",
@@ -197,3 +197,12 @@ def report_of(old: Mapping[str, Any]) -> AttackReport:
                  for key in ("levels", "agents")}  # fmt: skip
         found["membership"] = membership | lists
     return TypeAdapter(AttackReport).validate_python(found)
+
+
+def network_of(old: Mapping[str, Any] | NetworkResult) -> NetworkResult:
+    """The network of a run alone."""
+    if isinstance(old, NetworkResult):
+        return old
+    return TypeAdapter(NetworkResult).validate_python(
+        _renamed(old, {"heard": "tapped_transmitters", "meddled": "intercepted"})
+    )

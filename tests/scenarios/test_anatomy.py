@@ -12,8 +12,9 @@ from netsim.errors import PrivacyError
 from netsim.schedules import Constant
 from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.report import page
+from scenarios.render.sentences import Finding
 from scenarios.results import loss_breakdown as anatomy
-from scenarios.results.former import plain
+from scenarios.results.former import entry_of, plain
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.test_loss_breakdown import dpp2
@@ -159,10 +160,10 @@ class TestResults:
 class TestPage:
     def test_it_shows_them(self, results):
         text = page(results)
-        assert 'id="anatomy"' in text
+        assert 'id="loss-breakdown"' in text
         for words in (
             "The three epsilons over time",
-            "What no noise covers",
+            "Unprotected fields",
             "Average against worst case",
             "Link 1 → 0",
         ):
@@ -172,21 +173,19 @@ class TestPage:
 
     def test_what_is_not_there_has_no_section(self, results):
         bare = results | {"algorithms": [a | {"audit": None, "over_time": None} for a in results["algorithms"]]}
-        assert 'id="anatomy"' not in page(bare)
+        assert 'id="loss-breakdown"' not in page(bare)
         assert "What the loss is made of" not in page(bare)
 
     def test_without_curves_the_tables_remain(self, results):
-        a = entry(results, "dying")
-        (shown,) = loss_breakdowns([a | {"over_time": None}])
-        assert shown["over_time"] is None
-        assert shown["notes"] == []
-        assert shown["parts"][0]["label"] == "All that was released"
-        assert shown["left_out"] == 80 - 12
+        (shown,) = loss_breakdowns([Finding(entry_of(entry(results, "dying") | {"over_time": None}))])
+        assert [one.title for one in shown.charts] == ["Where it is spent"]
+        assert shown.rows[0].label == "All that was released"
+        assert shown.left_out == 80 - 12
 
     def test_an_infinite_level_is_drawn_in_the_vacuous_region(self, results):
-        (shown,) = loss_breakdowns([entry(results, "bare")])
-        assert "vacuous" in shown["over_time"]
-        assert "∞" in shown["over_time"]
+        (shown,) = loss_breakdowns([Finding(entry_of(entry(results, "bare")))])
+        assert "vacuous" in shown.charts[0].drawing.svg
+        assert "∞" in shown.charts[0].drawing.svg
 
 
 def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):

@@ -15,9 +15,11 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.inference import Staging
 from scenarios.render.page.attacks import borders
 from scenarios.render.page.drawing import INK, Series
+from scenarios.results.attacks import MembershipResult
 from scenarios.schema.attacks import HypothesisSpec, MembershipSpec, PropertySpec
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
+from tests.scenarios.filled import filled
 
 ROOT = Path(__file__).parents[2]
 SURE = 0.9999
@@ -174,20 +176,21 @@ def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
     assert holds["claim"]["broken"] is False
     assert all(one["power"] <= one["allowed"] for one in holds["levels"])
     head = (tmp_path / "a" / "report.html").read_text().partition('id="network"')[0]
-    assert "Membership is told better than the claim allows: one." in head
+    assert "Membership is inferred better than the claim allows: one." in head
     assert "The claim does not hold." in head
     assert 'href="#membership"' in head
 
 
 def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something_else():
     def entry(epsilon, delta=0.0):
-        return {"membership": {"claim": {"epsilon": epsilon, "delta": None if epsilon is None else delta}}}
+        claim = {"epsilon": epsilon, "delta": None if epsilon is None else delta}
+        return filled(MembershipResult, {"claim": claim})
 
     first, second = Series(0), Series(1)
-    same = [(entry(1.0), first), (entry(1.0), second)]
+    same = [("a", entry(1.0), first), ("b", entry(1.0), second)]
     assert borders(same) == [(1.0, 0.0, INK)]
     for other in (None, 32.0, 3.0):
-        found = borders([(entry(other), first), (entry(1.0), second)])
+        found = borders([("a", entry(other), first), ("b", entry(1.0), second)])
         assert (1.0, 0.0, second.colour) in found
         assert [one for one in found if one[0] != 1.0] == ([(3.0, 0.0, first.colour)] if other == 3.0 else [])
 

@@ -11,13 +11,15 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.render.page import attacks as reconstructions
+from scenarios.render.page.attacks import rebuilt
 from scenarios.render.page.report import page
 from scenarios.results import former_reconstructions as defences
+from scenarios.results.attacks import ReconstructionResult
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study
+from tests.scenarios.filled import filled
 
 SMALL = """\
 name: small
@@ -362,7 +364,6 @@ def test_half_of_the_time_is_not_marked_as_a_defence():
     rows = []
     for words in ({"defended": 7, "failed to optimize": 5}, {"defended": 12}):
         found = one("A", words) | {"inversion": "published", "rounds": "first", "refused": None}
-        entry = {"name": "x", "reconstructions": {"attacks": [found], "holding": 1, "distance": 0.1}}
-        rows += reconstructions.section(entry)["rows"]
-    assert [row["mark"] for row in rows] == ["open", "good"]
-    assert rows[0]["verdict"] == "defended in 7 of 12, failed to optimize in 5 of 12"
+        rows += rebuilt("x", filled(ReconstructionResult, {"attacks": [found]})).rows
+    assert [row.mark for row in rows] == ["open", "good"]
+    assert rows[0].verdict == "defended in 7 of 12, failed to optimize in 5 of 12"

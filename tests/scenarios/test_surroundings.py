@@ -7,6 +7,7 @@ import pytest
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.render.page.plan import Marks
+from scenarios.results.former import network_of
 from scenarios.results.network import SETTINGS, network, settings
 from scenarios.schema.load import parse
 
@@ -106,22 +107,22 @@ def test_links_that_are_sealed_and_meddled_with():
 
 
 def words(network_text):
-    return [text for _, text in Marks.of(net(network_text)).legend]
+    return [one.label for one in Marks.of(network_of(net(network_text))).key]
 
 
 def test_the_legend_has_what_occurs():
     assert words("") == ["tapped link"]
     assert words("links: {encrypted: true}") == ["tapped, but encrypted: the tap gets sizes and times"]
-    inside = ["heard by an agent at its end", "link nobody hears", "insider: honest but curious agent"]
+    inside = ["recorded by an agent at its end", "link without a tap", "insider: honest but curious agent"]
     assert words("adversary: {insiders: [2]}") == inside
-    door = ["heard at one of its ends", "link nobody hears", "agent listened to at its door"]
+    door = ["recorded at one of its ends", "link without a tap", "agent tapped at its door"]
     assert words("adversary: {links: [], nodes: [2]}") == door
-    assert "man in the middle" in words(
+    assert "active adversary in the middle" in words(
         "active_adversaries: [{links: [[4, 0]], actions: [{kind: drop, probability: 0.1}]}]"
     )
-    assert words("medium: radio") == ["neighbors", "agent whose transmissions are heard"]
+    assert words("medium: radio") == ["neighbors", "agent whose transmissions are recorded"]
 
 
 def test_links_of_who_listens_are_no_links_that_nobody_hears():
-    marks = Marks.of(net("adversary: {links: [[0, 1]], insiders: [2], nodes: [4]}"))
+    marks = Marks.of(network_of(net("adversary: {links: [[0, 1]], insiders: [2], nodes: [4]}")))
     assert marks.at_ends == {frozenset(e) for e in ((1, 2), (2, 3), (3, 4), (0, 4))}

@@ -17,13 +17,24 @@ from scenarios.build.progress import Silent
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder
+from scenarios.results.former import entry_of
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.timeline import EVENTS, Chronicle
+from tests.scenarios.filled import filled
 from tests.scenarios.small import SMALL
 
 QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200", "trials: 60, chunk: 30")
+
+
+def encoded(entry):
+    """What the script gets of an entry, whole or with a few keys."""
+    old = "active_adversaries" not in entry and "meddling" in entry
+    return played.encoded(entry_of(entry) if old else filled(AlgorithmResult, entry))
+
+
 FIFTY = """\
 name: fifty
 seed: 4
@@ -94,7 +105,7 @@ def test_the_break_is_the_message_that_the_audit_names(small):
     assert broken["activation"] == leaky["audit"]["first_violation"]
     assert (broken["agent"], broken["why"], broken["epsilon"]) == (1, "uncovered", "inf")
     told = leaky["timeline"]
-    here = [k for k in range(len(told["sent"])) if played.encoded(leaky)["f"][k] & played.BREAK]
+    here = [k for k in range(len(told["sent"])) if encoded(leaky)["f"][k] & played.BREAK]
     assert {(told["sender"][k], told["number"][k], told["activation"][k]) for k in here} == {
         (1, first["number"], broken["activation"])
     }
@@ -150,7 +161,7 @@ def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(s
     here = [*range(16), *range(40, 53), *range(144, 152)]
     for name in ("sent", "arrived", "sender", "receiver", "kind", "number", "activation", "fate", "heard"):
         assert told[name] == [whole[name][k] for k in here]
-    made = played.encoded(results["algorithms"][0])
+    made = encoded(results["algorithms"][0])
     assert next(k for k, mark in enumerate(made["f"]) if mark & played.BREAK) == 20
     assert "13 (around the break)" in made["said"]
 
@@ -190,7 +201,7 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
     when = f"failed at {told['ended']:.4g} s of virtual time"
     assert f"The run {when}. Its timeline ends there" in page
     assert f"descent: the rest of the run, which {when}" in page
-    assert played.encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
+    assert encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
     said = list[str]()
     assert not Reaudit(RunFolder.open(tmp_path / "out"), {}, Silent(), said.append).run()
     assert said == ["descent was never run to its end: netsim run, with this folder, does that."]
@@ -199,13 +210,13 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
 def test_rounds_and_the_audited_agents_activations_are_marked(small):
     """A round where its first message begins; of a walk each activation of the agent that the audit looks at."""
     leaky = named(small, "leaky")
-    told, made = leaky["timeline"], played.encoded(leaky)
+    told, made = leaky["timeline"], encoded(leaky)
     assert made["u"] == 1
     columns = zip(told["activation"], told["sender"], told["kind"], strict=True)
     assert [date for _, date, _ in made["m"]] == sorted({k for k, i, kind in columns if i == 1 and kind != "ack"})
     rounds, _, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
     entry = {"name": "descent", "convergence": {"unit": "rounds"}} | rounds.results({})
-    made, told = played.encoded(entry), entry["timeline"]
+    made, told = encoded(entry), entry["timeline"]
     assert len(told["windows"]) == 2
     dates = {date: place for place, date, begins in made["m"] if begins}
     sent = [k for k, kind in enumerate(told["kind"]) if kind == "exchange" and not told["attempt"][k]]
@@ -220,7 +231,7 @@ def test_rounds_and_the_audited_agents_activations_are_marked(small):
 # ── what the script gets ────────────────────────────────────────────────────────────────────────────────
 def test_places_keep_the_order_of_time(small):
     for entry in small["algorithms"]:
-        told = played.encoded(entry)
+        told = encoded(entry)
         assert told["p"] == sorted(told["p"])
         assert told["t"] == sorted(told["t"])
         for sent, start, end, arrived in zip(
@@ -235,10 +246,10 @@ def test_what_takes_no_time_is_played_one_after_the_other():
     pair = {"sender": [0, 1, 0, 1], "receiver": [1, 0, 1, 0], "number": [0, 0, 1, 1], "attempt": [0] * 4}
     told = {
         **pair, "packets": 4, "sent": [0.0] * 4, "arrived": [0.0] * 4, "kind": ["exchange"] * 4, "bytes": [8] * 4,
-        "activation": [1, 1, 2, 2], "fate": ["arrived"] * 4, "heard": ["no"] * 4,
+        "activation": [1, 1, 2, 2], "fate": ["arrived"] * 4, "captured": ["no"] * 4,
         "windows": [{"why": "everything", "packets": 4, "left_out_before": 0}],
     }  # fmt: skip
-    made = played.encoded({"name": "instant", "timeline": told})
+    made = encoded({"name": "instant", "timeline": told})
     assert [made["p"][k] for k in made["a"]] == [0, 0, 1, 1]
     assert [made["p"][k] for k in made["b"]] == [1, 1, 2, 2]
 

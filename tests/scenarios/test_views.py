@@ -1,6 +1,7 @@
 """Views of a scenario: which there are, what is written of them, and how they are shown."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from scenarios.results.views import lines, views_result
 from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
+from tests.scenarios.filled import tree
 from tests.scenarios.small import SMALL
 from tests.worlds import changed, simulated
 
@@ -168,7 +170,7 @@ class TestThePage:
         return {"name": "it", "network": net, "algorithms": [algorithm]}
 
     def test_it_shows_from_where_the_claim_breaks(self, found):
-        text = page(self.results(found))
+        text = page(tree(self.results(found)))
         assert "From where the claim breaks" in text
         assert f"refuted for {len(found.refuted)} of 11 views" in text
         assert "1 of 3 links break the claim by themselves" in text
@@ -176,7 +178,7 @@ class TestThePage:
         assert text.count("</tr>") > 11
         assert "weaker than the exact loss at the door." in text
         assert "refuted; the smallest such view" in text
-        assert text == page(self.results(found))
+        assert text == page(tree(self.results(found)))
 
     @pytest.mark.parametrize(("lower", "does"), [(1.5, True), ("inf", True), (0.5, False)])
     def test_it_says_whether_the_exact_loss_refutes_the_claim(self, found, lower, does):
@@ -184,22 +186,24 @@ class TestThePage:
         results["algorithms"][0]["audit"] = {
             "verdict": "refuted", "epsilon_claimed": 1.0, "epsilon_exact": {"lower": lower},
         }  # fmt: skip
-        assert ("the exact loss at the door, which does refute the claim" in page(results)) == does
+        assert ("the exact loss at the door, which does refute the claim" in page(tree(results))) == does
 
     def test_no_views_no_section(self):
-        assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a"}]})
-        assert "From where the claim breaks" not in page({"name": "it", "algorithms": [{"name": "a", "views": None}]})
+        assert "From where the claim breaks" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))
+        assert "From where the claim breaks" not in page(
+            tree({"name": "it", "algorithms": [{"name": "a", "views": None}]})
+        )
 
     def test_refuted_views_come_first(self, found):
-        listed = rows(plain(views_result(found)))
-        refuted = [row["refuted"] for row in listed]
+        listed = rows(views_result(found))
+        refuted = [row.view.refuted for row in listed]
         assert refuted == sorted(refuted, reverse=True)
-        assert [row["name"] for row in listed if row["smallest"]] == ["link 1-2"]
+        assert [row.view.name for row in listed if row.smallest] == ["link 1-2"]
 
     def test_evidence_beyond_all_floats_is_shown(self, found):
-        described = plain(views_result(found))
-        views = [one | {"log_e": e} for one, e in zip(described["views"], (2000.0, 0.0, 11.0), strict=False)]
-        shown = {row["name"]: row["evidence"] for row in rows(described | {"views": views})}
+        described = views_result(found)
+        views = [replace(one, log_e=e) for one, e in zip(described.views, (2000.0, 0.0, 11.0), strict=False)]
+        shown = {row.view.name: row.evidence for row in rows(replace(described, views=tuple(views)))}
         assert shown["link 0-1"] == "3.9 × 10⁸⁶⁸"
         assert shown["link 1-2"] == "1"
         assert shown["link 2-3"] == "6 × 10⁴"

@@ -1,170 +1,298 @@
-"""Curves of the page as SVG, and small figures of the runs' measures."""
+"""Curves of runs and attacks: errors, leakage, budgets and measures, all with bands and a key."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
-from netsim.arrays import Array
-from scenarios.render.page.drawing import HIGHEST, INK, Scale, Series, canvas, inline, series
-from scenarios.results import former_measures as progress
-from scenarios.results.numbers import MISSING, count, items, number, numbers, part, show
+from scenarios.render.numbers import all_known, known, percent, show
+from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Entry, Scale, Series, Style, canvas, series
+from scenarios.render.sentences import Finding
+from scenarios.results.attacks import GradientResult, LeakageByQuery
+from scenarios.results.audit import AuditResult
+from scenarios.results.measures import thinned
+from scenarios.results.tree import AlgorithmResult
 
 WIDTH, HEIGHT = 470, 310
-POINTS = 150  # of a curve; more would not be seen
 FLOOR = 1e-17  # an error below it, 0 among them, is drawn here
-Result = Mapping[str, Any]
-Shown = Sequence[tuple[Result, Series]]
+_POINTS = 150  # of a curve; more would not be seen
+_SMALL = (330, 215)
+_SMALL_POINTS, _FEWEST = 300, 24  # of all curves in a small figure, and of one
+_SMALL_FLOOR = 1e-34  # a measure may be the square of what is rounding
+_RELATIVE = "‖estimate − gradient‖ / max(1, ‖gradient‖)"
+_ROUNDING = "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient."
+_MEASURES = {
+    "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
+    "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
+    "relative_gap": ("Objective gap", "(F(x) − F*) / F*, of the mean or, in a walk, of the estimate just closed."),
+    "objective_gap": ("Objective gap", "F(x) − F*, of the mean or, in a walk, of the estimate just closed."),
+    "stationarity_gap": ("Stationarity gap", "‖∇F(x)/n‖² + consensus error, as in the DPP² paper."),
+    "proximal_residual": ("Proximal residual", "‖x − prox(x − ∇F(x)/n)‖: 0 at an optimum only."),
+    "training_accuracy": ("Accuracy, training", "The share of the agents' records that are classified rightly."),
+    "held_out_accuracy": ("Accuracy, held out", "The same of records that no agent holds."),
+}
+"""Measures with a figure: heading and caption. The absolute gap only where there is no relative one."""
+Shown = Sequence[tuple[Finding, Series]]
 
 
-def convergence(shown: Shown, prefix: str) -> Markup:
-    """Relative error over activations or rounds: the median over replicas and a band around it."""
-    units = sorted({str(a["convergence"].get("unit", "activations")) for a, _ in shown})
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        for algorithm, look in shown:
-            curve = algorithm["convergence"]
-            at, median, low, high = (_every(numbers(curve.get(k)), _last) for k in ("count", "median", "low", "high"))
-            if len(low) == len(high) == len(at):
-                _band(plot, at, _positive(low), _positive(high), look)
-            line(plot, at, _positive(median), look)
-        errors(plot, [v for a, _ in shown for v in numbers(a["convergence"].get("median"))])
-        across(plot, [numbers(a["convergence"].get("count")) for a, _ in shown])
-        plot.set_xlabel(" or ".join(units))
-        plot.set_ylabel("relative error")
-        finals = "; ".join(f"{a.get('name')}: {show(a['convergence'].get('final'))}" for a, _ in shown)
-        return inline(figure, prefix, f"Relative error by {' or '.join(units)}. At the end, {finals}.")
+@dataclass(frozen=True)
+class Line:
+    """A curve with a band from `low` to `high`, where it has one."""
+
+    label: str
+    look: Series
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
 
-def inference(shown: Shown, prefix: str) -> Markup:
-    """Error of the inferred gradients in order of time: block medians, with the blocks' extremes as a band."""
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        for algorithm, look in shown:
-            curve = numbers(algorithm["gradients"].get("curve"))
-            at = _every(_numbered(algorithm["gradients"], len(curve)), _last)
-            low, middle, high = (_every(curve, pick) for pick in (_least, _median, _most))
-            _band(plot, at, _positive(low), _positive(high), look)
-            plot.plot(at, _positive(middle), **look.marked, **series(look.index))
-        errors(plot, [v for a, _ in shown for v in numbers(a["gradients"].get("curve"))])
-        across(plot, [_numbered(a["gradients"], 2) for a, _ in shown])
-        plot.set_xlabel("estimated gradients, in order of time")
-        plot.set_ylabel("relative error of the estimate")
-        medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
-        return inline(figure, prefix, f"Error of inferred gradients over time. Medians: {medians}.")
+def charts(shown: Shown, listener: str) -> list[Chart]:
+    """Every figure of runs and attacks that there is something for."""
+    found = (_convergence(shown), *_leakage(shown, listener), _budget(shown))
+    return [one for one in found if one is not None]
 
 
-def leakage(shown: Shown, prefix: str) -> Markup:
-    """Error of the inferred gradients by query: median and a band, 5 % to 95 %, over agents and replicas."""
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        bands = [(by_query(a), look) for a, look in shown]
-        for band, look in bands:
-            at, low, middle, high = (_every(numbers(band[key]), _last) for key in ("query", "low", "median", "high"))
-            _band(plot, at, _positive(low), _positive(high), look)
-            line(plot, at, _positive(middle), look)
-        errors(plot, [v for band, _ in bands for v in numbers(band["median"])])
-        across(plot, [numbers(band["query"]) for band, _ in bands])
-        plot.set_xlabel("an agent's gradients, by number")
-        plot.set_ylabel("relative error of the estimate")
-        medians = "; ".join(f"{a.get('name')}: {show(a['gradients'].get('median'))}" for a, _ in shown)
-        return inline(figure, prefix, f"Error of inferred gradients by the agents' queries. Medians: {medians}.")
+def _convergence(shown: Shown) -> Chart | None:
+    """Relative error over activations or rounds."""
+    lines: list[Line] = []
+    units, finals = set[str](), list[str]()
+    for (name, entry), look in _named(shown):
+        curve = entry.convergence
+        if curve is None or not curve.median:
+            continue
+        lines.append(Line(name, look, curve.count, curve.median, curve.low, curve.high))
+        units.add(curve.unit)
+        finals.append(f"{name}: {show(curve.final)}")
+    if not lines:
+        return None
+    unit = " or ".join(sorted(units))
+    drowned = " and of ".join(one.entry.name for one, _ in shown if one.drowned)
+    diverged = " and ".join(one.entry.name for one, _ in shown if one.diverged)
+    caption = (
+        "Relative error of the agents' estimates; line: median over replicas, band: 5 % to 95 %. Above 1 an estimate "
+        "is worse than the starting point"
+        + (f"; of {drowned} the noise is larger than the solution" if drowned else "")
+        + (f"; {diverged} diverged" if diverged else "") + "."
+    )  # fmt: skip
+    words = f"Relative error by {unit}. At the end, {'; '.join(finals)}."
+    return _chart("Does it converge?", "convergence", lines, unit, "relative error", words, caption)
 
 
-def identifiable(shown: Shown, prefix: str) -> Markup:
-    """The share of the agents whose query of that number the adversary can estimate."""
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        bands = [(by_query(a), look) for a, look in shown]
-        for band, look in bands:
-            at, share = (_every(numbers(band[key]), _last) for key in ("query", "identifiable"))
-            line(plot, at, [100 * v for v in share], look)
-        across(plot, [numbers(band["query"]) for band, _ in bands])
+def _leakage(shown: Shown, listener: str) -> list[Chart]:
+    """Errors of inferred gradients by the agents' queries, or in order of time where no query is known."""
+    title = f"Does the {listener} learn the gradients?"
+    inferred = [(one, look, found) for one, look in shown if isinstance(found := one.entry.gradients, GradientResult)]
+    medians = "; ".join(f"{one.entry.name}: {show(found.median)}" for one, _, found in inferred)
+    bands = [
+        (one.entry.name, look, leakage.by_query) for one, look in shown
+        if (leakage := one.entry.leakage) is not None and any(map(math.isfinite, all_known(leakage.by_query.median)))
+    ]  # fmt: skip
+    label = "relative error of the estimate"
+    if bands:
+        lines = [Line(name, look, one.query, *_band_of(one)) for name, look, one in bands]
+        caption = (
+            f"{_RELATIVE} of an agent's first, second, … query. Line: median over agents and replicas; band: 5 % to "
+            f"95 % of them. {_ROUNDING}"
+        )
+        words = f"Error of inferred gradients by the agents' queries. Medians: {medians}."
+        first = _chart(title, "leakage", lines, "an agent's gradients, by number", label, words, caption)
+        return [first, *_identifiable(bands)]
+    lines = [
+        _blocks(one.entry.name, look, found.curve, found.estimated) for one, look, found in inferred if found.curve
+    ]
+    if not lines:
+        return []
+    caption = (
+        f"{_RELATIVE} of each estimate, median over replicas. {_ROUNDING} Band: the extremes of neighbouring "
+        "estimates. Values below 10⁻¹⁷ are drawn there."
+    )
+    words = f"Error of inferred gradients over time. Medians: {medians}."
+    return [_chart(title, "inference", lines, "estimated gradients, in order of time", label, words, caption)]
+
+
+def _band_of(one: LeakageByQuery) -> tuple[list[float], list[float], list[float]]:
+    return all_known(one.median), all_known(one.low), all_known(one.high)
+
+
+def _identifiable(bands: Sequence[tuple[str, Series, LeakageByQuery]]) -> list[Chart]:
+    """Share of the agents whose query of a number can be estimated; none where that is all of them."""
+    if not any(share < 1 for _, _, one in bands for share in one.identifiable):
+        return []
+    lines = [Line(name, look, one.query, [100 * v for v in one.identifiable]) for name, look, one in bands]
+    last = "; ".join(f"{line.label}: {show(line.y[-1])} %" for line in lines)
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        for line in lines:
+            _draw(plot, line)
+        across(plot, [line.x for line in lines])
         plot.set_ylim(-4, 104)
         plot.grid(axis="y")
         plot.set_xlabel("an agent's gradients, by number")
         plot.set_ylabel("identifiable, % of the agents")
-        ends = "; ".join(f"{a.get('name')}: {show(100 * number(b['identifiable'][-1]))} %" for (a, _), (b, _) in zip(
-            shown, bands, strict=True))  # fmt: skip
-        return inline(figure, prefix, f"Share of the agents whose gradient is identifiable, by query. Last, {ends}.")
+        words = f"Share of the agents whose gradient is identifiable, by query. Last, {last}."
+        drawing = Drawing("identifiable", words, figure)
+    caption = (
+        "The share of the agents that made so many queries whose gradient is determined by what was received; what "
+        "is not determined has no error. A count over all agents, and no estimate with an interval."
+    )
+    return [Chart("How many of them?", drawing, _key(lines), (caption,))]
 
 
-def by_query(algorithm: Result) -> dict[str, Any]:
-    """What of an algorithm's leakage is known by query; empty where nothing is."""
-    return part(part(algorithm, "leakage"), "by_query")
+def _middle(block: Sequence[float]) -> float:
+    return float(np.median(block))
 
 
-def budget(shown: Shown, prefix: str) -> Markup:
-    """ε spent up to each activation, down to what is proven, against what is claimed for the whole run."""
-    curves = [(growth(a["audit"]), number(a["audit"].get("epsilon_claimed")), look) for a, look in shown]
-    scale = Scale.over([v for (_, e, p), claimed, _ in curves for v in [*e, *p, claimed] if v or not e[-1]])
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        claims = {claimed for _, claimed, _ in curves if not math.isnan(claimed)}
+def _blocks(name: str, look: Series, curve: Sequence[float], estimated: int) -> Line:
+    """A long curve by blocks of neighbours: their medians, least and largest values."""
+    at = np.linspace(1, max(estimated, len(curve)), len(curve)).tolist()
+    rows = [_every(curve, pick) for pick in (_middle, min, max)]
+    return Line(name, look, _every(at, _last), *rows)
+
+
+def _budget(shown: Shown) -> Chart | None:
+    """ε spent up to each activation, down to what is proven, against the claim for the whole run."""
+    curves = [
+        (one.entry.name, audit, look) for one, look in shown if isinstance(audit := one.entry.audit, AuditResult)
+    ]
+    lines: list[Line] = []
+    for name, audit, look in curves:
+        levels = {level.activation: level for level in audit.growth}
+        rows = (
+            _every(row, _last) for row in zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
+        )
+        if levels:
+            lines.append(Line(name, look, *rows))
+    if not lines:
+        return None
+    claims = {
+        name: known(audit.epsilon_claimed) for name, audit, _ in curves if any(one.label == name for one in lines)
+    }
+    values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
+    scale, stated = Scale.over(values), {v for v in claims.values() if not math.isnan(v)}
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
         floor = scale.limits[0]
-        for (at, spent, proven), claimed, look in curves:
-            if not math.isnan(claimed):
-                colour = INK if len(claims) == 1 else look.colour
-                plot.axhline(scale.at(claimed), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
-            ends = [[max(floor, scale.at(v)) for v in values] for values in (proven, spent)]
-            plot.fill_between(at, *ends, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
-            plot.plot(at, ends[1], **look.marked, **series(look.index))
-        if len(claims) == 1:
-            style: Any = {"ha": "right", "va": "bottom", "fontsize": 10.5}
-            plot.text(0.99, scale.at(*claims), "claimed", transform=plot.get_yaxis_transform(), **style)
-        if scale.has_infinity:
-            plot.axhline(scale.high, color=INK, alpha=0.35, linestyle=(0, (1, 3)), linewidth=1)
-        pad = 0.03 * (scale.high - scale.low)
-        plot.set_ylim(scale.limits[0] - pad, scale.limits[1] + pad)
-        scale.dress(plot.yaxis)
-        plot.grid(axis="y")
+        for one in lines:
+            if not math.isnan(claim := claims[one.label]):
+                colour = INK if len(stated) == 1 else one.look.colour
+                plot.axhline(scale.at(claim), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
+            low, top = ([max(floor, scale.at(v)) for v in row] for row in (one.low, one.y))
+            plot.fill_between(
+                one.x, low, top, color=one.look.colour, alpha=0.2, linewidth=0, **series(one.look.index)
+            )
+            plot.plot(one.x, top, **one.look.marked, **series(one.look.index))
+        if len(stated) == 1:
+            style: Style = {"ha": "right", "va": "bottom", "fontsize": 10.5}
+            plot.text(0.99, scale.at(*stated), "claimed", transform=plot.get_yaxis_transform(), **style)
+        scale.set_up(plot)
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("ε so far")
-        last = "; ".join(f"{a.get('name')}: {show(growth(a['audit'])[1][-1])}" for a, _ in shown)
-        return inline(figure, prefix, f"Privacy budget spent by activation. At the end, {last}.")
+        last = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
+        drawing = Drawing("budget", f"Privacy budget spent by activation. At the end, {last}.", figure)
+    caption = (
+        "Exact ε of the releases up to each activation. Line: as the sample estimates it, a lower end where no "
+        "formula and no bound closes it from above; band: down to what is proven at the audit's confidence. Dashed: "
+        "the claim for the whole run. An unprotected message makes it ∞ at once."
+    )
+    return Chart("How fast is privacy spent?", drawing, _key(lines), (caption,))
+
+
+# ── measures ────────────────────────────────────────────────────────────────────────────────────────────
+def measures(shown: Shown) -> list[Chart]:
+    """A small figure for each measure that some algorithm has."""
+    lines: dict[str, list[Line]] = {}
+    units = set[str]()
+    for (label, entry), look in _named(shown):
+        if entry.measures is None:
+            continue
+        for name, curve in entry.measures.curves.items():
+            if name in _MEASURES and any(v == v for v in curve.median):
+                line = Line(label, look, curve.count, curve.median, curve.low, curve.high)
+                lines.setdefault(name, []).append(line)
+                units.add(entry.measures.unit)
+    if "relative_gap" in lines:
+        lines.pop("objective_gap", None)
+    unit = " or ".join(sorted(units))
+    return [_measure(name, lines[name], unit) for name in _MEASURES if name in lines]
+
+
+def _measure(name: str, lines: Sequence[Line], unit: str) -> Chart:
+    title, caption = _MEASURES[name]
+    ends = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
+    words = f"{title} by {unit}. At the end, {ends}."
+    return _chart(title, name.replace("_", "-"), lines, unit, "", words, caption, _SMALL, name.endswith("accuracy"))
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def growth(audit: Result) -> tuple[list[float], list[float], list[float]]:
-    """Activations, the ε spent by the end of each, and what of it is proven."""
-    levels = {number(level["activation"]): level for level in items(audit, "growth")}
-    spent, proven = ([number(level.get(end)) for level in levels.values()] for end in ("estimate", "lower"))
-    return _every(list(levels), _last), _every(spent, _last), _every(proven, _last)
+def _named(shown: Shown) -> list[tuple[tuple[str, AlgorithmResult], Series]]:
+    return [((one.entry.name, one.entry), look) for one, look in shown]
 
 
-def _band(plot: Any, at: list[float], low: list[float], high: list[float], look: Series) -> None:
-    plot.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0, **series(look.index))
+def _key(lines: Sequence[Line]) -> tuple[Entry, ...]:
+    return tuple(one.look.entry(one.label) for one in lines)
 
 
-def line(plot: Any, at: Sequence[float], values: Sequence[float], look: Series) -> None:
-    """A curve with its markers; markers have no place on one that is all holes."""
-    whole = any(map(math.isfinite, values))
-    plot.plot(at, values, **(look.marked if whole else look.line), **series(look.index))
+def _chart(
+    title: str,
+    name: str,
+    lines: Sequence[Line],
+    x: str,
+    y: str,
+    words: str,
+    caption: str,
+    size: tuple[int, int] = (WIDTH, HEIGHT),
+    shares: bool = False,
+) -> Chart:
+    """Curves with their bands on a logarithmic axis, or of `shares` on a linear one."""
+    small = size == _SMALL
+    floor = _SMALL_FLOOR if small else FLOOR
+    most = max(_FEWEST, _SMALL_POINTS // len(lines)) if small else _POINTS
+    with canvas(*size) as (figure, plot):
+        for one in lines:
+            _draw(plot, one, most, None if shares else floor, zero=not small)
+        values = [v for one in lines for v in one.y if v > 0 or not small]
+        if shares:
+            _shares(plot, values)
+        else:
+            errors(plot, values, floor)
+        across(plot, [one.x for one in lines])
+        plot.set_xlabel(x)
+        plot.set_ylabel(y)
+        return Chart(title, Drawing(name, words, figure), _key(lines), (caption,))
+
+
+def _draw(plot: Any, line: Line, most: int = _POINTS, floor: float | None = None, zero: bool = True) -> None:
+    """A curve and its band at so many points; below the `floor` of a logarithmic axis it stays there or, without
+    `zero`, has a hole, as it has where it is infinite or nearly."""
+    chosen = thinned(len(line.x), most)
+
+    def placed(values: Sequence[float]) -> "np.ndarray[Any, Any]":
+        found = np.array(values, dtype=np.float64)[chosen]
+        found[np.abs(found) > 10**HIGHEST] = np.nan
+        if floor is not None:
+            found = np.maximum(found, floor) if zero else np.where(found > 0, found, np.nan)
+        return found
+
+    at, y = np.array(line.x)[chosen], placed(line.y)
+    if len(line.low) == len(line.high) == len(line.x):
+        low, high = placed(line.low), placed(line.high)
+        low = np.where(np.isnan(low) & ~np.isnan(high), floor or np.nan, low)
+        if (low != high).any():
+            look: Style = {"color": line.look.colour, "alpha": 0.2 if floor else 0.1, "linewidth": 0}
+            plot.fill_between(at, low, high, **look, **series(line.look.index))
+    # A marker every so many points has no place on a curve that is all holes.
+    style = line.look.marked if np.isfinite(y).any() else line.look.line
+    plot.plot(at, y, **style, **series(line.look.index))
 
 
 def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     """A logarithmic axis of errors: at least three decades, and no decade of nothing."""
-    plot.set_yscale("log")
-    known = [v for v in _positive(values, floor) if math.isfinite(v)] or [1.0]
-    low, high = math.log10(min(known)), math.log10(max(known))
-    half = max(high - low, 3.0) / 2 * 1.08
-    scale = Scale.around((low + high) / 2, half)
-    plot.set_ylim(10**scale.low, 10**scale.high)
-    ticks = scale.ticks()
-    plot.set_yticks([10**place for place, _ in ticks], [label for _, label in ticks])
-    plot.set_yticks([], minor=True)
+    given = [max(v, floor) for v in values if abs(v) <= 10**HIGHEST] or [1.0]
+    low, high = math.log10(min(given)), math.log10(max(given))
+    Scale.around((low + high) / 2, max(high - low, 3.0) / 2 * 1.08).logarithmic(plot)
     plot.grid(axis="y")
-
-
-def _numbered(gradients: Result, points: int) -> list[float]:
-    """Which estimate each point of a curve is: `points` of them stand for all that were made."""
-    last = number(gradients.get("estimated"))
-    last = last if last >= points else float(points)
-    return [float(k) for k in np.linspace(1, last, points)] if points > 1 else [1.0] * points
 
 
 def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
@@ -175,175 +303,33 @@ def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     plot.set_xscale("log")
     scale = Scale(0.0, math.log10(max(ends)) * 1.02, False, False)
     plot.set_xlim(1, 10**scale.high)
-    ticks = scale.ticks()
-    plot.set_xticks([10**place for place, _ in ticks], [label for _, label in ticks])
+    plot.set_xticks([10**place for place, _ in scale.ticks()], [label for _, label in scale.ticks()])
     plot.set_xticks([], minor=True)
-
-
-def _positive(values: Sequence[float], floor: float = FLOOR) -> list[float]:
-    """For a logarithmic axis: what is below the floor is put on it, and ∞, or nearly, is a hole."""
-    return [math.nan if abs(v) > 10**HIGHEST else max(v, floor) if v == v else v for v in values]
-
-
-def _every(values: list[float], pick: Callable[[list[float]], float]) -> list[float]:
-    """At most `POINTS` values: one picked of each block of neighbours."""
-    if len(values) <= POINTS:
-        return values
-    edges = [0, *(int(edge) for edge in np.linspace(1, len(values), POINTS))]
-    return [pick(values[a:b]) for a, b in pairwise(edges)]
-
-
-def _last(block: list[float]) -> float:
-    return block[-1]
-
-
-def _least(block: list[float]) -> float:
-    return min(block)
-
-
-def _most(block: list[float]) -> float:
-    return max(block)
-
-
-def _median(block: list[float]) -> float:
-    return float(np.median(block))
-
-
-SMALL_WIDTH, SMALL_HEIGHT = 330, 215
-SMALL_POINTS, FEWEST = 300, 24  # of all curves in a small figure, and of one
-SMALL_FLOOR = 1e-34  # a measure may be the square of what is rounding
-KINDS = {
-    "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
-    "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
-    "relative_gap": ("Objective gap", "(F(x) − F*) / F*, of the mean or, in a walk, of the estimate just closed."),
-    "objective_gap": ("Objective gap", "F(x) − F*, of the mean or, in a walk, of the estimate just closed."),
-    "stationarity_gap": ("Stationarity gap", "‖∇F(x)/n‖² + consensus error, as in the DPP² paper."),
-    "proximal_residual": ("Proximal residual", "‖x − prox(x − ∇F(x)/n)‖: 0 at an optimum only."),
-    "training_accuracy": ("Accuracy, training", "The share of the agents' records that are classified rightly."),
-    "held_out_accuracy": ("Accuracy, held out", "The same of records that no agent holds."),
-}
-"""What has a figure: its heading and what it shows. The absolute gap only where there is no relative one."""
-
-
-@dataclass(frozen=True)
-class Small:
-    """A small figure: its heading, the picture, and the sentence below it."""
-
-    title: str
-    picture: Markup
-    words: str
-
-
-@dataclass(frozen=True)
-class Spent:
-    """A row of the table: what an algorithm cost to reach an accuracy, a cell for each of `progress.COLUMNS`."""
-
-    name: str
-    accuracy: str
-    cells: tuple[str, ...]
-    first: bool
-    rows: int
-    """Of the same algorithm, in its `first` row."""
-
-
-def small_figures(shown: Shown) -> tuple[list[Small], list[tuple[Result, Series]]]:
-    """A figure for each measure that some algorithm has, and whom the figures show."""
-    having = [(a, look) for a, look in shown if part(a, "measures").get("curves")]
-    names = {name for a, _ in having for name in a["measures"]["curves"] if _small_median(a, name)}
-    if "relative_gap" in names:
-        names.discard("objective_gap")
-    found: list[Small] = []
-    for name in (name for name in KINDS if name in names):
-        picture = _picture(name, [s for s in having if _small_median(s[0], name)])
-        found.append(Small(KINDS[name][0], picture, KINDS[name][1]))
-    return found, having if found else []
-
-
-def spent(ordered: Sequence[Mapping[str, Any]]) -> list[Spent]:
-    """The table of costs to an accuracy; a dash where it was never reached."""
-    rows = progress.rows(ordered)
-    names = [name for name, _, _ in rows]
-    found: list[Spent] = []
-    for place, (name, accuracy, values) in enumerate(rows):
-        cells = [MISSING if v is None else show(v, 4) if isinstance(v, float) else count(v) for v in values]
-        reached = progress.NONE if accuracy is None else show(accuracy)
-        found.append(Spent(name, reached, tuple(cells), names.index(name) == place, names.count(name)))
-    return found
-
-
-def measured_by(ordered: Sequence[Mapping[str, Any]]) -> str:
-    """Which measure the table's accuracies are of, in words."""
-    names = {str(part(a, "measures").get("measure", "")).replace("_", " ") for a in ordered} - {""}
-    return " or ".join(sorted(names))
-
-
-# ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def _small_median(algorithm: Result, name: str) -> list[float]:
-    return [v for v in numbers(_curve(algorithm, name).get("median")) if v == v]
-
-
-def _curve(algorithm: Result, name: str) -> Result:
-    return part(part(part(algorithm, "measures"), "curves"), name)
-
-
-def _picture(name: str, shown: Shown) -> Markup:
-    units = sorted({str(a["measures"].get("unit", "activations")) for a, _ in shown})
-    share = name.endswith("accuracy")
-    with canvas(SMALL_WIDTH, SMALL_HEIGHT) as (figure, axes):
-        plot: Any = axes
-        ends: list[str] = []
-        for algorithm, look in shown:
-            curve = _curve(algorithm, name)
-            most = max(FEWEST, SMALL_POINTS // len(shown))
-            at, low, median, high = (_chosen(items(curve, key), most) for key in ("count", "low", "median", "high"))
-            if not share:
-                low, median, high = (
-                    np.where(low > 0, low, np.minimum(high, SMALL_FLOOR)),
-                    _above(median),
-                    _above(high),
-                )
-            if (low != high).any():
-                band: Any = {"color": look.colour, "alpha": 0.1 if share else 0.2, "linewidth": 0}
-                plot.fill_between(at, low, high, **band, **series(look.index))
-            line(plot, at.tolist(), median.tolist(), look)
-            ends.append(f"{algorithm.get('name')}: {show(numbers(curve.get('median'))[-1])}")
-        medians = [v for a, _ in shown for v in numbers(_curve(a, name).get("median"))]
-        if share:
-            _shares(plot, medians)
-        else:
-            errors(plot, [v for v in medians if v > 0], SMALL_FLOOR)
-        across(plot, [numbers(_curve(a, name).get("count")) for a, _ in shown])
-        plot.set_xlabel(" or ".join(units))
-        words = f"{KINDS[name][0]} by {' or '.join(units)}. At the end, {'; '.join(ends)}."
-        return inline(figure, name.replace("_", "-"), words)
 
 
 def _shares(plot: Any, values: Sequence[float]) -> None:
     """A linear axis of shares, from the least above 0 to 1: at x = 0 no record has a class."""
+    from matplotlib.ticker import MaxNLocator
+
     least = min((v for v in values if v > 0), default=0.0)
     low = max(0.0, min(least, 0.95) - 0.02)
     plot.set_ylim(low, 1.0 + 0.03 * (1 - low))
-    plot.yaxis.set_major_locator(_locator())
-    plot.yaxis.set_major_formatter(_percent)
+    plot.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    plot.yaxis.set_major_formatter(_in_percent)
     plot.grid(axis="y")
 
 
-def _percent(value: float, _: int) -> str:
-    return f"{100 * value:g}\u202f%"
+def _in_percent(value: float, _: object) -> str:
+    return percent(value)
 
 
-def _locator() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
-
-
-def _chosen(values: Sequence[Any], most: int) -> Array:
-    """At most so many points of a curve, the first and the last among them; what is infinite is a hole."""
-    given = np.array(numbers(values))[progress.thinned(len(values), most)]
-    return np.where(np.isinf(given), np.nan, given)
+def _every(values: Sequence[float], pick: Callable[[Sequence[float]], float]) -> list[float]:
+    """At most `_POINTS` values: one picked of each block of neighbours."""
+    if len(values) <= _POINTS:
+        return list(values)
+    edges = [0, *(int(edge) for edge in np.linspace(1, len(values), _POINTS))]
+    return [pick(values[a:b]) for a, b in pairwise(edges)]
 
 
-def _above(values: Array) -> Array:
-    """For a logarithmic axis: what is not above 0 is a hole."""
-    return np.where(values > 0, values, np.nan)
+def _last(block: Sequence[float]) -> float:
+    return block[-1]

@@ -1,27 +1,27 @@
-"""HTML page of a comparison of several runs."""
+"""HTML page of a comparison of several runs, and its rows, which the terminal prints too."""
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from scenarios.render.compared_runs import ABSENT, Ratio, Subject
-from scenarios.render.comparison import CONFIDENCE, QUANTITIES, Against, Comparison, costs
-from scenarios.render.former_sentences import headline, meanings, subject, terms
+from scenarios.render.compared_runs import ABSENT, Subject
+from scenarios.render.comparison import CONFIDENCE, QUANTITIES, Against, Comparison
+from scenarios.render.numbers import MISSING, at_least, count, exact, setting, show, with_ends
 from scenarios.render.page.drawing import looks
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.report import NARROW, WIDE, charts, environment, progress
-from scenarios.results.numbers import MISSING, count, exact, flow, number, numbers, part, show
+from scenarios.render.page.report import environment, progress
+from scenarios.render.sentences import Finding, headline, meanings, terms
+from scenarios.results.attacks import GradientResult
+from scenarios.results.audit import AuditResult, EpsilonExact
+from scenarios.results.compare import Ratio
+from scenarios.results.former import tree_of
+from scenarios.results.tree import AlgorithmResult
 
-LETTERS = 300
+_LETTERS = 300
 """Of a value in the table of differences."""
-COSTS = {
-    "plf": "Θ",
-    "messages": "Messages",
-    "bytes": "Bytes on the air",
-    "queries": "Queries",
-    "time": "Virtual time, s",
-}
+_COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
+_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients inferred", "Median error")
 
 
 def render_comparison(comparison: Comparison, path: Path) -> None:
@@ -31,95 +31,98 @@ def render_comparison(comparison: Comparison, path: Path) -> None:
 
 def page(comparison: Comparison) -> str:
     """The page as text; the same results give the same page."""
-    ordered = [subject(dict(one.entry) | {"name": one.label}) for one in comparison.subjects]
+    ordered = [Finding(replace(typed(one), name=one.label)) for one in comparison.subjects]
     shown = list(zip(ordered, looks(ordered), strict=True))
-    judged = [a for a in ordered if a["audit"].get("verdict")]
-    drawn = charts(ordered, shown) | progress(ordered, shown)
-    drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
-    drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
-    return (
-        environment()
-        .get_template("compare.html.j2")
-        .render(
-            title=title(comparison),
-            runs=comparison.runs,
-            commands=_commands(comparison),
-            subjects=shown,
-            headline=headline(ordered),
-            terms=terms(ordered),
-            meanings=meanings(ordered),
-            listener="eavesdropper",
-            cautions=comparison.cautions,
-            verdicts=[verdict_row(one, a) for one, a in zip(comparison.subjects, ordered, strict=True)],
-            run_rows=[(one.label, *run_cells(one)) for one in comparison.subjects],
-            cost_names=list(COSTS.values()),
-            differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
-            unrecorded=comparison.unrecorded,
-            quantities=list(QUANTITIES.values()),
-            against=[_row_against(one) for one in comparison.against],
-            confidence=show(100 * CONFIDENCE),
-            **drawn,
-        )
-    )
+    again, commands = _commands(comparison)
+    name = _title(comparison)
+    return environment().get_template("compare.html.j2").render(
+        title=name,
+        first="verdicts",
+        series=len(shown),
+        runs=comparison.runs,
+        again=again,
+        commands=commands,
+        headline=headline(ordered),
+        epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
+        meanings=meanings(ordered),
+        cautions=comparison.cautions,
+        verdicts=[(verdict_row(one), found) for one, found in zip(comparison.subjects, ordered, strict=True)],
+        differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+        unrecorded=comparison.unrecorded,
+        quantities=list(QUANTITIES.values()),
+        against=[_row_against(one) for one in comparison.against],
+        confidence=show(100 * CONFIDENCE),
+        curves_title="The runs and the attacks",
+        run_title="How they end, and what they cost",
+        run_rows=[(*_HEADS, *_COSTS.values(), "Virtual time, s"),
+                  *((one.label, *run_cells(one)) for one in comparison.subjects)],
+        summaries={},
+        **progress(shown, "eavesdropper"),
+    )  # fmt: skip
 
 
-def title(comparison: Comparison) -> str:
-    """What is compared, in a few words."""
+def _title(comparison: Comparison) -> str:
     algorithms, runs = len(comparison.subjects), len(comparison.runs)
     if runs == 1:
         return f"{algorithms} algorithms of {comparison.runs[0].label}"
     return f"{runs} runs compared" if runs == algorithms else f"{runs} runs compared: {algorithms} algorithms"
 
 
+def typed(one: Subject) -> AlgorithmResult:
+    """An algorithm of a comparison as the tree has it."""
+    return next(entry for entry in tree_of(one.run.results).algorithms if entry.slug == one.slug)
+
+
 # ── rows, for the page and for the terminal ─────────────────────────────────────────────────────────────
-def verdict_row(one: Subject, told: Any) -> dict[str, str]:
-    """The verdict of an algorithm and its three epsilons, in words."""
-    audit = part(one.entry, "audit")
-    audited = number(audit.get("epsilon_audited"))
-    return {
-        "label": one.label,
-        "word": told["word"],
-        "mark": told["mark"],
-        "symbol": told["symbol"],
-        "claimed": show(audit.get("epsilon_claimed"), 4),
-        "exact": interval(audit.get("epsilon_exact")),
-        "audited": MISSING if audited != audited else f"≥ {show(audited, 4)}",
-        "delta": show(part(audit, "claim").get("delta")),
-        "first": MISSING if audit.get("first_violation") is None else count(audit["first_violation"]),
-    }
+@dataclass(frozen=True)
+class VerdictRow:
+    """The three epsilons of an algorithm."""
+
+    label: str
+    claimed: str = MISSING
+    exact: str = MISSING
+    audited: str = MISSING
+    delta: str = MISSING
+    first: str = MISSING
 
 
-def interval(epsilon: Any) -> str:
-    """ε exact with its ends."""
-    if not epsilon:
-        return MISSING
-    low, high = show(epsilon.get("lower")), show(epsilon.get("upper"))
-    told = exact(epsilon)
-    return told if low == high or told.startswith("≥") else f"{told} [{low}, {high}]"
+def verdict_row(one: Subject) -> VerdictRow:
+    """The three epsilons of an algorithm; dashes without an audit."""
+    audit = typed(one).audit
+    if not isinstance(audit, AuditResult):
+        return VerdictRow(one.label)
+    return VerdictRow(
+        one.label, show(audit.epsilon_claimed, 4), _interval(audit.epsilon_exact), at_least(audit.epsilon_audited, 4),
+        show(audit.claim.delta), count(audit.first_violation),
+    )  # fmt: skip
+
+
+def _interval(epsilon: EpsilonExact) -> str:
+    low, high, middle = show(epsilon.lower), show(epsilon.upper), exact(epsilon)
+    return middle if low == high or middle.startswith("≥") else f"{middle} [{low}, {high}]"
 
 
 def run_cells(one: Subject) -> list[str]:
-    """How far a run got, what the attack on gradients made of it, and what it cost."""
-    convergence, inferred, spent = part(one.entry, "convergence"), part(one.entry, "gradients"), costs(one.entry)
-    ends = [numbers(convergence.get(key))[-1:] for key in ("low", "high")]
-    band = f" [{show(ends[0][0])}, {show(ends[1][0])}]" if all(ends) and convergence.get("replicas", 0) > 1 else ""
-    got = f"{count(inferred.get('estimated'))} of {count(inferred.get('asked'))}" if "asked" in inferred else MISSING
-    return [
-        show(convergence.get("final")) + band,
-        count(convergence.get("replicas")),
-        got,
-        show(inferred.get("median")),
-        *(show(spent.get(key), 4) if key == "time" else count(spent.get(key)) for key in COSTS),
-    ]
+    """The end of a run, the gradients inferred, and the costs."""
+    entry = typed(one)
+    curve, inferred = entry.convergence, entry.gradients
+    final = show(curve and curve.final)
+    if curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high:
+        final = with_ends(curve.final, curve.low[-1], curve.high[-1])
+    got, median = MISSING, MISSING
+    if isinstance(inferred, GradientResult):
+        got, median = f"{count(inferred.estimated)} of {count(inferred.queries)}", show(inferred.median)
+    spent: list[Sequence[int]] = [getattr(entry.measures.costs, key) if entry.measures else () for key in _COSTS]
+    costs = [count(one[-1] if one else None) for one in spent]
+    return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
 
 
 def times(found: Ratio | None, why: str = "") -> str:
     """A ratio with its interval, or why there is none."""
     if found is None:
         return f"{MISSING} ({why})" if why else MISSING
-    low, high = show(found.low), show(found.high)
-    ends = f" [{low}, {high}]" if found.low == found.low else " (too few replicas for an interval)"
-    return f"{show(found.estimate)} ×{ends}"
+    ends = f" [{show(found.low)}, {show(found.high)}]"
+    return f"{show(found.estimate)} ×{ends if found.low == found.low else ' (too few replicas for an interval)'}"
 
 
 def exact_words(one: Against) -> str:
@@ -128,37 +131,41 @@ def exact_words(one: Against) -> str:
         why = one.why.get("epsilon_exact", "")
         return f"{MISSING} ({why})" if why else MISSING
     if one.exact.side == 0:
-        return "not told apart"
+        return "no proven difference"
     which = "smaller" if one.exact.side < 0 else "larger"
     return f"{which}, proven at {show(100 * one.exact.confidence)} %"
 
 
-def _row_against(one: Against) -> dict[str, Any]:
+@dataclass(frozen=True)
+class AgainstRow:
+    """One algorithm against its base: cells, each with whether it differs with confidence."""
+
+    other: str
+    base: str
+    cells: tuple[tuple[str, bool], ...]
+    replicas: str
+    exact: str
+
+
+def _row_against(one: Against) -> AgainstRow:
     ratios = [r for r in one.ratios.values() if r is not None]
-    return {
-        "other": one.other.label,
-        "base": one.base.label,
-        "exact": exact_words(one),
-        "cells": [
-            (times(r, one.why.get(name, "")), r is not None and r.told_apart) for name, r in one.ratios.items()
-        ],
-        "paired": "paired, replica by replica" if any(r.paired for r in ratios) else "not paired" if ratios else "–",
-    }
+    paired = "paired, replica by replica" if any(r.paired for r in ratios) else "not paired" if ratios else MISSING
+    cells = tuple((times(r, one.why.get(name, "")), r is not None and r.told_apart) for name, r in one.ratios.items())
+    return AgainstRow(one.other.label, one.base.label, cells, paired, exact_words(one))
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value is ABSENT:
-        return "not there"
-    text = flow(value)
-    return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
+        return "absent"
+    text = setting(value)
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
 
 
 def _commands(comparison: Comparison) -> tuple[str, list[tuple[str, str]]]:
-    """What makes this page again, and what made each run."""
-    places: Sequence[str] = [
+    """The command that makes this page again, and those that made each run."""
+    places = [
         str(run.folder) if run.slugs is None else f"{run.folder}:{slug}"
-        for run in comparison.runs
-        for slug in (run.slugs or ("",))
-    ]
-    again = " ".join(["netsim compare", *map(shlex.quote, places)])
-    return again, [(run.label, str(run.results.get("command") or "")) for run in comparison.runs]
+        for run in comparison.runs for slug in (run.slugs or ("",))
+    ]  # fmt: skip
+    made = [(run.label, str(run.results.get("command") or "")) for run in comparison.runs]
+    return " ".join(["netsim compare", *map(shlex.quote, places)]), made

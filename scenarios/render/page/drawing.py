@@ -1,28 +1,27 @@
-"""Drawings inside a page: matplotlib figures as SVG text, axes with 0 and ∞, looks of algorithms, PNG images."""
+"""Drawings of the page and for papers: matplotlib figures, as SVG inside a page; axes with 0 and ∞; keys."""
 
 import base64
 import io
 import math
 import re
-import struct
 import warnings
-import zlib
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, TypeAlias, cast
 
 import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup, escape
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from PIL import Image
 
-from scenarios.results.numbers import number, numbers, show, ten_to
+from scenarios.render.numbers import show, ten_to
 
+Style: TypeAlias = dict[str, object]
+"""Keywords of a matplotlib artist."""
 INK = "#010203"  # stands for the colour of the surrounding text
 BLUE, ORANGE, GREEN, VERMILLION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 PURPLE, SKY = "#cc79a7", "#56b4e9"
@@ -37,7 +36,7 @@ _IN_PAGE = {
     PURPLE: "var(--purple)",
     SKY: "var(--sky)",
 }
-_STYLE: dict[str, Any] = {
+_STYLE: Style = {
     "svg.fonttype": "none",
     "svg.hashsalt": "netsim",
     "font.family": "DejaVu Sans",
@@ -60,34 +59,63 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.8,
     "path.simplify": True,
 }
-_FONT = "var(--sans)"
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Drawing:
+    """A matplotlib figure that templates write as SVG: ids begin with its name, `words` are for screen readers."""
+
+    name: str
+    words: str
+    figure: Figure
+
+    @cached_property
+    def svg(self) -> Markup:
+        """The figure as an `<svg>` element in the page's colours, which follow light and dark."""
+        stream = io.StringIO()
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        with cast("Any", mpl).rc_context(_STYLE), glyphs_missing():
+            cast("Any", FigureCanvasSVG(self.figure)).print_svg(stream, metadata=metadata)
+        return Markup(_adapt(stream.getvalue(), self.name, self.words))
+
+    def __html__(self) -> str:
+        return self.svg
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A figure as it was drawn for the page: its name there, what it says in words, and the matplotlib figure."""
+class Entry:
+    """An entry of a key: lines as matplotlib draws them, one over the other; `index` of a series."""
 
-    name: str
     label: str
-    figure: Figure
+    lines: tuple[Style, ...]
+    index: int | None = None
+
+    @property
+    def swatch(self) -> Markup:
+        """The lines as a small picture in the page."""
+        return Markup(
+            '<svg class="swatch" viewBox="0 0 34 12" width="34" height="12" aria-hidden="true">'
+            f"{''.join(map(_stroke, self.lines))}</svg>"
+        )
 
 
-_DRAWN: ContextVar[list[Drawn] | None] = ContextVar("drawn", default=None)
+@dataclass(frozen=True)
+class Chart:
+    """A figure of the page and for papers: drawing, title, key and caption."""
+
+    title: str
+    drawing: Drawing
+    key: tuple[Entry, ...] = ()
+    caption: tuple[str, ...] = ()
+    narrow: Drawing | None = None
+    """The same for a phone, and for the column of a paper."""
+    panels: tuple[tuple[str, Drawing], ...] = ()
+    """Its curves one by one, by label."""
 
 
 @contextmanager
-def collected() -> Generator[list[Drawn]]:
-    """All that is drawn for a page within the block, in the order in which it is drawn."""
-    drawn: list[Drawn] = []
-    token = _DRAWN.set(drawn)
-    try:
-        yield drawn
-    finally:
-        _DRAWN.reset(token)
-
-
-@contextmanager
-def canvas(width: float, height: float) -> Generator[tuple[Figure, Axes]]:
+def canvas(width: float, height: float) -> Generator[tuple[Figure, Any]]:
     """A figure of that many page pixels with one axes, in the page's style."""
     with cast("Any", mpl).rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
@@ -97,23 +125,9 @@ def canvas(width: float, height: float) -> Generator[tuple[Figure, Axes]]:
         yield figure, axes
 
 
-def inline(figure: Figure, prefix: str, label: str) -> Markup:
-    """The figure as an `<svg>` element: ids begin with `prefix`, `label` is what a screen reader says.
-
-    `data-figure` is `prefix`. What was drawn with `series(index)` has the classes `s` and `s{index}`.
-    """
-    if (drawn := _DRAWN.get()) is not None:
-        drawn.append(Drawn(prefix, label, figure))
-    stream = io.StringIO()
-    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with glyphs_missing():
-        cast("Any", FigureCanvasSVG(figure)).print_svg(stream, metadata=metadata)
-    return Markup(_adapt(stream.getvalue(), prefix, label))
-
-
 @contextmanager
 def glyphs_missing() -> Generator[list[str]]:
-    """The letters that are drawn within the block and that the font does not have, in place of a warning for each.
+    """Letters that the font lacks, of what is drawn within the block, in place of a warning for each.
 
     Where text stays text, as in a page, the reader's own fonts show them: only the room they take is a guess.
     """
@@ -132,50 +146,43 @@ def glyphs_missing() -> Generator[list[str]]:
         yield missing
 
 
-def in_page(colour: str) -> str:
-    """What a colour of the figures is called in the page's style sheet."""
-    return _IN_PAGE[colour]
-
-
-def series(index: int) -> dict[str, str]:
-    """Keywords of an artist that belongs to series `index`: a reader can have it brought out."""
+def series(index: int) -> Style:
+    """Keywords of an artist that belongs to series `index`: its classes in the page are `s` and `s{index}`."""
     return {"gid": f"series-{index}"}
 
 
 def _adapt(text: str, prefix: str, label: str) -> str:
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
-    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)
-    text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)
-    text = re.sub(r"<[^>]*>", _shorten, text)
+    """Matplotlib's SVG without what a page has already, its ids apart from those of other figures."""
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
-    style = f"font-family: {_FONT}; stroke-linejoin: round; stroke-linecap: butt"
-    head = f'<svg {box} role="img" data-figure="{escape(prefix)}" aria-label="{escape(label)}" style="{style}">'
+    head = (
+        f'<svg {box} role="img" data-figure="{escape(prefix)}" aria-label="{escape(label)}" '
+        'style="font-family: var(--sans); stroke-linejoin: round; stroke-linecap: butt">'
+    )
+    text = re.sub(
+        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", text[text.index("<svg") :], flags=re.S
+    )
+    text = re.sub(r"<[^>]*>", _shorten, text)
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
-    text = text.replace("xlink:href", "href")
-    text = re.sub(r" ?font-family: 'DejaVu Sans'[^;\"]*;?", "", text)
-    text = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", text)
+    text = re.sub(
+        r"xlink:(?=href)| ?font-family: 'DejaVu Sans'[^;\"]*;?| transform=\"rotate\(-?0 [^)]*\)\"", "", text
+    )
     for colour, name in _IN_PAGE.items():
         text = text.replace(colour, name)
     text = re.sub(r' id="series-(\d+)"', r' class="s s\1"', text)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
-    text = re.sub(r'<path d="[^"]*" style="fill: none; opacity: 0"/>', "", text)
-    return _grouped(_flat(re.sub(r">\s+<", "><", text)))
+    text = re.sub(r'<path d="[^"]*" style="fill: none; opacity: 0"/>|>\s+(?=<)', lambda m: m[0][:1].strip("<"), text)
+    return _without_bare_groups(text)
 
 
-def _flat(text: str) -> str:
-    """Without groups that say nothing, and without what a used mark says itself (its own style goes first)."""
-    own = {
-        name: set(style.split("; ")) for name, style in re.findall(r'<path id="([^"]+)"[^>]* style="([^"]*)"/>', text)
-    }
+def _shorten(tag: re.Match[str]) -> str:
+    """A tag with its path on one line, all coordinates to a tenth of a pixel; text between tags stays as it is."""
+    path = re.sub(r"\s*\b([MLCQz])\s", r"\1", tag[0]) if tag[0].startswith("<path") else tag[0]
+    return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", path)
 
-    def use(tag: re.Match[str]) -> str:
-        rest = [one for one in tag[3].split("; ") if one not in own.get(tag[1], ())]
-        return f'<use href="#{tag[1]}"{tag[2]}' + (f' style="{"; ".join(rest)}"/>' if rest else "/>")
 
-    text = re.sub(r'<use href="#([^"]+)"([^>]*?) style="([^"]*)"/>', use, text)
+def _without_bare_groups(text: str) -> str:
     kept: list[bool] = []
 
     def group(tag: re.Match[str]) -> str:
@@ -185,84 +192,6 @@ def _flat(text: str) -> str:
         return tag[0] if kept.pop() else ""
 
     return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
-
-
-_PATH = re.compile(r'<path d="[^"]*"((?: clip-path="[^"]*")?) style="([^"]*)"/>')
-ALIKE = 3
-"""So many paths in a row that look alike share a group."""
-
-
-def _grouped(text: str) -> str:
-    """Paths in a row that look alike say so once, in a group; opacity stays with each, which a group would apply to
-    all of them together."""
-
-    def shared(run: re.Match[str]) -> str:
-        found: list[str] = []
-        for (clip, style), alike in groupby(_PATH.finditer(run[0]), key=lambda path: (path[1], path[2])):
-            paths = [path[0] for path in alike]
-            told = style.split("; ")
-            own = "".join(f' style="{one}"' for one in told if one.startswith("opacity"))
-            rest = "; ".join(one for one in told if not one.startswith("opacity"))
-            if len(paths) < ALIKE or not rest:
-                found += paths
-                continue
-            steps = [re.findall(r' d="([^"]*)"', path)[0] for path in paths]
-            found += [f'<g{clip} style="{rest}">', *(f'<path d="{d}"{own}/>' for d in steps), "</g>"]
-        return "".join(found)
-
-    return re.sub(rf"(?:{_PATH.pattern}){{{ALIKE},}}", shared, text)
-
-
-def _shorten(tag: re.Match[str]) -> str:
-    """A tag with its coordinates to a hundredth of a pixel, its path to a tenth; text between tags stays as it is."""
-    text = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
-    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", text)
-
-
-def _steps(path: str) -> str:
-    """A path of straight lines as steps of tenths of a pixel, which are short; rounding does not add up along it.
-
-    Other paths stay as they are.
-    """
-    tokens = path.split()
-    if not re.fullmatch(r"(?:M|L|z|-?[\d.]+(?:e-?\d+)?|\s)*", path) or "z" in tokens[:-1]:
-        return path
-    found: list[str | tuple[int, int]] = []
-    numbers = iter(tokens)
-    here = (0, 0)
-    for token in numbers:
-        if token == "z":
-            found.append("z")
-            continue
-        x, y = (round(10 * float(next(numbers))) for _ in range(2))
-        if token == "M":
-            found.append(f"M{_tenths(x)} {_tenths(y)}")
-        elif (x, y) != here or len(tokens) <= 6:
-            _add(found, (x - here[0], y - here[1]))
-        here = (x, y)
-    text = "".join(one if isinstance(one, str) else _step(*one) for one in found)
-    return re.sub(r"(?<![\d.])0\.", ".", text.replace(" -", "-"))
-
-
-def _step(x: int, y: int) -> str:
-    if x and y:
-        return f"l{_tenths(x)} {_tenths(y)}"
-    return f"h{_tenths(x)}" if x else f"v{_tenths(y)}" if y else "l0 0"
-
-
-def _add(found: list[str | tuple[int, int]], step: tuple[int, int]) -> None:
-    """One more step of a path; two that go the same way along an axis are one."""
-    last = found[-1] if found else ""
-    if not isinstance(last, str):
-        for along, across in ((0, 1), (1, 0)):
-            if last[across] == step[across] == 0 and last[along] * step[along] > 0:
-                found[-1] = (last[0] + step[0], last[1] + step[1])
-                return
-    found.append(step)
-
-
-def _tenths(count: int) -> str:
-    return f"{count / 10:g}" if abs(count) < 100_000 else f"{count / 10:.1f}"
 
 
 HIGHEST = 290.0
@@ -336,17 +265,33 @@ class Scale:
         ticks = self.ticks()
         axis.set_ticks([place for place, _ in ticks], [label for _, label in ticks])
 
+    def set_up(self, plot: Any) -> None:
+        """Make it the vertical axis of a plot whose heights are places."""
+        if self.has_infinity:
+            plot.axhline(self.high, color=INK, alpha=0.35, linestyle=(0, (1, 3)), linewidth=1)
+        (bottom, top), pad = self.limits, 0.04 * (self.high - self.low)
+        plot.set_ylim(bottom - pad, top + pad)
+        self.dress(plot.yaxis)
+        plot.grid(axis="y")
 
+    def logarithmic(self, plot: Any) -> None:
+        """Make it the vertical axis of a plot whose heights are values."""
+        plot.set_yscale("log")
+        plot.set_ylim(10**self.low, 10**self.high)
+        plot.set_yticks([10**place for place, _ in self.ticks()], [label for _, label in self.ticks()])
+        plot.set_yticks([], minor=True)
+
+
+# ── looks ───────────────────────────────────────────────────────────────────────────────────────────────
 _COLOURS = (BLUE, ORANGE, PURPLE, GREEN, INK, SKY, VERMILLION)
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
 _MARKERS = ("o", "s", "^", "D", "v")
 _SHAPES = {
-    "o": '<circle cx="17" cy="6" r="3.4"/>',
-    "s": '<path d="M13.8 2.8h6.4v6.4h-6.4z"/>',
-    "^": '<path d="M17 2l4 7.4h-8z"/>',
-    "D": '<path d="M17 1.8l4.2 4.2-4.2 4.2-4.2-4.2z"/>',
-    "v": '<path d="M17 10l4-7.4h-8z"/>',
-}
+    "o": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", "s": "M-1-1h2v2h-2z", "D": "M0-1.3l1.3 1.3-1.3 1.3-1.3-1.3z",
+    "^": "M0-1.1l1.1 2h-2.2z", "v": "M0 1.1l1.1-2h-2.2z", ">": "M-1-1l2 1-2 1z", "x": "M-1-1l2 2M1-1l-2 2",
+    "X": "M-1-1l2 2M1-1l-2 2", "|": "M0-1.8v3.6",
+}  # fmt: skip
+"""Markers of unit radius."""
 
 
 @dataclass(frozen=True)
@@ -360,38 +305,28 @@ class Series:
         return _COLOURS[self.index % len(_COLOURS)]
 
     @property
-    def dashes(self) -> tuple[float, ...]:
-        """On and off lengths in line widths; empty is a solid line."""
-        return _DASHES[self.index % len(_DASHES)]
-
-    @property
     def marker(self) -> str:
         return _MARKERS[self.index % len(_MARKERS)]
 
     @property
-    def line(self) -> dict[str, Any]:
+    def line(self) -> Style:
         """Keywords of a matplotlib line."""
-        return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "solid"}
+        dashes = _DASHES[self.index % len(_DASHES)]
+        return {"color": self.colour, "linestyle": (0, dashes) if dashes else "solid"}
 
     @property
-    def marked(self) -> dict[str, Any]:
+    def marked(self) -> Style:
         """Keywords of a line with about five markers, out of step with other series."""
-        return self.line | {
-            "marker": self.marker,
-            "markersize": 5.5,
-            "markevery": (0.04 * (self.index % 5), 0.21),
-            "markeredgewidth": 0,
-        }
+        return self.line | self.point | {"markevery": (0.04 * (self.index % 5), 0.21)}
 
     @property
-    def swatch(self) -> Markup:
-        """The line and its marker, for a legend in the page."""
-        dashes = " ".join(f"{1.8 * length:g}" for length in self.dashes)
-        return Markup(
-            '<svg class="swatch" viewBox="0 0 34 12" width="34" height="12" aria-hidden="true" '
-            f'style="color: {in_page(self.colour)}"><path d="M0 6h34" stroke="currentColor" stroke-width="2" '
-            f'stroke-dasharray="{dashes}" fill="none"/><g fill="currentColor">{_SHAPES[self.marker]}</g></svg>'
-        )
+    def point(self) -> Style:
+        """Keywords of its marker."""
+        return {"marker": self.marker, "markersize": 5.5, "markeredgewidth": 0}
+
+    def entry(self, label: str) -> Entry:
+        """Its entry in a key."""
+        return Entry(label, (self.line | self.point,), self.index)
 
 
 def looks(algorithms: Sequence[object]) -> list[Series]:
@@ -399,25 +334,40 @@ def looks(algorithms: Sequence[object]) -> list[Series]:
     return [Series(index) for index in range(len(algorithms))]
 
 
-def picture(values: Any, shape: Sequence[int], value_range: Sequence[Any]) -> str:
+def _stroke(line: Style) -> str:
+    """A line of a key as SVG, and the marker in its middle."""
+    colour, alpha = _IN_PAGE[str(line.get("color", INK))], line.get("alpha", 1)
+    parts: list[str] = []
+    if (kind := line.get("linestyle", "solid")) != "none":
+        dashes = (
+            " ".join(f"{1.8 * one:g}" for one in cast("tuple[int, Sequence[float]]", kind)[1])
+            if kind != "solid"
+            else ""
+        )
+        width = cast("float", line.get("linewidth", 2))
+        parts.append(f'<path d="M0 6h34" stroke="{colour}" stroke-width="{width:g}" stroke-dasharray="{dashes}"/>')
+    if marker := str(line.get("marker", "")):
+        radius = cast("float", line.get("markersize", 5.5)) / 1.8
+        edge = _IN_PAGE[str(line.get("markeredgecolor", line.get("color", INK)))]
+        face = str(line.get("markerfacecolor", line.get("color", INK)))
+        width = cast("float", line.get("markeredgewidth", 1.4))
+        parts.append(
+            f'<path transform="translate(17 6) scale({min(radius, 6.0):.2g})" d="{_SHAPES[marker]}" '
+            f'fill="{"none" if marker in "xX|" else _IN_PAGE.get(face, "none")}" stroke="{edge}" '
+            f'stroke-width="{width if marker not in "X|" else 2.4:g}" vector-effect="non-scaling-stroke"/>'
+        )
+    return f'<g fill="none" opacity="{alpha}">{"".join(parts)}</g>'
+
+
+def picture(values: Sequence[float], shape: Sequence[int], value_range: Sequence[float]) -> str:
     """A data URI of a PNG: `shape` is (height, width) in grey or (height, width, 3) in colour.
 
     Values beyond `value_range` are clipped; one that is not a number is mid-grey.
     """
-    low, high = (number(end) for end in value_range)
-    pixels = (np.array(numbers(values)).reshape(shape) - low) / ((high - low) or 1.0)
-    pixels = np.clip(np.nan_to_num(pixels, nan=0.5), 0, 1)
-    return "data:image/png;base64," + base64.b64encode(_png(np.round(255 * pixels).astype(np.uint8))).decode()
-
-
-def _png(pixels: "np.ndarray[Any, np.dtype[np.uint8]]") -> bytes:
-    height, width = pixels.shape[:2]
-    kind = 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 0
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    low, high = value_range
+    pixels = (np.array(values, dtype=np.float64).reshape(shape) - low) / ((high - low) or 1.0)
+    stream = io.BytesIO()
+    Image.fromarray(np.round(255 * np.clip(np.nan_to_num(pixels, nan=0.5), 0, 1)).astype(np.uint8)).save(
+        stream, "PNG"
+    )
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()

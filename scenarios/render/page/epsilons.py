@@ -5,29 +5,69 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from scenarios.render.former_sentences import word
-from scenarios.render.page.drawing import BLUE, INK, ORANGE, PAPER, VERMILLION, Scale, canvas, inline
+from scenarios.render.numbers import at_least, exact, known, show
+from scenarios.render.page.drawing import (
+    BLUE,
+    INK,
+    ORANGE,
+    PAPER,
+    VERMILLION,
+    Chart,
+    Drawing,
+    Entry,
+    Scale,
+    Style,
+    canvas,
+)
+from scenarios.render.sentences import word
+from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.files import RESULTS
-from scenarios.results.numbers import exact, items, number, part, show
+from scenarios.results.findings import Entry as Algorithm
+from scenarios.results.findings import judged
+from scenarios.results.former import tree_of
+from scenarios.results.tree import Results
 
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
+_WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
+_KEY = (
+    Entry("claimed: the paper's formula", ({"color": INK, "marker": "|", "linestyle": "none"},
+                                           {"color": INK, "marker": "D", "linestyle": "none"})),
+    Entry("exact: the mechanism itself, with its interval",
+          ({"color": BLUE, "linewidth": 6, "alpha": 0.4}, {"color": BLUE, "marker": "o", "linestyle": "none"})),
+    Entry("audited: at least this, proven by a game",
+          ({"color": ORANGE, "linewidth": 2, "marker": "s", "markersize": 7.5},)),
+    Entry("the most that so many trials can prove",
+          ({"color": INK, "linewidth": 1, "alpha": 0.6, "linestyle": (0, (1, 2)), "marker": "|", "markersize": 8},)),
+    Entry("above the claim: an exact or audited ε proven to lie here contradicts it",
+          ({"color": VERMILLION, "linewidth": 11, "alpha": 0.16},)),
+)  # fmt: skip
+_CAPTION = (
+    "ε bounds how much anything on the wire can depend on one agent's data; smaller is more private.",
+    "Exact and audited hold for the one pair of adjacent worlds examined: they can refute a claim and can never "
+    "prove it.",
+)
 
 
-def epsilons(algorithms: Sequence[Mapping[str, Any]], prefix: str, width: int) -> Markup:
-    """Claimed, exact and audited ε of every audited algorithm on one logarithmic axis, `width` pixels wide."""
-    rows = [Row.of(algorithm) for algorithm in algorithms]
+def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart | None:
+    """Claimed, exact and audited ε of every audited algorithm, by name, on one logarithmic axis."""
+    rows = [_Row.of(name, entry) for name, entry in algorithms if judged(entry) is not None]
+    if not rows:
+        return None
+    caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
+    wide, narrow = _picture(rows, "wide", _WIDE), _picture(rows, "narrow", _NARROW)
+    return Chart("The three epsilons", wide, _KEY, (caption,), narrow)
+
+
+def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
     scale = Scale.over([value for row in rows for value in row.values])
     tops = [_BLOCK * i for i in range(len(rows))]
-    with canvas(width, 50 + _LANE * _BLOCK * len(rows)) as (figure, axes):
-        plot: Any = axes
+    with canvas(width, 50 + _LANE * _BLOCK * len(rows)) as (figure, plot):
         left, right = scale.limits
         margin = 0.035 * (right - left)
         plot.set_xlim(left - margin, right + margin)
@@ -43,11 +83,11 @@ def epsilons(algorithms: Sequence[Mapping[str, Any]], prefix: str, width: int) -
         pixel = (right - left + 2 * margin) / (width - 75)
         for row, top in zip(rows, tops, strict=True):
             _Painter(plot, scale, pixel, row, top).draw()
-        return inline(figure, prefix, "The three epsilons. " + " ".join(row.sentence for row in rows))
+        return Drawing(name, "The three epsilons. " + " ".join(row.sentence for row in rows), figure)
 
 
 @dataclass(frozen=True)
-class Row:
+class _Row:
     """The numbers of one algorithm; nan where there is none."""
 
     name: str
@@ -62,22 +102,19 @@ class Row:
     ceiling: float
 
     @classmethod
-    def of(cls, algorithm: Mapping[str, Any]) -> "Row":
-        audit = algorithm["audit"]
-        measured = part(audit, "epsilon_exact")
-        games = [game for game in map(audit.get, ("white_box", "black_box", "classifier")) if game]
-        return cls(
-            name=str(algorithm.get("name", "")),
-            verdict=str(audit.get("verdict", "")),
-            claimed=number(audit.get("epsilon_claimed")),
-            lower=number(measured.get("lower")),
-            estimate=number(measured.get("estimate")),
-            upper=number(measured.get("upper")),
-            at_most=bool(measured.get("upper_bound_only")),
-            exact=exact(measured),
-            audited=number(audit.get("epsilon_audited")),
-            ceiling=max((number(game.get("ceiling")) for game in games), default=math.nan),
+    def of(cls, name: str, entry: Algorithm) -> "_Row":
+        audit = judged(entry)
+        assert audit is not None
+        interval: EpsilonExact | None = audit.epsilon_exact
+        games = [game.ceiling for game in (audit.white_box, audit.black_box, audit.classifier) if game is not None]
+        low, middle, high = (
+            (math.nan,) * 3 if interval is None else (interval.lower, interval.estimate, interval.upper)
         )
+        return cls(
+            name, str(audit.verdict), known(audit.epsilon_claimed), low, middle, high,
+            interval is not None and interval.upper_bound_only, exact(interval), known(audit.epsilon_audited),
+            max((one for one in games if one is not None), default=math.nan),
+        )  # fmt: skip
 
     @property
     def values(self) -> list[float]:
@@ -98,14 +135,14 @@ class _Painter:
     plot: Any
     scale: Scale
     pixel: float
-    row: Row
+    row: _Row
     top: float
 
     def draw(self) -> None:
         left, right = self.plot.get_xlim()
         letters = max(14, round((right - left) / self.pixel / 7.2) - len(self.row.verdict))
-        name = textwrap.shorten(self.row.name, letters, placeholder=" …") or self.row.name[: letters - 1] + "…"
-        if len(self.row.name) > letters and " " not in self.row.name:
+        name = textwrap.shorten(self.row.name, letters, placeholder=" …")
+        if name == " …" or (len(self.row.name) > letters and " " not in self.row.name):
             name = self.row.name[: letters - 1] + "…"
         self._text(left, 0, name, weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
@@ -123,7 +160,8 @@ class _Painter:
         self.plot.fill_betweenx([top, bottom], at, self.plot.get_xlim()[1], color=VERMILLION, alpha=0.1, linewidth=0)
         self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
-        self._label(at, 1, show(claimed))
+        crowded = self.plot.get_xlim()[1] - at < 55 * self.pixel
+        self._text(at + (-10 if crowded else 10) * self.pixel, 1, show(claimed), ha="right" if crowded else "left")
 
     def _exact(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 2
@@ -139,7 +177,7 @@ class _Painter:
                 return
         at = scale.at(row.estimate)
         if max(inside) > min(inside):
-            bar = {"color": BLUE, "linewidth": 6, "alpha": 0.4, "solid_capstyle": "butt"}
+            bar: Style = {"color": BLUE, "linewidth": 6, "alpha": 0.4, "solid_capstyle": "butt"}
             self.plot.plot([min(inside), max(inside)], [y, y], **bar)
         if row.at_most:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
@@ -150,17 +188,15 @@ class _Painter:
     def _beside(self, low: float, high: float, text: str) -> None:
         """The number of the exact lane beside its interval from `low` to `high`, on the side where there is room."""
         first, last = self.plot.get_xlim()
-        needed = (18 + 7 * len(text)) * self.pixel
+        needed, gap = (18 + 7 * len(text)) * self.pixel, 10 * self.pixel
         right, left = last - high > needed, low - first > needed
-        claim_in_the_way = 0 < self.scale.at(self.row.claimed) - high < needed
-        if right and not (claim_in_the_way and left):
-            self._text(high + 10 * self.pixel, 2, text, backed=claim_in_the_way)
+        claim = self.scale.at(self.row.claimed)
+        if right and not (left and 0 < claim - high < needed):
+            self._text(high + gap, 2, text, backed=0 < claim - high < needed)
         elif left:
-            self._text(
-                low - 10 * self.pixel, 2, text, ha="right", backed=0 < low - self.scale.at(self.row.claimed) < needed
-            )
+            self._text(low - gap, 2, text, ha="right", backed=0 < low - claim < needed)
         else:
-            self._text(low + 10 * self.pixel, 2, text, backed=True)
+            self._text(low + gap, 2, text, backed=True)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -176,37 +212,27 @@ class _Painter:
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
         if at - self.plot.get_xlim()[0] > 62 * self.pixel:
-            self._text(at - 10 * self.pixel, 3, f"≥ {show(row.audited)}", ha="right")
+            self._text(at - 10 * self.pixel, 3, at_least(row.audited), ha="right")
         else:
-            self._text(at + 37 * self.pixel, 3, f"≥ {show(row.audited)}", backed=True)
+            self._text(at + 37 * self.pixel, 3, at_least(row.audited), backed=True)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
-    def _label(self, at: float, lane: int, text: str) -> None:
-        """Beside a mark: to its right, or to its left near the end of the axis."""
-        crowded = self.plot.get_xlim()[1] - at < 55 * self.pixel
-        self._text(at + (-10 if crowded else 10) * self.pixel, lane, text, ha="right" if crowded else "left")
-
     def _absent(self, lane: int, text: str) -> None:
         self._text(self.plot.get_xlim()[0] + 6 * self.pixel, lane, text, style="italic", alpha=0.7)
 
-    def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: Any) -> None:
-        look: dict[str, Any] = {"va": "center", "ha": "left", "fontsize": 11.5} | style
+    def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: object) -> None:
+        look: Style = {"va": "center", "ha": "left", "fontsize": 11.5} | style
         if backed:
             look["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
         self.plot.text(at, self.top + lane, text, **look)
 
     def _arrow(self, start: float, end: float, lane: int, colour: str, width: float = 2) -> None:
         y = self.top + lane
-        style = {"arrowstyle": "-|>,head_width=0.28,head_length=0.55", "shrinkA": 0, "shrinkB": 0}
-        look = style | {"color": colour, "linewidth": width}
-        self.plot.annotate("", (end, y), (start, y), arrowprops=look)
+        look: Style = {"arrowstyle": "-|>,head_width=0.28,head_length=0.55", "shrinkA": 0, "shrinkB": 0}
+        self.plot.annotate("", (end, y), (start, y), arrowprops=look | {"color": colour, "linewidth": width})
 
 
-Result = Mapping[str, Any]
-COLUMNS = (
-    "run", "algorithm", "verdict", "epsilon_claimed", "epsilon_exact_lower", "epsilon_exact_estimate",
-    "epsilon_exact_upper", "epsilon_audited", "delta", "confidence", "trials", "adjacency", "source",
-)  # fmt: skip
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "ε": r"$\varepsilon$", "δ": r"$\delta$", "×": r"$\times$",
@@ -214,47 +240,64 @@ _LATEX = str.maketrans({
 })  # fmt: skip
 
 
-def export_tables(runs: Mapping[str, Result], folder: Path, source: str = RESULTS) -> list[str]:
-    """Write `epsilons.csv` and `epsilons.tex` of runs (by name; results as results.json has them) to `folder`.
+@dataclass(frozen=True)
+class _TableRow:
+    """One algorithm of one run; the fields are the columns of the CSV."""
+
+    run: str
+    algorithm: str
+    verdict: str
+    epsilon_claimed: float | None = None
+    epsilon_exact_lower: float | None = None
+    epsilon_exact_estimate: float | None = None
+    epsilon_exact_upper: float | None = None
+    epsilon_audited: float | None = None
+    delta: float | None = None
+    confidence: float | None = None
+    trials: int | None = None
+    adjacency: str | None = None
+    source: str | None = None
+
+
+def export_tables(
+    runs: Mapping[str, Mapping[str, object] | Results], folder: Path, source: str = RESULTS
+) -> list[str]:
+    """Write `epsilons.csv` and `epsilons.tex` of runs, by name, to `folder`; their names are returned.
 
     The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
-    and needs booktabs. Their names are returned.
+    and needs booktabs.
     """
-    rows = epsilon_rows(runs)
+    rows = [
+        _table_row(run, entry.name, entry) for run, results in runs.items() for entry in tree_of(results).algorithms
+    ]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "epsilons.csv").write_text(as_csv(rows), encoding="utf-8")
-    (folder / "epsilons.tex").write_text(as_latex(rows, source), encoding="utf-8")
+    (folder / "epsilons.csv").write_text(_as_csv(rows), encoding="utf-8")
+    (folder / "epsilons.tex").write_text(_as_latex(rows, source), encoding="utf-8")
     return ["epsilons.csv", "epsilons.tex"]
 
 
-def epsilon_rows(runs: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """A row for each algorithm of each run, with a value or None for each of `COLUMNS`."""
-    return [_row(run, entry) for run, results in runs.items() for entry in items(results, "algorithms")]
-
-
-def _row(run: str, entry: Result) -> dict[str, Any]:
-    audit = part(entry, "audit")
-    claim, measured = part(audit, "claim"), part(audit, "epsilon_exact")
-    values = (
-        run, entry.get("name"), word(entry), audit.get("epsilon_claimed"), measured.get("lower"),
-        measured.get("estimate"), measured.get("upper"), audit.get("epsilon_audited"), claim.get("delta"),
-        audit.get("confidence"), audit.get("trials"), claim.get("adjacency"), claim.get("source"),
+def _table_row(run: str, name: str, entry: Algorithm) -> _TableRow:
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return _TableRow(run, name, word(entry))
+    interval, claim = audit.epsilon_exact, audit.claim
+    return _TableRow(
+        run, name, word(entry), audit.epsilon_claimed, interval.lower, interval.estimate, interval.upper,
+        audit.epsilon_audited, claim.delta, audit.confidence, audit.trials, claim.adjacency, claim.source,
     )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as CSV with a header."""
+def _as_csv(rows: Sequence[_TableRow]) -> str:
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list[str](COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([one.name for one in fields(_TableRow)])
+    writer.writerows(astuple(row) for row in rows)
     return stream.getvalue()
 
 
-def as_latex(rows: Sequence[Mapping[str, Any]], source: str) -> str:
-    """The rows as a LaTeX tabular (booktabs), with the run where there are several."""
-    several = len({row["run"] for row in rows}) > 1
+def _as_latex(rows: Sequence[_TableRow], source: str) -> str:
+    """A LaTeX tabular (booktabs), with the run where there are several."""
+    several = len({row.run for row in rows}) > 1
     head = (["Run"] if several else []) + ["Algorithm", r"$\varepsilon$ claimed", r"$\varepsilon$ exact"]
     head += [r"$\varepsilon$ audited", r"$\delta$", "Verdict"]
     lines = [
@@ -270,39 +313,30 @@ def as_latex(rows: Sequence[Mapping[str, Any]], source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: Mapping[str, Any], several: bool) -> list[str]:
-    audited = _number(row["epsilon_audited"])
+def _cells(row: _TableRow, several: bool) -> list[str]:
+    low, middle, high = (
+        _number(v) for v in (row.epsilon_exact_lower, row.epsilon_exact_estimate, row.epsilon_exact_upper)
+    )
+    interval = middle if low == high else f"{middle} [{low}, {high}]"
+    if low != high and row.epsilon_exact_upper == math.inf:
+        interval = f"$\\ge$ {low}"
+    audited = _number(row.epsilon_audited)
     return [
-        *([_text(row["run"])] if several else []),
-        _text(row["algorithm"]),
-        _number(row["epsilon_claimed"]),
-        _interval(*(row[f"epsilon_exact_{end}"] for end in ("lower", "estimate", "upper"))),
-        audited if audited == "--" else f"$\\ge$ {audited}",
-        _number(row["delta"]),
-        _text(row["verdict"]),
+        *([row.run.translate(_LATEX)] if several else []),
+        row.algorithm.translate(_LATEX),
+        _number(row.epsilon_claimed),
+        interval,
+        audited if row.epsilon_audited is None else f"$\\ge$ {audited}",
+        _number(row.delta),
+        row.verdict.translate(_LATEX),
     ]
 
 
-def _interval(lower: Any, estimate: Any, upper: Any) -> str:
-    low, middle, high = (_number(value) for value in (lower, estimate, upper))
-    if low == high:
-        return middle
-    return f"$\\ge$ {low}" if math.isinf(number(upper)) else f"{middle} [{low}, {high}]"
-
-
-def _number(value: Any) -> str:
+def _number(value: float | None) -> str:
     """Three digits in LaTeX."""
-    x = number(value)
-    if math.isnan(x):
+    if value is None or math.isnan(value):
         return "--"
-    if math.isinf(x):
+    if math.isinf(value):
         return r"$\infty$"
-    digits = f"{x:.3g}"
-    if "e" not in digits:
-        return digits
-    mantissa, exponent = digits.split("e")
-    return rf"${mantissa} \times 10^{{{int(exponent)}}}$"
-
-
-def _text(value: Any) -> str:
-    return str(value or "").translate(_LATEX)
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return rf"${mantissa} \times 10^{{{int(exponent)}}}$" if exponent else mantissa

@@ -1,89 +1,156 @@
 """Loss breakdown and ε over time of each audited algorithm: figures and table rows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
+from attacks.audit.loss.wire_fields import Released
+from scenarios.render.numbers import MISSING, all_known, count, percent, show
 from scenarios.render.page.charts import HEIGHT, WIDTH
-from scenarios.render.page.drawing import BLUE, INK, ORANGE, PAPER, VERMILLION, Scale, canvas, inline
-from scenarios.results.loss_breakdown import moment
-from scenarios.results.numbers import MISSING, count, items, number, numbers, part, percent, show
+from scenarios.render.page.drawing import (
+    BLUE,
+    INK,
+    ORANGE,
+    PAPER,
+    VERMILLION,
+    Chart,
+    Drawing,
+    Entry,
+    Scale,
+    Style,
+    canvas,
+)
+from scenarios.render.sentences import Finding, moment
+from scenarios.results.audit import (
+    ActivationLoss,
+    AuditResult,
+    AverageCase,
+    LossBreakdown,
+    LossPart,
+    OverTime,
+    ReleaseLoss,
+    UnprotectedField,
+)
+from scenarios.results.base import Ends
 
-Result = Mapping[str, Any]
-ROWS = 12
-"""Releases and links in a table, the dearest."""
-BARS = 120
+_ROWS = 12
+"""Releases and links in a table, the costliest."""
+_BARS = 120
 """Activations with a bar each, at most."""
+_CLAIMED: Style = {"color": INK, "linestyle": (0, (7, 3))}
+_EXACT: Style = {"color": BLUE, "marker": "o", "markersize": 4.5}
+_AUDITED: Style = {
+    "color": ORANGE, "linestyle": "none", "marker": "s", "markersize": 5.5, "markerfacecolor": PAPER
+}  # fmt: skip
+_EXCEEDED: Style = {"color": VERMILLION, "linestyle": "none", "marker": "X", "markersize": 9}
+_KEY = (
+    Entry("claimed", (_CLAIMED,)),
+    Entry("exact, of this pair; band: down to what is proven", (_EXACT,)),
+    Entry("audited: at least", (_AUDITED,)),
+    Entry("the claim is first exceeded", (_EXCEEDED,)),
+)
 
 
-def loss_breakdowns(ordered: Sequence[Result]) -> list[dict[str, Any]]:
-    """What the template needs of each algorithm whose loss was taken apart."""
-    judged = [a for a in ordered if a["audit"].get("breakdown")]
-    return [_loss_breakdown(a, f"anatomy-{k}") for k, a in enumerate(judged)]
+@dataclass(frozen=True)
+class Row:
+    """A part of the loss in a table."""
+
+    label: str
+    law: str
+    count: str
+    cost: str
+    size: str
+    most: str
+    gamma: str
 
 
-def _loss_breakdown(algorithm: Result, prefix: str) -> dict[str, Any]:
-    audit, time = algorithm["audit"], part(algorithm, "over_time")
-    broken = part(audit, "breakdown")
-    parts = _rows(broken)
-    return {
-        "name": algorithm.get("name", ""),
-        "unit": str(time.get("unit") or "activations"),
-        "over_time": over_time(time, f"{prefix}-time") if _drawable(time) else None,
-        "notes": _notes(time),
-        "bars": bars(broken, f"{prefix}-bars") if _known(items(broken, "activations")) else None,
-        "witness": audit.get("witness"),
-        "parts": parts,
-        "gammas": any(row["gamma"] != MISSING for row in parts),
-        "agent": broken.get("agent"),
-        "transcripts": count(broken.get("transcripts")),
-        "left_out": max(0, int(part(broken, "counts").get("releases") or 0) - ROWS),
-        "uncovered": [_uncovered(one) for one in items(audit, "uncovered_fields")],
-        "averages": _averages(audit, broken),
-    }
+@dataclass(frozen=True)
+class Breakdown:
+    """The loss of one algorithm taken apart."""
+
+    name: str
+    charts: tuple[Chart, ...]
+    witness: str | None
+    rows: tuple[Row, ...]
+    agent: int
+    transcripts: int
+    left_out: int
+    unprotected: tuple[tuple[str, ...], ...]
+    averages: tuple[tuple[str, ...], ...]
+
+    @property
+    def gammas(self) -> bool:
+        """Whether some part has a worst case."""
+        return any(row.gamma != MISSING for row in self.rows)
+
+
+def loss_breakdowns(ordered: Sequence[Finding]) -> list[Breakdown]:
+    """The loss of each audited algorithm taken apart."""
+    audits = [(one.entry.name, one.entry.over_time, one.entry.audit) for one in ordered]
+    judged = [(name, time, audit) for name, time, audit in audits if isinstance(audit, AuditResult)]
+    return [_loss_breakdown(name, time, audit, f"loss-{k}") for k, (name, time, audit) in enumerate(judged)]
+
+
+def _loss_breakdown(name: str, time: OverTime | None, audit: AuditResult, prefix: str) -> Breakdown:
+    parts = audit.loss_breakdown
+    found = [over_time(time, f"{prefix}-time") if time else None, _bars(parts, f"{prefix}-bars")]
+    return Breakdown(
+        name, tuple(one for one in found if one is not None), audit.witness, tuple(_rows(parts)), parts.agent,
+        parts.transcripts, max(0, parts.counts.releases - _ROWS),
+        tuple(_unprotected(one) for one in audit.unprotected_fields), tuple(_averages(audit.average_case, parts)),
+    )  # fmt: skip
 
 
 # ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
-def over_time(time: Result, prefix: str) -> Markup:
-    """Claimed, exact and audited ε by activation, the region where ε means nothing, and the first violation."""
-    claimed, measured, audited = (part(time, key) for key in ("claimed", "exact", "audited"))
-    lines = numbers(claimed.get("epsilon")), numbers(measured.get("estimate")), numbers(audited.get("epsilon"))
-    lower = numbers(measured.get("lower"))
-    level = number(time.get("vacuous_above"))
-    scale = Scale.over([v for values in (*lines, lower) for v in values])
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        bottom, top = scale.limits
-        pad = 0.04 * (scale.high - scale.low)
-        vacuous = min(scale.at(level), scale.high) if scale.has_infinity else scale.at(level)
-        if vacuous < top:
-            start = max(vacuous, bottom - pad)
-            plot.axhspan(start, top + pad, color=INK, alpha=0.09, linewidth=0)
-            plot.text(0.99, start, f"ε > {show(level)}: vacuous", transform=plot.get_yaxis_transform(),
-                      ha="right", va="bottom", fontsize=10, style="italic")  # fmt: skip
-        at = numbers(measured.get("count"))
-        ends = [scale.at(v) for v in lower], [scale.at(v) for v in lines[1]]
-        plot.fill_between(at, *ends, color=BLUE, alpha=0.2, linewidth=0)
-        plot.plot(numbers(claimed.get("count")), [scale.at(v) for v in lines[0]], color=INK, linestyle=(0, (7, 3)))
-        plot.plot(at, ends[1], color=BLUE, marker="o", markersize=4.5, markevery=max(1, len(at) // 12))
-        face: Any = {"linestyle": "none", "marker": "s", "markersize": 5.5, "markerfacecolor": PAPER}
-        plot.plot(numbers(audited.get("count")), [scale.at(v) for v in lines[2]], color=ORANGE, **face)
-        _violation(plot, time, scale)
-        if scale.has_infinity:
-            plot.axhline(scale.high, color=INK, alpha=0.35, linestyle=(0, (1, 3)), linewidth=1)
-        plot.set_ylim(bottom - pad, top + pad)
-        scale.dress(plot.yaxis)
-        plot.grid(axis="y")
+def over_time(time: OverTime, name: str) -> Chart | None:
+    """Claimed, exact and audited ε by activation, the region where ε means nothing, and the first violation.
+
+    None where no curve has more than a point.
+    """
+    if max(len(time.claimed.count), len(time.exact.count)) < 2:
+        return None
+    claimed, at = all_known(time.claimed.epsilon), time.exact.count
+    lines = claimed, time.exact.estimate, time.audited.epsilon
+    scale = Scale.over([v for values in (*lines, time.exact.lower) for v in values])
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        scale.set_up(plot)
+        _vacuous(plot, time.vacuous_above, scale)
+        low, high = ([scale.at(v) for v in row] for row in (time.exact.lower, time.exact.estimate))
+        plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
+        plot.plot(time.claimed.count, [scale.at(v) for v in claimed], **_CLAIMED)
+        plot.plot(at, high, markevery=max(1, len(at) // 12), **_EXACT)
+        plot.plot(time.audited.count, [scale.at(v) for v in time.audited.epsilon], **_AUDITED)
+        if time.exceeds_from is not None and time.exceeds is not None:
+            plot.axvline(time.exceeds_from, color=VERMILLION, linewidth=1, alpha=0.7)
+            plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
+        if time.undefined_from is not None:
+            plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
         _whole(plot)
-        plot.set_xlabel("rounds" if time.get("unit") == "rounds" else "activations of one agent (PLF)")
+        plot.set_xlabel("rounds" if time.unit == "rounds" else "activations of one agent (PLF)")
         plot.set_ylabel("ε by then")
         last = "; ".join(
-            f"{name} {show(values[-1]) if values else MISSING}"
-            for name, values in zip(("claimed", "exact", "audited at least"), lines, strict=True)
+            f"{what} {show(values[-1]) if values else MISSING}"
+            for what, values in zip(("claimed", "exact", "audited at least"), lines, strict=True)
         )
-        return inline(figure, prefix, f"The three epsilons by {time.get('unit')}. At the end: {last}.")
+        drawing = Drawing(name, f"The three epsilons by {time.unit}. At the end: {last}.", figure)
+    caption = (
+        *_notes(time),
+        "The claim by then is the formula of a run that ends there. Each point holds by itself at the audit's "
+        "confidence, not all of them together.",
+    )
+    return Chart("The three epsilons over time", drawing, _KEY, caption)
+
+
+def _vacuous(plot: Any, level: float, scale: Scale) -> None:
+    """Shade the region above the level."""
+    bottom, top = plot.get_ylim()
+    start = min(scale.at(level), scale.high) if scale.has_infinity else scale.at(level)
+    if start < top:
+        start = max(start, bottom)
+        plot.axhspan(start, top, color=INK, alpha=0.09, linewidth=0)
+        style: Style = {"ha": "right", "va": "bottom", "fontsize": 10, "style": "italic"}
+        plot.text(0.99, start, f"ε > {show(level)}: vacuous", transform=plot.get_yaxis_transform(), **style)
 
 
 def _whole(plot: Any) -> None:
@@ -93,166 +160,111 @@ def _whole(plot: Any) -> None:
     plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
-def _violation(plot: Any, time: Result, scale: Scale) -> None:
-    """A cross where the exact ε is first proven to be above the claim, and a line where the claim ends."""
-    k = number(time.get("exceeds_from"))
-    if not math.isnan(k):
-        height = scale.at(number(part(time, "exceeds").get("exact")))
-        plot.axvline(k, color=VERMILLION, linewidth=1, alpha=0.7)
-        plot.plot([k], [height], "X", color=VERMILLION, markersize=10, markeredgewidth=0)
-    k = number(time.get("undefined_from"))
-    if not math.isnan(k):
-        plot.axvline(k, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
-
-
-def _drawable(time: Result) -> bool:
-    """Whether there is a curve of more than a point."""
-    return max((len(numbers(part(time, key).get("count"))) for key in ("claimed", "exact")), default=0) > 1
-
-
-def _notes(time: Result) -> list[str]:
-    if not time:
-        return []
-    level = show(time.get("vacuous_above"))
-    exact, claimed = (show(part(time, "exceeds").get(key)) for key in ("exact", "claimed"))
-    told = [
-        ("exceeds_from", f"the exact ε is first proven to be above the claim: {exact}, not {claimed}"),
-        ("claimed_vacuous_from", f"the claim is above {level} from there on: it promises nothing"),
-        ("exact_vacuous_from", f"the exact ε of the pair, as estimated, is above {level} from there on"),
-        ("proven_vacuous_from", f"its proven lower end is above {level} from there on"),
-        ("undefined_from", f"the claim is undefined from there on: {time.get('condition')}"),
-    ]
-    found = [(moment(time, time[key]), words) for key, words in told if time.get(key) is not None]
+def _notes(time: OverTime) -> list[str]:
+    level = show(time.vacuous_above)
+    exceeds = time.exceeds and f"{show(time.exceeds.exact)}, not {show(time.exceeds.claimed)}"
+    notes = (
+        (time.exceeds_from, f"the exact ε is first proven to be above the claim: {exceeds}"),
+        (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),
+        (time.exact_vacuous_from, f"the exact ε of the pair, as estimated, is above {level} from there on"),
+        (time.proven_vacuous_from, f"its proven lower end is above {level} from there on"),
+        (time.undefined_from, f"the claim is undefined from there on: {time.condition}"),
+    )
+    found = [(moment(time, k), words) for k, words in notes if k is not None]
     return [f"{when[0].upper()}{when[1:]}: {words}." for when, words in found]
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def bars(broken: Result, prefix: str) -> Markup:
-    """The price of each activation: mean over transcripts, and a line from the least to the most."""
-    rows = _known(items(broken, "activations"))[:BARS]
-    at = [number(row["activation"]) for row in rows]
-    least, mean, most = ([number(row["price"][k]) for row in rows] for k in range(3))
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        plot.bar(at, mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
-        ends = [(k, a, b) for k, a, b in zip(at, least, most, strict=True) if b > a and math.isfinite(b)]
-        for k, a, b in ends:
-            plot.plot([k, k], [a, b], color=INK, linewidth=1.4)
+def _bars(parts: LossBreakdown, name: str) -> Chart | None:
+    """Cost of each activation: mean over transcripts, and a line from the least to the most."""
+    rows: list[ActivationLoss] = [one for one in parts.activations if math.isfinite(one.cost[1])][:_BARS]
+    if not rows:
+        return None
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        mean = [one.cost[1] for one in rows]
+        plot.bar([one.activation for one in rows], mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
+        for one in rows:
+            least, _, most = one.cost
+            if most > least and math.isfinite(most):
+                plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
         _whole(plot)
         plot.set_xlabel("activations of the audited agent")
-        plot.set_ylabel("price of its releases")
-        plot.yaxis.set_major_formatter(_release_cost_at)
+        plot.set_ylabel("cost of its releases")
+        plot.yaxis.set_major_formatter(_tick)
         plot.grid(axis="y")
-        dearest = max(zip(mean, at, strict=True))
-        return inline(
-            figure, prefix,
-            f"Price by activation. The dearest is activation {count(dearest[1])}, at {show(dearest[0])} on average.",
-        )  # fmt: skip
+        most = max(rows, key=lambda one: one.cost[1])
+        words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
+        drawing = Drawing(name, f"Cost by activation. {words}", figure)
+    caption = "Cost of all releases of an activation: mean over transcripts, and a line from the least to the most."
+    return Chart("Where it is spent", drawing, (), (caption,))
 
 
-def _release_cost_at(value: float, _: object) -> str:
+def _tick(value: float, _: object) -> str:
     return show(value)
 
 
-def _known(rows: Sequence[Result]) -> list[Result]:
-    """Those with a price that is a number."""
-    return [row for row in rows if math.isfinite(number(row["price"][1]))]
-
-
-def _rows(broken: Result) -> list[dict[str, Any]]:
-    """Rows of the table: all, each link, and the dearest releases."""
-    releases = items(broken, "releases")
-    order = sorted(range(len(releases)), key=lambda k: (-_release_cost(releases[k]), k))[:ROWS]
-    links = sorted(items(broken, "links"), key=lambda row: -_release_cost(row))[:ROWS]
-    if not releases:
+def _rows(parts: LossBreakdown) -> list[Row]:
+    """All releases, each link, and the costliest releases."""
+    if not parts.releases:
         return []
-    rows = [_row("All that was released", broken.get("total") or {})]
-    rows += [_row(f"Link {row['link'][0]} → {row['link'][1]}", row) for row in links]
-    if broken.get("hidden"):
-        rows.append(_row("Not on the wire as released", broken["hidden"]))
-    return [*rows, *(_row(_named(releases[k]), releases[k]) for k in sorted(order))]
+    releases = sorted(parts.releases, key=_mean_cost, reverse=True)[:_ROWS]
+    links = sorted(parts.links, key=_mean_cost, reverse=True)[:_ROWS]
+    rows = [_row("All that was released", parts.total)]
+    rows += [_row(f"Link {one.link[0]} → {one.link[1]}", one) for one in links]
+    rows += [_row("Not on the wire as released", parts.hidden)] if parts.hidden else []
+    return rows + [_row(_named(one), one, _law(one.where)) for one in sorted(releases, key=lambda one: one.release)]
 
 
-def _row(label: str, row: Result) -> dict[str, Any]:
-    price, step = numbers(row.get("price")), numbers(row.get("step"))
-    where = part(row, "where")
-    return {
-        "label": label,
-        "law": _law(where) if where else "",
-        "count": count(row.get("count")),
-        "price": _release_cost_of(price),
-        "size": show(row.get("step_size")),
-        "most": show(step[2]) if step else MISSING,
-        "gamma": _interval(row.get("gamma")),
-    }
+def _row(label: str, one: LossPart, law: str = "") -> Row:
+    least, mean, most = (show(v) for v in one.cost)
+    cost = mean if least == mean == most else f"{mean} ({least} to {most})"
+    return Row(label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma))
 
 
-def _release_cost_of(price: list[float]) -> str:
-    """Mean, and the ends where they show."""
-    least, mean, most = (show(v) for v in price or [math.nan] * 3)
-    return mean if least == mean == most else f"{mean} ({least} to {most})"
+def _named(one: ReleaseLoss) -> str:
+    where = one.where
+    if where is None:
+        return f"Release {one.release} (not the same in all transcripts)"
+    if where.carriers:
+        first = where.carriers[0]
+        return f"Activation {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
+    inside = where.inside
+    out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
+    return f"Activation {where.activation}: release {one.release}, {out}"
 
 
-def _named(row: Result) -> str:
-    where = part(row, "where")
-    if not where:
-        return f"Release {row['release']} (not the same in all transcripts)"
-    if not where["carriers"]:
-        inside = where.get("inside")
-        out = f"inside “{inside['name']}” of {inside['kind']} {inside['number']}" if inside else "not on the wire"
-        return f"Activation {where['activation']}: release {row['release']}, {out}"
-    first = where["carriers"][0]
-    to = ", ".join(map(str, first["receivers"]))
-    return f"Activation {where['activation']}: “{first['name']}” to {to}"
+def _law(where: Released | None) -> str:
+    if where is None:
+        return ""
+    low, high = where.scale
+    return f"{where.mechanism}, {show(low)}" + (f" to {show(high)}" if high > low else "")
 
 
-def _law(where: Result) -> str:
-    low, high = numbers(where["scale"])
-    return f"{where['mechanism']}, {show(low)}" + (f" to {show(high)}" if high > low else "")
+def _mean_cost(one: LossPart) -> float:
+    return -1.0 if math.isnan(one.cost[1]) else one.cost[1]
 
 
-def _release_cost(row: Result) -> float:
-    value = number(row["price"][1])
-    return -1.0 if math.isnan(value) else value
+def _unprotected(one: UnprotectedField) -> tuple[str, ...]:
+    where = f"“{one.name}”" if one.name else "which messages there are"
+    reason = one.reason + (" (for who knows what is not on the wire)" if one.granted else "")
+    first = f"activation {count(one.activation)}"
+    return where, first, one.path, count(one.messages), show(one.difference), percent(one.share), reason
 
 
-def _uncovered(one: Result) -> dict[str, Any]:
-    where = f"“{one['name']}”" if one["name"] else "which messages there are"
-    return {
-        "name": where,
-        "first": f"activation {count(one['activation'])}",
-        "path": one["path"],
-        "messages": count(one["messages"]),
-        "difference": show(one["difference"]),
-        "share": percent(one["share"]),
-        "reason": one["reason"] + (" (for who knows what is not on the wire)" if one.get("granted") else ""),
-    }
+def _averages(total: AverageCase | None, parts: LossBreakdown) -> list[tuple[str, ...]]:
+    """γ measured, by its law and by formula: of all, and of the costliest releases."""
+    found = [("All releases of a transcript", total)] if total and total.gamma_measured else []
+    known = [one for one in parts.releases if one.average and one.average.gamma_measured]
+    costliest = sorted(known, key=_mean_cost, reverse=True)[: _ROWS // 2]
+    found += [(_named(one), one.average) for one in sorted(costliest, key=lambda one: one.release) if one.average]
+    return [
+        (
+            label, show(one.worst), _ends(one.gamma_measured), show(one.gamma_computed, 4),
+            show(one.gamma_formula, 4), count(one.transcripts),
+        )
+        for label, one in found
+    ]  # fmt: skip
 
 
-# ── average against worst case ──────────────────────────────────────────────────────────────────────────
-def _averages(audit: Result, broken: Result) -> list[dict[str, str]]:
-    """γ measured, by quadrature and by formula: of all, and of the dearest releases."""
-    total = part(audit, "average_case")
-    found = [("All releases of a transcript", total)] if total.get("gamma_measured") else []
-    rows = [row for row in items(broken, "releases") if part(row, "average").get("gamma_measured")]
-    dearest = sorted(rows, key=lambda row: -_release_cost(row))[: ROWS // 2]
-    found += [(_named(row), part(row, "average")) for row in sorted(dearest, key=lambda row: row["release"])]
-    return [_average(label, one) for label, one in found]
-
-
-def _interval(ends: Any) -> str:
-    if not ends:
-        return MISSING
-    low, middle, high = numbers(ends)
-    return f"{show(middle)} ({show(low)} to {show(high)})"
-
-
-def _average(label: str, one: Result) -> dict[str, str]:
-    return {
-        "label": label,
-        "worst": show(one["worst"]),
-        "measured": _interval(one["gamma_measured"]),
-        "computed": show(one["gamma_computed"], 4),
-        "formula": show(one["gamma_formula"], 4),
-        "transcripts": count(one["transcripts"]),
-    }
+def _ends(ends: Ends | None) -> str:
+    return MISSING if ends is None else f"{show(ends[1])} ({show(ends[0])} to {show(ends[2])})"

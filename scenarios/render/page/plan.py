@@ -1,192 +1,160 @@
-"""Plain picture of the network for lessons and papers, and the legend of its marks."""
+"""Plain picture of the network for lessons and papers, and the key of its marks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
 from matplotlib.patches import Circle
 
-from scenarios.render.page.drawing import INK, PAPER, VERMILLION, canvas, inline
-from scenarios.results.numbers import items, number
+from scenarios.render.page.drawing import INK, PAPER, VERMILLION, Drawing, Entry, Style, canvas
+from scenarios.results.tree import Disc, NetworkResult
 
-Result = Mapping[str, Any]
-_LINE = '<path d="M0 6h34" stroke="currentColor" stroke-width="2.6"/>'
-_TRIANGLE = '<path d="M17 11l5-8.6h-10z" {}/>'
-_FILLED, _OPEN = 'fill="currentColor"', 'fill="var(--panel)" stroke="currentColor" stroke-width="1.6"'
-_RING = '<circle cx="17" cy="6" r="{}" fill="none" stroke="currentColor" stroke-width="{}"/>'
-_NOBODY = '<path d="M0 6h34" stroke="var(--ink)" stroke-width="1.4" stroke-dasharray="5 3" opacity=".5"/>'
-_SQUARE = '<rect x="12.6" y="1.6" width="8.8" height="8.8" fill="none" stroke="currentColor" stroke-width="2.6"/>'
-_CROSS = '<path d="M12.6 1.6l8.8 8.8M21.4 1.6l-8.8 8.8" stroke="var(--ink)" stroke-width="2.6"/>'
-_TAP: dict[str, Any] = {
-    "color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6
-}  # fmt: skip
-_HELD: dict[str, Any] = {
-    "linestyle": "none", "markersize": 11, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION,
+WIDTH, HEIGHT = 470, 330
+_TAP: Style = {"color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6}
+_WIRE: Style = {"color": VERMILLION, "linewidth": 2.6}
+_FREE: Style = {"color": INK, "alpha": 0.45, "linewidth": 1.4, "linestyle": (0, (4, 2))}
+_CROSS: Style = {"color": INK, "linestyle": "none", "marker": "x", "markersize": 10, "markeredgewidth": 2.8}
+_HELD: Style = {
+    "linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION,
     "markeredgewidth": 3,
 }  # fmt: skip
-_THIN = _HELD | {"markersize": 15, "markeredgewidth": 1.3}
-LINES: dict[str, tuple[dict[str, Any], ...]] = {
-    _LINE + _TRIANGLE.format(_FILLED): (_TAP,),
-    _LINE + _TRIANGLE.format(_OPEN): (_TAP | {"markerfacecolor": PAPER},),
-    _LINE: ({"color": VERMILLION, "linewidth": 2.6},),
-    _NOBODY: ({"color": INK, "alpha": 0.45, "linewidth": 1.4, "linestyle": (0, (4, 2))},),
-    _CROSS: ({"color": INK, "linestyle": "none", "marker": "x", "markersize": 10, "markeredgewidth": 2.8},),
-    _SQUARE: (_HELD | {"marker": "s"},),
-    _RING.format(4.5, 2.6): (_HELD | {"marker": "o"},),
-    _RING.format(5.4, 1.1) + _RING.format(3, 1.3): (_THIN | {"marker": "o"}, _HELD | {"marker": "o"}),
-}
-"""Of a swatch, how matplotlib draws it in the key of a figure for papers: lines, one over the other."""
-_REACH = (
-    '<circle cx="17" cy="6" r="6" fill="currentColor" opacity=".2"/><path d="M17 9l3.4-6h-6.8z" fill="currentColor"/>'
-)
-
-
-LINES[_REACH] = (
-    {"linestyle": "none", "marker": "o", "markersize": 16, "color": VERMILLION, "alpha": 0.12},
+_RING: Style = _HELD | {"markersize": 12, "markeredgewidth": 1.3}
+_REACH: tuple[Style, ...] = (
+    {"linestyle": "none", "marker": "o", "markersize": 16, "color": VERMILLION, "alpha": 0.12, "markeredgewidth": 0},
     {"linestyle": "none", "marker": "v", "markersize": 7, "color": VERMILLION},
 )
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Who hears what, in the picture's terms: sets of undirected links, and of agents."""
+    """What the adversary records where: sets of undirected links, and of agents."""
 
     links: frozenset[frozenset[int]]
     tapped: frozenset[frozenset[int]]
     sealed: frozenset[frozenset[int]]
-    meddled: frozenset[frozenset[int]]
+    intercepted: frozenset[frozenset[int]]
     insiders: frozenset[int]
     doors: frozenset[int]
-    heard: frozenset[int]
+    transmitters: frozenset[int]
+    """On radio: agents whose transmissions are recorded."""
     on_radio: bool
     reach: bool
 
     @classmethod
-    def of(cls, net: Result) -> "Marks":
-        edges = {name: frozenset(map(frozenset, items(net, name))) for name in ("tapped", "sealed", "meddled")}
-        links: frozenset[frozenset[int]] = frozenset(map(frozenset, items(net, "edges")))
-        agents = {name: frozenset(items(net, name)) for name in ("insiders", "tapped_nodes", "heard")}
-        return cls(
-            links | edges["tapped"],
-            **edges,
-            insiders=agents["insiders"],
-            doors=agents["tapped_nodes"],
-            heard=agents["heard"],
-            on_radio=net.get("medium") == "radio",
-            reach=bool(net.get("disc")),
+    def of(cls, net: NetworkResult) -> "Marks":
+        links, tapped, sealed, intercepted = (
+            frozenset(map(frozenset[int], edges)) for edges in (net.edges, net.tapped, net.sealed, net.intercepted)
         )
+        return cls(
+            links | tapped, tapped, sealed, intercepted, frozenset(net.insiders), frozenset(net.tapped_nodes),
+            frozenset(net.tapped_transmitters), net.medium == "radio", net.disc is not None,
+        )  # fmt: skip
 
     @property
     def at_ends(self) -> frozenset[frozenset[int]]:
-        """Links without a tap that are heard all the same: by an insider, or at the door, at one end."""
+        """Links without a tap whose packets are recorded at one end: by an insider, or at a door."""
         held = self.insiders | self.doors
         return frozenset(link for link in self.links - self.tapped if link & held)
 
-    @property
-    def legend(self) -> list[tuple[Markup, str]]:
-        """Swatches and words."""
-        return [(swatch(drawing), words) for drawing, words in self.drawn]
+    def held(self, agent: int) -> bool:
+        """Whether the adversary records what the agent sends."""
+        return agent in self.insiders | self.doors or (self.on_radio and agent in self.transmitters)
 
     @property
-    def drawn(self) -> list[tuple[str, str]]:
-        """What is in a swatch, which `LINES` has too, and words."""
+    def key(self) -> tuple[Entry, ...]:
+        """Every mark that occurs."""
         quiet = self.links - self.tapped - self.at_ends
-        entries = (
-            (self.tapped - self.sealed, _LINE + _TRIANGLE.format(_FILLED), "tapped link"),
+        ends = "recorded at one of its ends" if self.doors else "recorded by an agent at its end"
+        entries: tuple[tuple[object, str, tuple[Style, ...]], ...] = (
+            (self.tapped - self.sealed, "tapped link", (_TAP,)),
             (
                 self.tapped & self.sealed,
-                _LINE + _TRIANGLE.format(_OPEN),
                 "tapped, but encrypted: the tap gets sizes and times",
+                (_TAP | {"markerfacecolor": PAPER},),
             ),
-            (self.at_ends, _LINE, "heard by an agent at its end" if not self.doors else "heard at one of its ends"),
-            (quiet, _NOBODY, "neighbors" if self.on_radio else "link nobody hears"),
-            (self.meddled, _CROSS, "man in the middle"),
-            (self.insiders, _SQUARE, "insider: honest but curious agent"),
-            (self.heard, _RING.format(4.5, 2.6), "agent whose transmissions are heard"),
-            (self.doors, self._door, "agent listened to at its door"),
-            (self.reach, _REACH, "the eavesdropper, and how far it hears"),
+            (self.at_ends, ends, (_WIRE,)),
+            (quiet, "neighbors" if self.on_radio else "link without a tap", (_FREE,)),
+            (self.intercepted, "active adversary in the middle", (_CROSS,)),
+            (self.insiders, "insider: honest but curious agent", (_HELD | {"marker": "s"},)),
+            (self.transmitters, "agent whose transmissions are recorded", (_HELD,)),
+            (
+                self.doors,
+                "agent tapped at its door",
+                (_RING, _HELD | {"markersize": 6}) if self.on_radio else (_HELD,),
+            ),
+            (self.reach, "the eavesdropper, and its range", _REACH),
         )
-        return [(drawing, words) for occurs, drawing, words in entries if occurs]
+        return tuple(Entry(words, lines) for occurs, words, lines in entries if occurs)
 
-    @property
-    def _door(self) -> str:
-        """On radio a thick circle is an agent that is heard; a door has a second one around it."""
-        return _RING.format(5.4, 1.1) + _RING.format(3, 1.3) if self.on_radio else _RING.format(4.5, 2.6)
-
-
-def swatch(drawing: str) -> Markup:
-    return Markup(
-        '<svg class="swatch" viewBox="0 0 34 12" width="34" height="12" aria-hidden="true" '
-        f'style="color: var(--vermillion)">{drawing}</svg>'
-    )
-
-
-WIDTH, HEIGHT = 470, 330
+    def sentence(self, agents: int) -> str:
+        """The network for who cannot see it."""
+        if self.on_radio:
+            words = f"Network of {agents} agents with radios, {len(self.transmitters)} of them recorded."
+        else:
+            words = f"Network of {agents} agents and {len(self.links)} links, {len(self.tapped)} of them tapped."
+            if self.at_ends:
+                words += f" {len(self.at_ends)} are recorded by an agent or at a door at their ends."
+        return words + (
+            f" An active adversary is in the middle of {len(self.intercepted)}." if self.intercepted else ""
+        )
 
 
-def network(net: Result, prefix: str) -> Markup:
-    """Agents and links, and who hears and meddles where, with the marks of `legend`; and an eavesdropper's reach."""
-    places = [(number(x), number(y)) for x, y in net["positions"]]
-    marks = Marks.of(net)
-    with canvas(WIDTH, HEIGHT) as (figure, axes):
-        plot: Any = axes
-        plot.set_axis_off()
-        plot.set_aspect("equal")
-        plot.margins(0.09)
+def network(net: NetworkResult, name: str) -> Drawing:
+    """Agents and links, and what is recorded or intercepted where, with the marks of the key."""
+    marks, few = Marks.of(net), len(net.positions) <= 40
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        prepared(plot)
         for link in sorted(marks.links, key=sorted):
-            _link(plot, [places[i] for i in sorted(link)], link, marks, len(places) <= 40)
-        for agent, place in enumerate(places):
-            _agent(plot, agent, place, marks, len(places) <= 40)
-        if net.get("disc"):
-            _disc(plot, net["disc"])
-        tapped, links = len(marks.tapped), len(marks.links)
-        label = f"Network of {len(places)} agents and {links} links, {tapped} of them tapped."
-        if marks.on_radio:
-            label = f"Network of {len(places)} agents with radios, {len(marks.heard)} of them heard."
-        if marks.at_ends and not marks.on_radio:
-            label += f" {len(marks.at_ends)} are heard by an agent or at a door at their ends."
-        if marks.meddled:
-            label += f" Somebody is in the middle of {len(marks.meddled)}."
-        return inline(figure, prefix, label)
+            _link(plot, [net.positions[i] for i in sorted(link)], link, marks, few)
+        for agent, place in enumerate(net.positions):
+            edge: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 3} if marks.held(agent) else {}
+            if marks.on_radio and agent in marks.doors:
+                ring(plot, place, few)
+            disc(plot, agent, place, few, {"marker": "s" if agent in marks.insiders else "o"} | edge)
+        if net.disc is not None:
+            _reach(plot, net.disc)
+        return Drawing(name, marks.sentence(len(net.positions)), figure)
 
 
-def _link(plot: Any, ends: Sequence[tuple[float, float]], link: frozenset[int], marks: Marks, small: bool) -> None:
+def prepared(plot: Any) -> None:
+    """Set up a plot without axes, equal in both directions."""
+    plot.set_axis_off()
+    plot.set_aspect("equal")
+    plot.margins(0.1)
+
+
+def disc(plot: Any, agent: int, place: tuple[float, float], few: bool, style: Style) -> None:
+    """Draw an agent, with its number where there are few."""
+    look: Style = {"markeredgecolor": INK, "markeredgewidth": 1.3, "markerfacecolor": PAPER, "zorder": 2}
+    plot.plot([place[0]], [place[1]], markersize=24 if few else 7, **(look | style))
+    if few:
+        plot.text(*place, str(agent), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
+
+
+def ring(plot: Any, place: tuple[float, float], few: bool, colour: str = VERMILLION) -> None:
+    """Draw a ring around an agent."""
+    look: Style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 2}
+    plot.plot([place[0]], [place[1]], "o", markersize=1.45 * (24 if few else 7), **look)
+
+
+def _link(plot: Any, ends: Sequence[tuple[float, float]], link: frozenset[int], marks: Marks, few: bool) -> None:
     (x0, y0), (x1, y1) = ends
-    middle = [(x0 + x1) / 2], [(y0 + y1) / 2]
-    if link in marks.tapped or link in marks.at_ends:
-        plot.plot([x0, x1], [y0, y1], color=VERMILLION, linewidth=2.6, zorder=1)
-    else:
-        plot.plot([x0, x1], [y0, y1], color=INK, alpha=0.45, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
+    recorded = link in marks.tapped or link in marks.at_ends
+    plot.plot([x0, x1], [y0, y1], zorder=1, **(_WIRE if recorded else _FREE))
     if link in marks.tapped:
         face = PAPER if link in marks.sealed else VERMILLION
-        look: Any = {"markeredgecolor": VERMILLION, "markeredgewidth": 1.6, "markerfacecolor": face}
-        plot.plot(*middle, "v", markersize=(9 if small else 4), zorder=1.5, **look)
-    if link in marks.meddled:
+        look: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 1.6, "markerfacecolor": face}
+        plot.plot([(x0 + x1) / 2], [(y0 + y1) / 2], "v", markersize=9 if few else 4, zorder=1.5, **look)
+    if link in marks.intercepted:
         beside = [x0 + 0.32 * (x1 - x0)], [y0 + 0.32 * (y1 - y0)]  # the tap is in the middle
-        plot.plot(*beside, "x", color=INK, markersize=(12 if small else 6), markeredgewidth=2.8, zorder=1.6)
+        plot.plot(*beside, "x", color=INK, markersize=12 if few else 6, markeredgewidth=2.8, zorder=1.6)
 
 
-def _agent(plot: Any, agent: int, place: tuple[float, float], marks: Marks, small: bool) -> None:
-    x, y = place
-    held = agent in marks.insiders or agent in (marks.heard if marks.on_radio else marks.doors)
-    edge: Any = {"markeredgecolor": VERMILLION if held else INK, "markeredgewidth": 3 if held else 1.3}
-    shape = "s" if agent in marks.insiders else "o"
-    size = 24 if small else 7
-    if marks.on_radio and agent in marks.doors:
-        around: Any = {"markerfacecolor": "none", "markeredgecolor": VERMILLION, "markeredgewidth": 1.3}
-        plot.plot([x], [y], "o", markersize=1.45 * size, zorder=2, **around)
-    plot.plot([x], [y], shape, markersize=size, markerfacecolor=PAPER, zorder=2, **edge)
-    if small:
-        plot.text(x, y, str(agent), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
-
-
-def _disc(plot: Any, disc: Result) -> None:
-    """What the eavesdropper reaches; it may go over the picture's edge."""
-    limits = plot.get_xlim(), plot.get_ylim()
-    x, y = (number(v) for v in disc["at"])
-    plot.add_patch(Circle((x, y), number(disc["range"]), facecolor=VERMILLION, alpha=0.12, linewidth=0, zorder=0))
+def _reach(plot: Any, reach: Disc) -> None:
+    """The eavesdropper and its range, which may go over the picture's edge."""
+    (left, right), (bottom, top) = plot.get_xlim(), plot.get_ylim()
+    x, y = reach.at
+    plot.add_patch(Circle((x, y), reach.range, facecolor=VERMILLION, alpha=0.12, linewidth=0, zorder=0))
     plot.plot([x], [y], "v", color=VERMILLION, markersize=9, zorder=1)
-    low_x, low_y = min(limits[0][0], x - 0.09), min(limits[1][0], y - 0.09)
-    plot.set_xlim(low_x, max(limits[0][1], x + 0.09))
-    plot.set_ylim(low_y, max(limits[1][1], y + 0.09))
+    plot.set_xlim(min(left, x - 0.09), max(right, x + 0.09))
+    plot.set_ylim(min(bottom, y - 0.09), max(top, y + 0.09))

@@ -5,14 +5,38 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
-from scenarios.render.former_sentences import stopped_early
-from scenarios.results.numbers import items, number, part, show
+from scenarios.render.numbers import count, known, show
+from scenarios.render.sentences import stopped_early
+from scenarios.results.audit import AuditResult
+from scenarios.results.run import BudgetInTime, ClaimBreak, Timeline
+from scenarios.results.tree import AlgorithmResult
+
+Knot = tuple[float, int]
+"""Virtual seconds, and which beat of that moment: what takes no time still comes one after the other."""
+KINDS = ("exchange", "direct", "ack")
+CAPTURED, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK = (1 << k for k in range(9))
+"""Marks of a packet: captured by the tap, by size and time only, or missed; a repetition; lost on its way, on its way
+when the run ends, or dropped; delivered twice by a link; breaking the claim."""
+_MARKS = {
+    "yes": CAPTURED, "sealed": SEALED, "missed": MISSED, "no": 0,
+    "arrived": 0, "lost": LOST, "on the way": AWAY, "dropped": DROPPED,
+}  # fmt: skip
+_DIGITS = 7
+"""Significant digits of the page's times."""
+_SHORTEST, _LONGEST, _APART = 0.05, 3.0, 1.5
+"""Of a step between two knots, in flights of a packet as they usually are; and between two windows."""
+_FIRST, _AROUND = 6, 4
+"""Packets of the table: so many of the beginning, and before and after the one that breaks the claim."""
+_COUNTED = "A packet is a message, repetition or acknowledgement to one receiver; a radio transmission is several."
+_FATES = {"lost": "lost", "on the way": "on its way when the run ended", "dropped": "dropped: the buffer was full"}
+_TAP = {"yes": "captured", "sealed": "size and time", "missed": "missed", "no": "–"}
 
 
 class Script(NamedTuple):
@@ -23,14 +47,14 @@ class Script(NamedTuple):
 
 
 def script(name: str) -> Script:
-    """A script that lies beside this file. You get an `AssertionError` for one that would end its own tag."""
+    """A script that lies beside this file; it must not contain its own end tag."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     assert "</script" not in text.lower()
     digest = hashlib.sha256(text.encode()).digest()
     return Script(Markup(text), f"sha256-{base64.b64encode(digest).decode()}")
 
 
-def embedded(data: Any) -> Markup:
+def embedded(data: object) -> Markup:
     """Data as JSON inside a `<script type="application/json">`: no text of it can end the tag."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
@@ -38,140 +62,139 @@ def embedded(data: Any) -> Markup:
     return Markup(text)
 
 
-Result = Mapping[str, Any]
-Knot = tuple[float, int]
-"""Virtual seconds, and which beat of that moment: what takes no time still comes one after the other."""
-KINDS = ("exchange", "direct", "ack")
-HEARD, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK = (1 << k for k in range(9))
-"""Marks of a packet: the tap heard it, its size and time only, or missed it; it is a repetition; it was lost on its
-way, is on its way when the run ends, or found no room; a link delivered it twice; it breaks the claim."""
-MARKS = {
-    "yes": HEARD, "sealed": SEALED, "missed": MISSED, "no": 0,
-    "arrived": 0, "lost": LOST, "on the way": AWAY, "dropped": DROPPED,
-}  # fmt: skip
-DIGITS = 7
-"""Significant digits of the page's times."""
-SHORTEST, LONGEST, APART = 0.05, 3.0, 1.5
-"""Of a step between two knots, in flights of a packet as they usually are; and between two windows."""
-FIRST, AROUND = 6, 4
-"""Packets of the table: so many of the beginning, and before and after the one that breaks the claim."""
-COUNTED = "A packet is a message, repetition or acknowledgement to one receiver; a radio transmission is several."
-FATES = {"lost": "lost", "on the way": "on its way when the run ended", "dropped": "dropped: the buffer was full"}
-EARS = {"yes": "heard", "sealed": "size and time", "missed": "missed", "no": "–"}
-
-
-def encoded(entry: Result) -> dict[str, Any] | None:
-    """Of one algorithm; None where it has no packets to play."""
-    told = part(entry, "timeline")
-    if not items(told, "sent"):
+def encoded(entry: AlgorithmResult) -> dict[str, object] | None:
+    """One algorithm's packets as the script reads them; None where it has none to play."""
+    timeline = entry.timeline
+    if timeline is None or not timeline.sent:
         return None
-    times, places, start, end, bounds = _played(told)
+    played = _played(timeline)
     return {
-        "name": str(entry.get("name")),
-        "t": times,
-        "p": places,
-        "a": start,
-        "b": end,
-        "s": items(told, "sender"),
-        "r": items(told, "receiver"),
-        "k": [KINDS.index(kind) if kind in KINDS else 0 for kind in items(told, "kind")],
-        "n": items(told, "number"),
-        "y": items(told, "attempt"),
-        "f": _marks(told),
-        "w": bounds,
-        "m": _dates(entry, places, start),
+        "name": entry.name,
+        "t": played.times,
+        "p": played.places,
+        "a": played.start,
+        "b": played.end,
+        "s": timeline.sender,
+        "r": timeline.receiver,
+        "k": [KINDS.index(kind) if kind in KINDS else 0 for kind in timeline.kind],
+        "n": timeline.number,
+        "y": timeline.attempt,
+        "f": _marks(timeline),
+        "w": played.bounds,
+        "m": _dates(entry, timeline, played),
         "u": None if _in_rounds(entry) else _audited(entry),
-        "said": windows_in_words(entry),
-        "d": [[one["agent"], one["from"], one["until"]] for one in items(told, "down")],
-        "break": _broken(told),
-        "budget": _budget(told, times, places, start),
+        "said": windows_in_words(entry, timeline),
+        "d": [[one.agent, one.start, one.until] for one in timeline.down],
+        "break": _broken(timeline.break_),
+        "budget": _budget(timeline, timeline.budget, played),
     }
 
 
-def rows(entry: Result) -> list[list[Any]]:
-    """The table of the first packets and of those around the break; an empty row where some are left out."""
-    told = part(entry, "timeline")
-    count, marks = len(items(told, "sent")), _marks(told)
+class Packet(NamedTuple):
+    """A row of the table of packets."""
+
+    sent: str
+    there: str
+    ends: str
+    what: str
+    bytes: int
+    tap: str
+    breaks: bool
+
+
+def rows(timeline: Timeline) -> list[Packet | None]:
+    """The first packets and those around the break; None where some are left out between."""
+    marks = _marks(timeline)
+    chosen = set(range(min(_FIRST, len(marks))))
     hit = next((k for k, mark in enumerate(marks) if mark & BREAK), None)
-    chosen = set(range(min(FIRST, count)))
     if hit is not None:
-        chosen |= set(range(max(0, hit - AROUND), min(count, hit + AROUND + 1)))
-    table: list[list[Any]] = []
+        chosen |= set(range(max(0, hit - _AROUND), min(len(marks), hit + _AROUND + 1)))
+    table: list[Packet | None] = []
     before = -1
     for k in sorted(chosen):
-        if k > before + 1:
-            table.append([])
-        table.append(_row(told, k, bool(marks[k] & BREAK)))
+        table += [None] if k > before + 1 else []
+        table.append(_row(timeline, k, bool(marks[k] & BREAK)))
         before = k
     return table
 
 
-def broken_in_words(entry: Result) -> str | None:
-    """Which message breaks the claim, when, and by how much; None where none is known."""
-    told = part(part(entry, "timeline"), "break")
-    if not told:
-        return None
-    to = ", ".join(map(str, told["to"]))
-    when = "" if told["time"] is None else f" at {show(told['time'])} s"
-    what = f"{told['kind']} {told['number']}"
-    if told["field"]:
-        what = f"{told['field']!r} in its {what}"
-    release = "" if told["release"] is None else f", release {told['release'] + 1}"
-    cause = "no noise covers it, ε = ∞" if told["why"] == "uncovered" else f"ε is then {show(told['epsilon'])}"
-    claimed = "" if told["claimed"] is None else f", against {show(told['claimed'])} claimed"
-    where = f"agent {told['agent']}, activation {told['activation']}{release}{when}"
-    return f"{_how(told).capitalize()}: {where}, sends {what} to {to}; {cause}{claimed}"
+def _row(timeline: Timeline, k: int, breaks: bool) -> Packet:
+    kind, attempt = timeline.kind[k], timeline.attempt[k]
+    what = "acknowledgement" if kind == "ack" else f"{kind} {timeline.number[k]}"
+    what += f", attempt {attempt + 1}" if attempt else ""
+    there = _FATES.get(timeline.fate[k]) or show(timeline.arrived[k])
+    ends = f"{timeline.sender[k]} → {timeline.receiver[k]}"
+    return Packet(show(timeline.sent[k]), there, ends, what, timeline.bytes[k], _TAP[timeline.captured[k]], breaks)
 
 
-def _how(broken: Result) -> str:
-    """What that message does."""
-    return "no noise covers it" if broken["claimed"] is None else "breaks the claim"
+def broken_in_words(broken: ClaimBreak) -> str:
+    """The message that breaks the claim, when, and by how much."""
+    when = "" if broken.time is None else f" at {show(broken.time)} s"
+    what = f"{broken.kind} {broken.number}"
+    if broken.field:
+        what = f"{broken.field!r} in its {what}"
+    release = "" if broken.release is None else f", release {broken.release + 1}"
+    cause = "no noise protects it, ε = ∞" if broken.why == "unprotected" else f"ε is then {show(broken.epsilon)}"
+    claimed = "" if broken.claimed is None else f", against {show(broken.claimed)} claimed"
+    where = f"agent {broken.agent}, activation {broken.activation}{release}{when}"
+    return f"{how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
 
 
-def windows_in_words(entry: Result) -> str:
+def how(broken: ClaimBreak) -> str:
+    """The effect of that message."""
+    return "no noise protects it" if broken.claimed is None else "breaks the claim"
+
+
+def windows_in_words(entry: AlgorithmResult, timeline: Timeline) -> str:
     """Which packets are played, and how many are not."""
-    told = part(entry, "timeline")
-    windows, total = items(told, "windows"), int(number(told.get("packets")))
-    shown = sum(int(w["packets"]) for w in windows)
+    shown, total = sum(w.packets for w in timeline.windows), timeline.packets
     before = f"{line} " if (line := stopped_early(entry)) else ""
     if shown == total:
-        whose = "until then" if before else "of the run"
-        return f"{before}All {total:,} packets {whose} are here. {COUNTED}"
-    parts = " and ".join(f"{int(w['packets']):,} ({w['why']})" for w in windows)
-    return f"{before}Of {total:,} packets {parts} are here; {total - shown:,} are left out. {COUNTED}"
+        return f"{before}All {count(total)} packets {'until then' if before else 'of the run'} are here. {_COUNTED}"
+    parts = " and ".join(f"{count(w.packets)} ({w.why})" for w in timeline.windows)
+    return f"{before}Of {count(total)} packets {parts} are here; {count(total - shown)} are left out. {_COUNTED}"
 
 
 # ── packets and knots ───────────────────────────────────────────────────────────────────────────────────
-def _played(told: Result) -> tuple[list[float], list[float], list[int], list[int], list[list[Any]]]:
+@dataclass(frozen=True)
+class _Played:
     """Times and places of all knots, the knots at which packets start and end (−1: never), and of each window its
     first and last packet, why it is there, and how many before it are left out."""
-    times, places = list[float](), list[float]()
-    start, end, bounds = list[int](), list[int](), list[list[Any]]()
+
+    times: list[float]
+    places: list[float]
+    start: list[int]
+    end: list[int]
+    bounds: list[list[object]]
+
+
+def _played(timeline: Timeline) -> _Played:
+    found = _Played([], [], [], [], [])
     first = 0
-    for window in items(told, "windows"):
-        last = first + int(window["packets"])
-        pairs = _knots(told, first, last)
+    for window in timeline.windows:
+        last = first + window.packets
+        pairs = _knots(timeline, first, last)
         flights = [e[0] - s[0] for s, e in pairs if e is not None and e[0] > s[0]]
-        known = sorted({knot for pair in pairs for knot in pair if knot is not None})
-        index = {knot: len(times) + k for k, knot in enumerate(known)}
-        origin = places[-1] + APART + 1 if places else 0.0
-        times += [float(f"{t:.{DIGITS}g}") for t, _ in known]
-        places += [round(origin + p, 2) for p in _places(known, median(flights) if flights else 1.0)]
-        start += [index[s] for s, _ in pairs]
-        end += [-1 if e is None else index[e] for _, e in pairs]
-        bounds.append([first, last - 1, window["why"], window["left_out_before"]])
+        knots = sorted({knot for pair in pairs for knot in pair if knot is not None})
+        index = {knot: len(found.times) + k for k, knot in enumerate(knots)}
+        origin = found.places[-1] + _APART + 1 if found.places else 0.0
+        found.times.extend(float(f"{t:.{_DIGITS}g}") for t, _ in knots)
+        found.places.extend(round(origin + p, 2) for p in _places(knots, median(flights) if flights else 1.0))
+        found.start.extend(index[s] for s, _ in pairs)
+        found.end.extend(-1 if e is None else index[e] for _, e in pairs)
+        found.bounds.append([first, last - 1, window.why, window.left_out_before])
         first = last
-    return times, places, start, end, bounds
+    return found
 
 
-def _knots(told: Result, first: int, last: int) -> list[tuple[Knot, Knot | None]]:
+def _knots(timeline: Timeline, first: int, last: int) -> list[tuple[Knot, Knot | None]]:
     """When each packet starts and ends. Of one moment a packet comes a beat after those that its sender waited for:
     in an exchange the neighbors' messages of the one before, else all that it had."""
     ready: dict[tuple[int, int | None], Knot] = {}
     pairs: list[tuple[Knot, Knot | None]] = []
-    names = ("sent", "arrived", "sender", "receiver", "kind", "number")
-    for s, e, sender, receiver, kind, count in zip(*(items(told, n)[first:last] for n in names), strict=True):
-        key = count if kind == "exchange" else None
+    columns = (timeline.sent, timeline.arrived, timeline.sender, timeline.receiver, timeline.kind, timeline.number)
+    for s, e, sender, receiver, kind, number in list(zip(*columns, strict=True))[first:last]:
+        key = number if kind == "exchange" else None
         awaited = ready.get((sender, None if key is None else key - 1), (s, 0))
         beat = awaited[1] if awaited[0] == s else 0
         if e is None or e > s:
@@ -190,95 +213,94 @@ def _places(knots: Iterable[Knot], flight: float) -> list[float]:
     for knot in knots:
         if before is not None:
             gap = knot[0] - before[0]
-            at += min(max(math.log2(1 + gap / flight), SHORTEST), LONGEST) if gap > 0 else 1.0
+            at += min(max(math.log2(1 + gap / flight), _SHORTEST), _LONGEST) if gap > 0 else 1.0
         places.append(at)
         before = knot
     return places
 
 
-def _marks(told: Result) -> list[int]:
-    broken = part(told, "break")
-    wanted = (broken.get("agent"), broken.get("kind"), broken.get("number"))
-    copies = set(items(told, "copy"))
+def _marks(timeline: Timeline) -> list[int]:
+    broken, copies = timeline.break_, set(timeline.copy)
+    wanted = broken and (broken.agent, broken.kind, broken.number)
     marks: list[int] = []
-    columns = (items(told, name) for name in ("sender", "kind", "number", "attempt", "fate", "heard"))
-    for k, (sender, kind, count, attempt, fate, heard) in enumerate(zip(*columns, strict=True)):
-        mark = MARKS[fate] | MARKS[heard] | (REPEAT if attempt and kind != "ack" else 0)
+    columns = (
+        timeline.sender, timeline.kind, timeline.number, timeline.attempt, timeline.fate, timeline.captured
+    )  # fmt: skip
+    for k, (sender, kind, number, attempt, fate, captured) in enumerate(zip(*columns, strict=True)):
+        mark = _MARKS[fate] | _MARKS[captured] | (REPEAT if attempt and kind != "ack" else 0)
         mark |= COPY if k in copies else 0
-        marks.append(mark | (BREAK if broken and (sender, kind, count) == wanted and not attempt else 0))
+        marks.append(mark | (BREAK if (sender, kind, number) == wanted and not attempt else 0))
     return marks
 
 
 # ── rounds and activations ──────────────────────────────────────────────────────────────────────────────
-def _in_rounds(entry: Result) -> bool:
-    return part(entry, "convergence").get("unit") == "rounds"
+def _in_rounds(entry: AlgorithmResult) -> bool:
+    return entry.convergence is not None and entry.convergence.unit == "rounds"
 
 
-def _audited(entry: Result) -> int | None:
-    """Whose releases the audit looked at."""
-    agent = part(part(entry, "audit"), "breakdown").get("agent")
-    return None if agent is None else int(agent)
+def _audited(entry: AlgorithmResult) -> int | None:
+    """The audited agent."""
+    return entry.audit.loss_breakdown.agent if isinstance(entry.audit, AuditResult) else None
 
 
-def _dates(entry: Result, places: Sequence[float], start: Sequence[int]) -> list[list[float]]:
+def _dates(entry: AlgorithmResult, timeline: Timeline, played: _Played) -> list[list[float]]:
     """Where on the axis a round begins: with the first message that anybody sends in it; of a walk the activations of
     the audited agent. Its place, its number, and 1; or 0 where a window begins in the middle of it."""
-    told, agent = part(entry, "timeline"), _audited(entry)
-    if not _in_rounds(entry) and agent is None:
+    agent, rounds = _audited(entry), _in_rounds(entry)
+    if not rounds and agent is None:
         return []
-    columns = [items(told, name) for name in ("sender", "kind", "attempt", "activation")]
     found, first, newest = list[list[float]](), 0, 0
-    for window in items(told, "windows"):
-        last, whole = first + int(window["packets"]), not window["left_out_before"]
+    for window in timeline.windows:
+        last, whole = first + window.packets, not window.left_out_before
         for k in range(first, last):
-            sender, kind, attempt, date = (column[k] for column in columns)
-            if kind == "ack" or attempt or date <= newest or (sender != agent and not _in_rounds(entry)):
+            date = timeline.activation[k]
+            if timeline.kind[k] == "ack" or timeline.attempt[k] or date is None or date <= newest:
                 continue
-            found.append([places[start[k]], date, int(whole)])
-            newest, whole = date, True
+            if rounds or timeline.sender[k] == agent:
+                found.append([played.places[played.start[k]], date, int(whole)])
+                newest, whole = date, True
         first = last
     return found
 
 
-def _broken(told: Result) -> dict[str, Any] | None:
-    broken = part(told, "break")
-    if not broken:
+def _broken(broken: ClaimBreak | None) -> dict[str, object] | None:
+    if broken is None:
         return None
-    words = {name: broken[name] for name in ("agent", "activation", "kind", "number", "why")}
-    release = None if broken["release"] is None else broken["release"] + 1
-    return words | {
-        "release": release,
-        "time": broken["time"],
-        "says": _how(broken),
-        "claimed": broken["claimed"] is not None,
+    return {
+        "agent": broken.agent,
+        "activation": broken.activation,
+        "kind": broken.kind,
+        "number": broken.number,
+        "why": broken.why,
+        "release": None if broken.release is None else broken.release + 1,
+        "time": broken.time,
+        "says": how(broken),
+        "claimed": broken.claimed is not None,
     }
 
 
-def _budget(
-    told: Result, times: Sequence[float], places: Sequence[float], start: Sequence[int]
-) -> dict[str, Any] | None:
+def _budget(timeline: Timeline, budget: BudgetInTime | None, played: _Played) -> Mapping[str, object] | None:
     """Where each activation's ε begins to hold: at its first packet, or at its time where that is left out. ε is
     text: the script does not format numbers of this kind."""
-    budget = part(told, "budget")
-    if not items(budget, "time"):
+    if budget is None or not budget.time:
         return None
-    levels, claimed = [number(v) for v in items(budget, "epsilon")], number(budget.get("claimed"))
-    first: dict[int, float] = {}
-    columns = zip(items(told, "sender"), items(told, "activation"), items(told, "attempt"), start, strict=True)
+    first: dict[int | None, float] = {}
+    columns = zip(timeline.sender, timeline.activation, timeline.attempt, played.start, strict=True)
     for sender, activation, attempt, knot in columns:
-        if sender == budget["agent"] and not attempt:
-            first.setdefault(activation, places[knot])
+        if sender == budget.agent and not attempt:
+            first.setdefault(activation, played.places[knot])
+    knots = list(zip(played.places, played.times, strict=True))
     at = [
-        first[k] if k in first else next((p for p, when in zip(places, times, strict=True) if when >= t), None)
-        for k, t in zip(items(budget, "activation"), items(budget, "time"), strict=True)
+        first[k] if k in first else next((p for p, when in knots if when >= t), None)
+        for k, t in zip(budget.activation, budget.time, strict=True)
     ]
     return {
-        "agent": budget["agent"],
+        "agent": budget.agent,
         "p": at,
-        "v": items(budget, "activation"),
-        "e": [show(v) for v in levels],
-        "share": [_share(v, claimed) for v in levels],
-        "claimed": None if math.isnan(claimed) else show(claimed),
+        "v": budget.activation,
+        "e": [show(v) for v in budget.epsilon],
+        "share": [_share(v, known(budget.claimed)) for v in budget.epsilon],
+        "claimed": None if budget.claimed is None else show(budget.claimed),
     }
 
 
@@ -289,19 +311,6 @@ def _share(level: float, claimed: float) -> float | None:
     return -1.0 if math.isinf(level) else round(level / claimed, 4)
 
 
-def _row(told: Result, k: int, breaks: bool) -> list[Any]:
-    def of(name: str) -> Any:
-        return told[name][k]
-
-    what = "acknowledgement" if of("kind") == "ack" else f"{of('kind')} {of('number')}"
-    what += f", attempt {of('attempt') + 1}" if of("attempt") else ""
-    fate = FATES.get(of("fate")) or show(of("arrived"))
-    return [
-        show(of("sent")),
-        fate,
-        f"{of('sender')} → {of('receiver')}",
-        what,
-        of("bytes"),
-        EARS[of("heard")],
-        breaks,
-    ]
+def captured(timelines: Sequence[Timeline]) -> list[str]:
+    """What taps recorded of packets, each word once."""
+    return sorted({one for timeline in timelines for one in timeline.captured})

@@ -1,200 +1,286 @@
 """Self-contained HTML page from results: one scenario, or a study over all its variants."""
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
-from scenarios.files.dump import as_yaml
-from scenarios.render.former_sentences import headline, meanings, missing, subject, subjects, terms, traffic_rows
-from scenarios.render.page import charts as figures
-from scenarios.render.page import plots
-from scenarios.render.page.attacks import inference_section, reconstructed, section
-from scenarios.render.page.charts import measured_by, small_figures, spent
-from scenarios.render.page.drawing import Series, looks, picture
+from scenarios.files.dump import dump
+from scenarios.render import numbers
+from scenarios.render.numbers import count, plural, show
+from scenarios.render.page import tables
+from scenarios.render.page.attacks import Rebuilt, membership, properties, rebuilt, reconstructed
+from scenarios.render.page.charts import Shown, charts, measures
+from scenarios.render.page.drawing import Chart, looks, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.loss_breakdown import loss_breakdowns
-from scenarios.render.page.network import stage
-from scenarios.render.page.plots import reproduction
-from scenarios.render.page.tables import evidence, hidden, hidden_in_full, network_facts, problem_facts, runs
+from scenarios.render.page.network import scene
+from scenarios.render.page.plan import Marks, network
+from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.page.views import views
-from scenarios.results.former_findings import auditor, listener
-from scenarios.results.former_measures import COLUMNS
-from scenarios.results.numbers import MISSING, count, exact, fixed, flow, items, number, numbers, part, percent, show
+from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
+from scenarios.results.audit import AuditResult, ViewsResult
+from scenarios.results.findings import Entry, auditor, judged, listener
+from scenarios.results.former import tree_of
+from scenarios.results.inference import headline as level_of
+from scenarios.results.inference import rate
+from scenarios.results.measures import COLUMNS, NONE
+from scenarios.results.measures import rows as costs_of
+from scenarios.results.traffic import TrafficResult
+from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results, VariantResult
 
-Result = Mapping[str, Any]
-_DEFAULTS = dict.fromkeys(
-    ("name", "title", "description", "command", "versions", "seed", "problem", "network", "scenario")
-)
-WIDE, NARROW = 860, 370  # pixels: the epsilons are drawn for a desk and for a phone
+_MOST = 2
+"""Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
 
 
-def render(results: Result, path: Path) -> None:
-    """Write the page of `results` (what results.json holds) to `path`; parts that are missing are named there."""
+def render(results: Mapping[str, object] | Results, path: Path) -> None:
+    """Write the page of a run, or of the variants of a study, to `path`; parts that are missing are named there."""
     path.write_text(page(results), encoding="utf-8")
 
 
-def page(results: Result) -> str:
+def page(results: Mapping[str, object] | Results) -> str:
     """The page as text; the same results give the same page."""
-    ordered = subjects(results)
+    tree = tree_of(results)
+    return _run(tree) if tree.variants is None else _study(tree)
+
+
+def figures(results: Results) -> list[Chart]:
+    """Every figure of the page, and a plain network in place of the one that plays."""
+    requested = list(reproduction(results).figures)
+    if results.variants is not None:
+        return [*_epsilons_of(results), *requested]
+    ordered = ranked(results)
     shown = list(zip(ordered, looks(ordered), strict=True))
-    return (
-        environment()
-        .get_template("template.html.j2")
-        .render(
-            results=_DEFAULTS | dict(results),
-            subjects=shown,
-            headline=headline(ordered),
-            terms=terms(ordered),
-            meanings=meanings(ordered),
-            missing=missing(results),
-            asked=_requested_sections(results),
-            auditor=auditor(results),
-            listener=listener(results),
-            outside=any(a["caution"] for a in ordered),
-            evidence=evidence(_judged(ordered)),
-            views=views(ordered, part(results, "network")),
-            anatomies=loss_breakdowns(ordered),
-            runs=runs(ordered),
-            problem=problem_facts(part(results, "problem")),
-            net=network_facts(part(results, "network")),
-            manifest=as_yaml(scenario) if (scenario := part(results, "scenario")) else "",
-            notes=items(results, "notes"),
-            **reconstructed(ordered),
-            decided=inference_section(shown),
-            **progress(ordered, shown),
-            **plots.reproduction(results),
-            **charts(ordered, shown),
-            **stage(results, ordered),
-        )
-    )
+    game = membership(shown)
+    found: list[Chart | None] = [
+        *requested,
+        epsilons(_named(ordered), terms(ordered)),
+        *(chart for one in loss_breakdowns(ordered) for chart in _of(one.name, one.charts)),
+        *(chart for one in views(ordered, results.network) for chart in _of(one.name, one.charts)),
+        *charts(shown, listener(results)),
+        *measures(shown),
+        game.chart if game else None,
+        _network(results),
+    ]
+    return [one for one in found if one is not None]
+
+
+def _of(name: str, charts: Sequence[Chart]) -> list[Chart]:
+    return [replace(one, title=f"{name}: {one.title}") for one in charts]
+
+
+def _network(results: Results) -> Chart | None:
+    net = results.network
+    if net is None or not net.positions:
+        return None
+    return Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",))
+
+
+# ── one run ─────────────────────────────────────────────────────────────────────────────────────────────
+def _run(results: Results) -> str:
+    ordered = ranked(results)
+    shown = list(zip(ordered, looks(ordered), strict=True))
+    audits = [(one.entry.audit, one.entry.plan) for one in ordered if isinstance(one.entry.audit, AuditResult)]
+    net = results.network
+    return environment().get_template("template.html.j2").render(
+        results=results,
+        title=results.title or results.name,
+        first="verdicts",
+        subjects=shown,
+        headline=headline(ordered),
+        epsilons=epsilons(_named(ordered), terms(ordered)),
+        meanings=meanings(ordered),
+        missing=missing(results),
+        auditor=auditor(results),
+        listener=listener(results),
+        outside=any(one.caution for one in ordered),
+        evidence=tables.evidence(audits) if audits else [],
+        views=views(ordered, net),
+        breakdowns=loss_breakdowns(ordered),
+        problem=tables.problem_facts(results.problem),
+        settings=tables.network_settings(net.settings) if net else {},
+        scene=scene(results, ordered),
+        reconstructions=reconstructed(ordered),
+        membership=membership(shown),
+        property=properties(shown),
+        paper=reproduction(results),
+        curves_title="The run and the attack",
+        run_title="Convergence and traffic",
+        run_rows=tables.runs(ordered),
+        series=max(len(shown), reproduction(results).series),
+        **progress(shown, listener(results)),
+        **_repeated(results),
+        summaries=_summaries(results, ordered),
+    )  # fmt: skip
 
 
 def environment() -> Environment:
-    environment = Environment(
+    """Templates with the formats and tables that they use."""
+    found = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"show": show, "n": count, "flow": flow, "fixed": fixed, "percent": percent}
-    cast("dict[str, Any]", environment.globals).update(
-        {
-            "picture": picture,
-            "number": number,
-            "isnan": math.isnan,
-            "hidden": hidden,
-            "hidden_in_full": hidden_in_full,
-            "exact": exact,
-            "traffic_rows": traffic_rows,
-        }
+    names = ("show", "fixed", "percent", "at_least", "setting")
+    cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
+    cast("dict[str, object]", found.globals).update(
+        picture=picture,
+        exact=numbers.exact,
+        hidden=tables.hidden,
+        hidden_in_full=tables.hidden_in_full,
+        traffic_rows=traffic_rows,
+        weak=_weak,
+        marks=MARKS,
     )
-    return environment
+    return found
 
 
-def _requested_sections(results: Result) -> dict[str, bool]:
-    """Whether the scenario asks for an audit, and for images; what it does not ask for has no section."""
-    scenario = part(results, "scenario")
-    return {"audit": scenario.get("audit") is not None, "images": bool(part(scenario, "attacks").get("images"))}
+def _named(ordered: Sequence[Finding]) -> list[tuple[str, Entry]]:
+    return [(one.entry.name, one.entry) for one in ordered]
 
 
-def _judged(ordered: Sequence[Result]) -> list[Result]:
-    return [a for a in ordered if a["audit"].get("verdict")]
+def _weak(entry: AlgorithmResult) -> bool:
+    found = rebuilt(entry.name, entry.reconstructions)
+    return found is not None and found.weak
 
 
-def charts(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
-    """Every chart there is something for, with the series it shows; None in place of the others."""
-    judged = _judged(ordered)
-    known = [s for s in shown if any(map(math.isfinite, numbers(figures.by_query(s[0]).get("median"))))]
-    parts = {
-        "convergence": (figures.convergence, [s for s in shown if numbers(s[0]["convergence"].get("median"))]),
-        "inference": (figures.inference, [s for s in shown if not known and numbers(s[0]["gradients"].get("curve"))]),
-        "leakage": (figures.leakage, known),
-        "identifiable": (figures.identifiable, known if any(map(_partly, known)) else []),
-        "budget": (figures.budget, [s for s in shown if s[0]["audit"].get("growth")]),
-    }
-    drawn: dict[str, Any] = {
-        name: (draw(series, name), series) if series else None for name, (draw, series) in parts.items()
-    }
-    drawn["epsilons_wide"] = epsilons(judged, "wide", WIDE) if judged else None
-    drawn["epsilons_narrow"] = epsilons(judged, "narrow", NARROW) if judged else None
-    return drawn
-
-
-def _partly(series: tuple[Result, Series]) -> bool:
-    """Whether some gradients of an agent cannot be identified, or some can and others cannot."""
-    return any(share < 1 for share in numbers(figures.by_query(series[0])["identifiable"]))
-
-
-def progress(ordered: Sequence[Result], shown: Sequence[tuple[Result, Series]]) -> dict[str, Any]:
-    """The small figures with the series they show, and what an accuracy costs."""
-    small, measured = small_figures(shown)
-    table = {"spent": spent(ordered), "measured_by": measured_by(ordered), "cost_columns": COLUMNS}
-    return {"small": small, "measured": measured} | table
-
-
-def render_study(results: Result, path: Path) -> None:
-    """Write the page of `results` (what results.json of a scenario with variants holds) to `path`."""
-    path.write_text(study(results), encoding="utf-8")
-
-
-def _defences(results: Result) -> list[dict[str, Any]]:
-    """What attacks rebuilt, for each algorithm of each variant."""
-    found = [(v, entry) for v in items(results, "variants") for entry in items(v, "algorithms")]
-    sections = [(v, section(entry)) for v, entry in found if items(part(entry, "reconstructions"), "attacks")]
-    return [{"variant": v["name"], "report": v["report"]} | one for v, one in sections]
-
-
-def _entries(results: Result) -> list[dict[str, Any]]:
-    """Every algorithm of every variant as the page shows it; the variant alone is its name where that is enough."""
-    found = [
-        (str(v.get("name") or ""), entry) for v in items(results, "variants") for entry in items(v, "algorithms")
+def progress(shown: Shown, listener: str) -> dict[str, object]:
+    """Figures of runs and attacks, and the cost of an accuracy."""
+    entries = [one.entry for one, _ in shown]
+    spent = [
+        (name, NONE if accuracy is None else show(accuracy), *(_cost(value) for value in values))
+        for name, accuracy, values in costs_of(entries)
     ]
-    alone = len({str(entry.get("name")) for _, entry in found}) == 1
-    return [subject({**a, "name": (v or a["name"]) if alone else f"{v} · {a['name']}".strip(" ·")}) for v, a in found]
-
-
-def _row_of_entry(entry: Result) -> dict[str, Any]:
-    """The verdict of an algorithm, and its exact and audited ε, in words."""
-    audit = part(entry, "audit")
-    told, audited = subject(entry), number(audit.get("epsilon_audited"))
-    silent = entry.get("audit_status") is None and not audit  # written before results had a word for it
-    shown = {} if silent else {key: told[key] for key in ("word", "mark", "symbol")}
-    measured = exact(audit["epsilon_exact"]) if audit.get("epsilon_exact") else MISSING
-    return shown | {"exact": measured, "audited": MISSING if audited != audited else f"≥ {show(audited, 4)}"}
-
-
-def _verdicts(results: Result) -> dict[str, Any]:
-    """The headline and the picture of the three epsilons, where any audit has them."""
-    judged = [one for one in _entries(results) if part(one, "audit").get("epsilon_exact")]
-    if not judged:
-        return {"judged": []}
+    known = [one.measures for one in entries if one.measures]
+    small = measures(shown)
+    named = [(one.entry, look) for one, look in shown]
     return {
-        "judged": judged,
-        "headline": headline(judged),
-        "terms": terms(judged),
-        "meanings": meanings(judged),
-        "epsilons_wide": epsilons(judged, "wide", WIDE),
-        "epsilons_narrow": epsilons(judged, "narrow", NARROW),
+        "charts": charts(shown, listener),
+        "measures": small,
+        "measured": tuple(look.entry(a.name) for a, look in named if a.measures and a.measures.curves)
+        if small
+        else (),
+        "spent": spent,
+        "measured_by": " or ".join(sorted({one.measure.replace("_", " ") for one in known})),
+        "cost_columns": COLUMNS,
     }
 
 
-def study(results: Result) -> str:
-    """The page as text; the same results give the same page."""
-    return (
-        environment()
-        .get_template("study.html.j2")
-        .render(
-            results=dict(results),
-            unfinished=[v for v in items(results, "variants") if v["status"] != "complete"],
-            manifest=as_yaml(scenario) if (scenario := part(results, "scenario")) else "",
-            notes=[],
-            told=_row_of_entry,
-            **_verdicts(results),
-            defences=_defences(results),
-            **reproduction(results),
+def _cost(value: float | None) -> str:
+    return show(value, 4) if isinstance(value, float) else count(value)
+
+
+def _repeated(results: Results) -> dict[str, object]:
+    return {
+        "version": results.versions.get("netsim-lab", ""),
+        "manifest": dump(results.scenario, full=True),
+        "notes": results.notes if results.variants is None else (),
+    }
+
+
+# ── lines of closed sections ────────────────────────────────────────────────────────────────────────────
+def _summaries(results: Results, ordered: Sequence[Finding]) -> dict[str, str]:
+    """The main number of each closed section, by algorithm."""
+    lines: dict[str, list[str]] = {}
+    for one in ordered:
+        for section, words in _main_numbers(one.entry).items():
+            lines.setdefault(section, []).append(f"{one.entry.name}: {words}" if len(ordered) > 1 else words)
+    found = {
+        section: "; ".join(each) if len(each) <= _MOST else f"{each[0]}; {plural(len(each) - 1, 'more algorithm')}"
+        for section, each in lines.items()
+    }
+    audits = [audit for one in ordered if isinstance(audit := one.entry.audit, AuditResult)]
+    if audits:
+        found["evidence"] = (
+            f"{plural(audits[0].trials, 'transcript')} of each world, confidence {show(audits[0].confidence)}"
         )
-    )
+    return found | {"repeat": f"seed {results.seed}"}
+
+
+def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if entry.convergence and entry.convergence.final is not None:
+        found["curves"] = f"final relative error {show(entry.convergence.final)}"
+    reached = [one for one in (entry.measures.to_accuracy if entry.measures else ()) if one.reached]
+    if reached and (last := reached[-1]).reached:
+        found["progress"] = f"{show(last.accuracy)} after Θ = {count(last.reached.plf)}"
+    if isinstance(entry.traffic_analysis, TrafficResult):
+        activity = entry.traffic_analysis.activity
+        of = "" if activity.activations is None else f" of {count(activity.activations)}"
+        found["traffic"] = f"{count(activity.found)}{of} activations identified"
+    if isinstance(entry.audit, AuditResult):
+        found |= _audited(entry.audit)
+    if isinstance(seen := entry.views, ViewsResult):
+        found["views"] = f"refuted for {len(seen.refuted)} of {plural(len(seen.views), 'view')}"
+    if (game := entry.membership) and game.refused is None:
+        level = level_of(game.levels)
+        found["membership"] = f"found {rate(level.found)} of the time"
+    if (game := entry.property) and game.refused is None:
+        found["property"] = f"right {rate(game.right)} of the time"
+    return found
+
+
+def _audited(audit: AuditResult) -> dict[str, str]:
+    parts = audit.loss_breakdown
+    found = {"breakdown": f"{plural(parts.counts.releases, 'release')}, mean cost {show(parts.total.cost[1])}"}
+    if audit.unprotected_fields:
+        found["breakdown"] = plural(len(audit.unprotected_fields), "unprotected field")
+    if audit.search:
+        winner = audit.search.winner
+        found["searched"] = f"ε = {show(winner.epsilon)}, {winner.family}"
+    return found
+
+
+# ── all variants ────────────────────────────────────────────────────────────────────────────────────────
+def _summarized(results: Results) -> list[tuple[VariantResult, AlgorithmSummary]]:
+    return [(variant, entry) for variant in results.variants or () for entry in variant.algorithms]
+
+
+def _entries(results: Results) -> list[AlgorithmSummary]:
+    """Every audited algorithm of every variant; the variant alone is its name where that is enough."""
+    found = _summarized(results)
+    alone = len({entry.name for _, entry in found}) == 1
+    return [
+        replace(a, name=(v.name or a.name) if alone else f"{v.name} · {a.name}".strip(" ·"))
+        for v, a in found if a.audit and a.audit.epsilon_exact
+    ]  # fmt: skip
+
+
+def _epsilons_of(results: Results) -> list[Chart]:
+    entries = _entries(results)
+    found = epsilons([(one.name, one) for one in entries if judged(one)], terms([Judged(one) for one in entries]))
+    return [] if found is None else [found]
+
+
+def _defences(results: Results) -> list[tuple[VariantResult, Rebuilt]]:
+    """The records that attacks rebuilt, for each algorithm of each variant."""
+    found = [(v, rebuilt(entry.name, entry.reconstructions)) for v, entry in _summarized(results)]
+    return [(v, one) for v, one in found if one is not None]
+
+
+def _study(results: Results) -> str:
+    entries = [Judged(one) for one in _entries(results)]
+    paper = reproduction(results)
+    return environment().get_template("study.html.j2").render(
+        results=results,
+        title=results.title or results.name,
+        first="variants",
+        unfinished=[v for v in results.variants or () if v.status != "complete"],
+        headline=headline(entries),
+        meanings=meanings(entries),
+        judged=len(entries),
+        epsilons=next(iter(_epsilons_of(results)), None),
+        marked=Judged,
+        defences=_defences(results),
+        paper=paper,
+        series=paper.series,
+        summaries={"repeat": f"seed {results.seed}"},
+        **_repeated(results),
+    )  # fmt: skip
+
+
+render_study = render

@@ -1,32 +1,30 @@
-"""Numbers of the page in rows."""
+"""Numbers of the page in rows: evidence of the audits, gradients, runs, and the setting."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from scenarios.render.page.plan import Marks
-from scenarios.results.numbers import MISSING, count, exact, fixed, items, number, numbers, part, percent, show
+from scenarios.render.numbers import MISSING, at_least, count, exact, fixed, plural, show
+from scenarios.render.sentences import Finding
+from scenarios.results.attacks import GradientScores
+from scenarios.results.audit import AuditResult, ClassifierGame, Game, PlanResult
+from scenarios.results.tree import ProblemResult
 
-Result = Mapping[str, Any]
-MOST_AGENTS, MOST_GROUPS = 8, 4
-"""Agents whose hidden gradients are listed one by one, and kinds of agents that are told apart beyond."""
-_TRAFFIC = {
-    "packets_sent": "Packets sent",
-    "packets_delivered": "Packets delivered",
-    "packets_lost": "Packets lost",
-    "bytes_sent": "Bytes sent",
-    "bytes_delivered": "Bytes delivered",
-    "bytes_lost": "Bytes lost",
-    "bytes_in_flight": "Bytes in flight",
-}
+_MOST_AGENTS, _MOST_GROUPS = 8, 4
+"""Agents whose hidden gradients are listed one by one, and kinds of agents that are distinguished beyond."""
+_TRAFFIC = (
+    "packets_sent", "packets_delivered", "packets_lost", "bytes_sent", "bytes_delivered", "bytes_lost",
+    "bytes_in_flight",
+)  # fmt: skip
+"""Rows that are there even where all cells are 0."""
+Cell = Callable[[AuditResult], str]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row: what it is, how to read it, and a cell for each algorithm; `same` if one cell speaks for all."""
+    """A row: label, how to read it, and a cell for each algorithm; `same` if one cell holds for all."""
 
     label: str
     hint: str
@@ -47,301 +45,197 @@ class Group:
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
-def evidence(judged: Sequence[Result]) -> list[Group]:
-    """The table beside the picture of the three epsilons."""
-    audits = [a["audit"] for a in judged]
-    learned = any(a.get("classifier") or a.get("classifier_refused") for a in audits)
-
-    def line(label: str, hint: str, cell: Callable[[Result], str], strong: bool = False) -> Line:
-        return Line(label, hint, tuple(cell(audit) for audit in audits), strong)
-
-    return [
-        Group(
-            "The three epsilons",
-            (
-                line("ε claimed", "by the formula", lambda a: show(a.get("epsilon_claimed"), 4), True),
-                line("ε exact", "of the pair examined", _exact, True),
-                line("ε audited", "proved from below", lambda a: _bound(a.get("epsilon_audited")), True),
-            ),
-        ),
-        Group(
-            "What is claimed",
-            (
-                line("Source", "", lambda a: _text(_claim(a).get("source"))),
-                line("δ", "", lambda a: show(_claim(a).get("delta"))),
-                line("Adjacency", "which worlds count as adjacent", lambda a: _text(_claim(a).get("adjacency"))),
-                line("Change of the gradient", "at most, between adjacent worlds", _change),
-                line(
-                    "Failed conditions",
-                    "of the formula",
-                    lambda a: "; ".join(items(_claim(a), "failed_conditions")) or "none",
-                ),
-            ),
-        ),
-        Group(
-            "What the mechanism gives",
-            (
-                line("Pair examined", "", lambda a: _text(a.get("pair"))),
-                line("Activations examined", "of the audited agent", lambda a: count(a.get("activations"))),
-                line("How ε exact was found", "", _method),
-                line("Message no noise covers", "", _uncovered),
-                line("Not judged", "noise below the rounding of the values", _unjudged),
-                line("First violating activation", "of the audited agent", lambda a: _activation(a)),
-                line("Witness", "a transcript, for netsim witness", lambda a: _text(a.get("witness"))),
-            ),
-        ),
-        Group(
-            "What the game proved",
-            (
-                line(
-                    "Transcripts",
-                    "of each world; some choose the thresholds, the others are the trials",
-                    lambda a: count(a.get("trials")),
-                ),
-                line("Confidence", "of all that is said, together", lambda a: _confidence(a.get("confidence"))),
-                Line("Before it started", "what it could find", tuple(_planned(a) for a in judged)),
-                line("White box", "sees the exact loss", lambda a: _game(a.get("white_box"), None)),
-                line(
-                    "Black box",
-                    "sees what the taps give",
-                    lambda a: _game(a.get("black_box"), a.get("black_box_refused")),
-                ),
-                *([line("Black box, trained", "a classifier that is shown the links", _trained)] if learned else []),
-                line("Anytime game", "the exact loss, coin by coin", _anytime),
-            ),
-        ),
-        Group(
-            "Self-checks",
-            (
-                line("Mean of e⁻ᴸ", "L: the loss; at most 1 but for sampling; from each world", _mean),
-                line("Noise follows its law", "p-value; from each world", _law),
-            ),
-        ),
-    ]
+_EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Cell], ...]], ...] = (
+    ("The three epsilons", (
+        ("ε claimed", "by the formula", lambda a: show(a.epsilon_claimed, 4)),
+        ("ε exact", "of the pair examined", lambda a: _exact(a)),
+        ("ε audited", "proven from below", lambda a: at_least(a.epsilon_audited, 4)),
+    )),
+    ("The claim", (
+        ("Source", "", lambda a: a.claim.source or MISSING),
+        ("δ", "", lambda a: show(a.claim.delta)),
+        ("Adjacency", "which worlds count as adjacent", lambda a: a.claim.adjacency or MISSING),
+        ("Change of the gradient", "at most, between adjacent worlds", lambda a:
+            f"{show(a.claim.gradient_change, 4)} in ℓ2; the claim is stated in {a.claim.norm}"),
+        ("Failed conditions", "of the formula", lambda a: "; ".join(a.claim.failed_conditions) or "none"),
+    )),
+    ("The mechanism", (
+        ("Pair examined", "", lambda a: a.pair or MISSING),
+        ("Activations examined", "of the audited agent", lambda a: count(a.activations)),
+        ("How ε exact was found", "", lambda a: _method(a)),
+        ("Unprotected message", "no noise covers it", lambda a: a.unprotected or "\n".join(
+            f"{leak.message}: in {show(leak.share, 2)} of the transcripts" for leak in a.leaks) or "none found"),
+        ("Not judged", "noise below the rounding of the values", lambda a:
+            "nothing" if a.not_judged_from is None else f"from activation {count(a.not_judged_from)} on"),
+        ("First violating activation", "of the audited agent", lambda a:
+            "none" if a.first_violation is None else count(a.first_violation)),
+        ("Witness", "a transcript, for netsim witness", lambda a: a.witness or MISSING),
+    )),
+    ("The game", (
+        ("Transcripts", "of each world; some choose the thresholds, the others are the trials",
+         lambda a: count(a.trials)),
+        ("Confidence", "of all intervals and games together", lambda a: show(a.confidence, 4)),
+        ("White box", "has the exact loss", lambda a: _game(a.white_box, None)),
+        ("Black box", "has what the taps recorded", lambda a: _game(a.black_box, a.black_box_refused)),
+        ("Black box, trained", "a classifier of what the links carried",
+         lambda a: _game(a.classifier, a.classifier_refused)),
+        ("Sequential test", "the exact loss, coin by coin", lambda a: _sequential(a)),
+    )),
+    ("Self-checks", (
+        ("Mean of e⁻ᴸ", "L: the loss; at most 1 but for sampling; from each world",
+         lambda a: _checked(a.checks.mean_exp_minus_loss, a.checks.mean_passed, 4)),
+        ("Noise follows its law", "p-value; from each world",
+         lambda a: _checked(a.checks.noise_law_p, a.checks.noise_law_passed, 2)),
+    )),
+)  # fmt: skip
 
 
-def _claim(audit: Result) -> Result:
-    return part(audit, "claim")
+def evidence(judged: Sequence[tuple[AuditResult, PlanResult | None]]) -> list[Group]:
+    """The table beside the picture of the three epsilons; `judged`: audits and what was planned of each."""
+    trained = any(audit.classifier or audit.classifier_refused for audit, _ in judged)
+    groups: list[Group] = []
+    for title, rows in _EVIDENCE:
+        strong = not groups
+        lines = [
+            Line(label, hint, tuple(cell(audit) for audit, _ in judged), strong)
+            for label, hint, cell in rows if trained or label != "Black box, trained"
+        ]  # fmt: skip
+        if title == "The game":
+            cells = tuple((plan.warning or plan.summary) if plan else MISSING for _, plan in judged)
+            lines.insert(2, Line("Before it started", "the reach of the game", cells))
+        groups.append(Group(title, tuple(lines)))
+    return groups
 
 
-def _text(value: Any, absent: str = MISSING) -> str:
-    return str(value) if value else absent
-
-
-def _exact(audit: Result) -> str:
-    epsilon = part(audit, "epsilon_exact")
-    low, middle, high = (show(epsilon.get(k), 4) for k in ("lower", "estimate", "upper"))
-    text = exact(epsilon, 4)
+def _exact(audit: AuditResult) -> str:
+    interval = audit.epsilon_exact
+    low, middle, high = (show(v, 4) for v in (interval.lower, interval.estimate, interval.upper))
+    text = exact(interval, 4)
     if low == high or text == f"≥ {low}" == f"≥ {middle}":
         return text
     return f"{text} (the sample's estimate: {middle})" if text == f"≥ {low}" else f"{text} ({low} to {high})"
 
 
-def _bound(value: Any) -> str:
-    return MISSING if number(value) != number(value) else f"≥ {show(value, 4)}"
-
-
-def _change(audit: Result) -> str:
-    claim = _claim(audit)
-    return f"{show(claim.get('gradient_change'), 4)} in ℓ2; the claim is stated in {_text(claim.get('norm'))}"
-
-
-def _method(audit: Result) -> str:
-    epsilon = part(audit, "epsilon_exact")
-    if not epsilon:
-        return MISSING
-    if number(epsilon.get("lower")) == float("inf"):
-        return "the transcripts of the two worlds tell them apart with certainty"
-    closed = math.isfinite(number(epsilon.get("upper")))
-    if epsilon.get("by_formula"):
+def _method(audit: AuditResult) -> str:
+    interval = audit.epsilon_exact
+    if math.isinf(interval.lower):
+        return "the transcripts distinguish the two worlds with certainty"
+    closed = math.isfinite(interval.upper)
+    if interval.by_formula:
         how = "the estimate is by a formula, from the noise of the releases"
-        if not closed and number(_claim(audit).get("delta")) == 0:
-            how += "; at δ = 0 the upper end stays open, for what was never seen may cost more"
+        if not closed and audit.claim.delta == 0:
+            how += "; at δ = 0 the upper end stays open, for what was never recorded may cost more"
     else:
         how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
-    return how + (more if epsilon.get("upper_bound_only") else "")
+    return how + (more if interval.upper_bound_only else "")
 
 
-def _uncovered(audit: Result) -> str:
-    if audit.get("uncovered"):
-        return str(audit["uncovered"])
-    rare = [f"{leak['message']}: in {show(leak['share'], 2)} of the transcripts" for leak in items(audit, "leaks")]
-    return "\n".join(rare) or "none found"
-
-
-def _unjudged(audit: Result) -> str:
-    first = audit.get("not_judged_from")
-    return "nothing" if first is None else f"from activation {count(first)} on"
-
-
-def _activation(audit: Result) -> str:
-    return "none" if audit.get("first_violation") is None else count(audit["first_violation"])
-
-
-def _confidence(value: Any) -> str:
-    return MISSING if number(value) != number(value) else show(value, 4)
-
-
-def _game(game: Result | None, refused: str | None) -> str:
-    if not game:
+def _game(game: Game | None, refused: str | None) -> str:
+    if game is None:
         return f"not played: {refused}" if refused else "not played"
-    return (
-        f"ε ≥ {show(game.get('epsilon_audited'), 4)}\n"
-        f"{count(game.get('correct'))} of {count(game.get('guesses'))} guesses right, "
-        f"in {count(game.get('trials'))} trials\n"
-        f"P(right) ≥ {fixed(game.get('accuracy_lower'), 4)}\n"
-        f"could prove {show(game.get('ceiling'), 4)} at most\n"
-        f"confidence {_confidence(game.get('confidence'))}"
+    words = (
+        f"ε {at_least(game.epsilon_audited, 4)}\n"
+        f"{count(game.correct)} of {count(game.guesses)} guesses right, in {count(game.trials)} trials\n"
+        f"P(right) ≥ {fixed(game.accuracy_lower, 4)}\n"
+        f"could prove {show(game.ceiling, 4)} at most\n"
+        f"confidence {show(game.confidence, 4)}"
     )
+    if isinstance(game, ClassifierGame):
+        words += f"\n{game.model}, trained on {count(game.training)} of each world"
+    return words
 
 
-def _planned(judged: Result) -> str:
-    plan = part(judged, "plan")
-    return _text(plan.get("warning") or plan.get("summary"))
+def _sequential(audit: AuditResult) -> str:
+    game = audit.sequential_test
+    if game.stopped:
+        return f"{game.sentence} It ended the audit."
+    return game.sentence + ("" if game.counts else " By itself at this level; the verdict does not use it.")
 
 
-def _anytime(audit: Result) -> str:
-    game = part(audit, "anytime")
-    if not game:
-        return MISSING
-    if game.get("stopped"):
-        return f"{game['sentence']} It ended the audit."
-    by_itself = "" if game.get("counts") else " By itself at this level; the verdict does not use it."
-    return f"{game['sentence']}{by_itself}"
-
-
-def _trained(audit: Result) -> str:
-    game: Result | None = audit.get("classifier")
-    told = _game(game, audit.get("classifier_refused"))
-    return f"{told}\n{game.get('model')}, taught by {count(game.get('taught'))} of each world" if game else told
-
-
-def _mean(audit: Result) -> str:
-    return _checked(part(audit, "checks"), "mean_exp_minus_loss", "mean_passed", 4)
-
-
-def _law(audit: Result) -> str:
-    return _checked(part(audit, "checks"), "noise_law_p", "noise_law_passed", 2)
-
-
-def _checked(checks: Result, name: str, passed: str, digits: int) -> str:
+def _checked(values: Sequence[float], passed: Sequence[bool], digits: int) -> str:
     """The numbers of a self-check, one for each direction, each with whether it passed, where that is known."""
-    words = {True: " ✓ passed", False: " ✗ failed"}
-    values, marks = numbers(checks.get(name)), items(checks, passed)
-    told = [words.get(mark, "") for mark in marks] if len(marks) == len(values) else [""] * len(values)
-    return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, told, strict=True)) or MISSING
+    marks = (
+        [" ✓ passed" if one else " ✗ failed" for one in passed] if len(passed) == len(values) else [""] * len(values)
+    )
+    return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, marks, strict=True)) or MISSING
 
 
 # ── the runs ────────────────────────────────────────────────────────────────────────────────────────────
-def runs(ordered: Sequence[Result]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The algorithms that ran, and rows: convergence, time and traffic of each; traffic that never was has no row."""
-    ran = [a for a in ordered if a["run"] or a["convergence"]]
-    counted = [part(a["run"], "traffic") for a in ran]
+def runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
+    """Quantities in rows, an algorithm that ran a column, its name in the first; counts of 0 alone have no row."""
+    ran = [one.entry for one in ordered if one.entry.run or one.entry.convergence]
+    if not ran:
+        return []
+    counted = [dict(a.run.traffic) if a.run else {} for a in ran]
     keys = [
         k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
     ]
     rows = [
-        ("Final relative error", [show(a["convergence"].get("final")) for a in ran]),
-        ("Replicas", [count(a["convergence"].get("replicas")) for a in ran]),
-        ("Θ", [count(a["run"].get("largest_activations")) for a in ran]),
-        ("Virtual time, s", [show(a["run"].get("time"), 4) for a in ran]),
+        ("Quantity", [a.name for a in ran]),
+        ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
+        ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
+        ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
+        ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
+        *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
     ]
-    for key in keys:
-        name = _TRAFFIC.get(key, key.replace("_", " ").capitalize())
-        rows.append((name, [count(one.get(key)) for one in counted]))
-    if any(a.get("rejected") for a in ran):
-        rows.append(("Packets rejected", [count(a.get("rejected") or 0) for a in ran]))
-    return [str(a["name"]) for a in ran], rows if ran else []
+    if any(a.rejected for a in ran):
+        rows.append(("Packets rejected", [count(a.rejected or 0) for a in ran]))
+    return [(name, *cells) for name, cells in rows]
 
 
-def hidden(gradients: Result) -> str:
-    """How many gradients of each agent stayed hidden, shortly where all agree or there are many agents.
+def hidden(gradients: GradientScores) -> str:
+    """How many gradients of each agent are not identifiable, shortly where all agree or there are many agents.
 
-    An agent that is asked for none, an insider, has a dash.
+    An agent that computes none, an insider, has a dash.
     """
-    each = _hidden(gradients)
-    told = [h for h, _ in each if h is not None]
-    if len(told) > 1 and len(set(told)) == 1:
-        return f"{count(told[0])} each" + (f" ({_agents(len(told))})" if len(told) < len(each) else "")
-    if len(each) <= MOST_AGENTS:
-        return ", ".join(MISSING if h is None else count(h) for h, _ in each) or MISSING
-    groups = Counter("all" if h == asked else "none" if h == 0 else count(h) for h, asked in each if h is not None)
-    if len(groups) <= MOST_GROUPS:
-        return "; ".join(f"{word}: {_agents(n)}" for word, n in groups.items())
-    return f"{count(min(told))} to {count(max(told))}, median {show(median(told))}"
+    each = [(h if h + f else None, h + f) for h, f in zip(gradients.hidden, gradients.inferred, strict=True)]
+    given = [h for h, _ in each if h is not None]
+    if len(given) > 1 and len(set(given)) == 1:
+        return f"{count(given[0])} each" + (f" ({plural(len(given), 'agent')})" if len(given) < len(each) else "")
+    if len(each) <= _MOST_AGENTS:
+        return ", ".join(count(h) for h, _ in each) or MISSING
+    groups = Counter("all" if h == of else "none" if h == 0 else count(h) for h, of in each if h is not None)
+    if len(groups) <= _MOST_GROUPS:
+        return "; ".join(f"{word}: {plural(n, 'agent')}" for word, n in groups.items())
+    return f"{count(min(given))} to {count(max(given))}, median {show(median(given))}"
 
 
-def hidden_in_full(gradients: Result) -> str:
+def hidden_in_full(gradients: GradientScores) -> str:
     """The same agent by agent, where `hidden` is a summary; else empty."""
-    each = _hidden(gradients)
-    if len(each) <= MOST_AGENTS:
+    pairs = list(zip(gradients.hidden, gradients.inferred, strict=True))
+    if len(pairs) <= _MOST_AGENTS:
         return ""
-    return ", ".join(f"agent {i}: {MISSING if h is None else count(h)}" for i, (h, _) in enumerate(each))
-
-
-def _hidden(gradients: Result) -> list[tuple[int | None, int | None]]:
-    """For each agent how many stayed hidden of how many; None where that is not known, or nothing was asked."""
-    counts = [int(value) for value in numbers(gradients.get("hidden"))]
-    inferred = [int(value) for value in numbers(gradients.get("inferred"))]
-    if len(inferred) != len(counts):
-        return [(h, None) for h in counts]
-    return [(h if h + f else None, h + f) for h, f in zip(counts, inferred, strict=True)]
-
-
-def _agents(number_of: int) -> str:
-    return f"{count(number_of)} agent{'s' * (number_of != 1)}"
+    return ", ".join(f"agent {i}: {count(h) if h + f else MISSING}" for i, (h, f) in enumerate(pairs))
 
 
 # ── the setting ─────────────────────────────────────────────────────────────────────────────────────────
-def problem_facts(problem: Result) -> list[tuple[str, str]]:
+def problem_facts(problem: ProblemResult | None) -> list[tuple[str, str]]:
     """The problem as pairs of term and value."""
-    if not problem:
+    if problem is None:
         return []
-    shares = [int(v) for v in numbers(problem.get("records_per_agent")) if v == v]
+    shares = problem.records_per_agent
     each = f", {min(shares)} to {max(shares)} per agent" if shares else ""
     if shares and min(shares) == max(shares):
         each = f", {shares[0]} per agent"
-    if problem.get("held_out"):
-        each += f"; {count(problem['held_out'])} more held out"
-    curvature = f"{show(problem.get('smoothness'))} / {show(problem.get('strong_convexity'))}"
-    held_out = ", the test part" if problem.get("part") == "test" else ""
-    note = [("Note on the data", _text(problem["note"]))] if problem.get("note") else []
-    stationary = "a stationary point" if problem.get("optimum_is_stationary_only") else "the optimum"
-    return [
-        ("Problem", _text(problem.get("kind")).replace("_", " ")),
-        ("Data", f"{_text(problem.get('data'))}, {count(problem.get('records'))} records{held_out}{each}"),
-        *note,
-        ("Agents, dimension", f"{count(problem.get('agents'))}, {count(problem.get('dimension'))}"),
-        ("Smoothness / strong convexity", curvature),
-        (f"Residual at {stationary}", show(problem.get("optimum_residual"))),
+    if problem.held_out:
+        each += f"; {count(problem.held_out)} more held out"
+    part = ", the test part" if problem.part == "test" else ""
+    stationary = "a stationary point" if problem.optimum_is_stationary_only else "the optimum"
+    facts = [
+        ("Problem", problem.kind.replace("_", " ")),
+        ("Data", f"{problem.data}, {count(problem.records)} records{part}{each}"),
+        ("Note on the data", problem.note),
+        ("Agents, dimension", f"{count(problem.agents)}, {count(problem.dimension)}"),
+        ("Smoothness / strong convexity", f"{show(problem.smoothness)} / {show(problem.strong_convexity)}"),
+        (f"Residual at {stationary}", show(problem.optimum_residual)),
     ]
+    return [(term, value) for term, value in facts if value]
 
 
-def network_facts(net: Result) -> dict[str, Any]:
-    """What the caption of the network says, its legend, and its settings as pairs of term and texts."""
-    marks, place = Marks.of(net), part(net, "eavesdropper")
-    settings: dict[str, list[str]] = {}
-    for term, text in items(net, "settings"):
-        settings.setdefault(str(term), []).append(str(text))
-    tapped, links, agents = len(marks.tapped), len(marks.links), len(items(net, "positions"))
-    return {
-        "name": _text(net.get("name"), "network"),
-        "agents": count(agents),
-        "links": count(links),
-        "tapped": count(tapped),
-        "share": percent(tapped / links) if links else MISSING,
-        "radio": marks.on_radio,
-        "heard": count(len(marks.heard)),
-        "heard_share": percent(len(marks.heard) / max(1, agents)),
-        "at_ends": len(marks.at_ends),
-        "meddled": len(marks.meddled),
-        "sealed": bool(marks.sealed),
-        "nodes": ", ".join(map(str, sorted(marks.doors))),
-        "insiders": ", ".join(map(str, sorted(marks.insiders))),
-        "place": ", ".join(show(value) for value in items(place, "at")),
-        "range": show(place.get("range")),
-        "gap": show(net.get("spectral_gap")),
-        "legend": marks.legend,
-        "settings": list(settings.items()),
-    }
+def network_settings(settings: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Settings that are not at their default, by term."""
+    found: dict[str, list[str]] = {}
+    for term, text in settings:
+        found.setdefault(term, []).append(text)
+    return found

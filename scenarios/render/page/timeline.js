@@ -55,7 +55,7 @@
   const what = (i) => {
     const f = run.f[i], again = f & REPEAT ? `, attempt ${run.y[i] + 1}` : f & COPY ? ", a copy" : "";
     const fate = f & LOST ? ", lost" : f & DROPPED ? ", dropped: the buffer is full" : f & AWAY ? ", under way at the end" : "";
-    const ear = f & HEARD ? "heard" : f & SEALED ? "size and time heard" : f & MISSED ? "missed by the tap" : "not heard";
+    const ear = f & HEARD ? "captured" : f & SEALED ? "size and time captured" : f & MISSED ? "missed by the tap" : "not captured";
     const name = run.k[i] === 2 ? KINDS[2] : `${KINDS[run.k[i]]} ${run.n[i]}`;
     return `${run.s[i]} → ${run.r[i]}: ${name}${again}${fate} (${ear})${f & BREAK ? `, ${run.break.says}` : ""}`;
   };

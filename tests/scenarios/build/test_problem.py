@@ -12,9 +12,11 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
 from scenarios.render.page.tables import problem_facts
 from scenarios.results.entries import header
+from scenarios.results.tree import ProblemResult
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.netsim.problems.data import written
+from tests.scenarios.filled import filled
 
 HEAD = """\
 name: small
@@ -65,7 +67,7 @@ def test_the_problem_of_dpp2_in_one_file() -> None:
     assert built.problem.smoothness == pytest.approx(5.03, rel=1e-12)
     facts = facts_of(built)
     assert facts["optimum_is_stationary_only"]
-    assert "Residual at a stationary point" in [term for term, _ in problem_facts(facts)]
+    assert "Residual at a stationary point" in [term for term, _ in problem_facts(filled(ProblemResult, facts))]
 
 
 def facts_of(built: Experiment) -> dict:
@@ -156,10 +158,12 @@ def test_a_set_of_the_data_folder_runs_and_its_note_is_shown(tmp_path: Path, mon
     files = {"adult.data": written.ADULT.encode(), "adult.test": written.ADULT_TEST.encode()}
     written.write(tmp_path / "adult", files)
     built = experiment("data: {name: adult, part: test}", HEAD.replace("ring, agents: 6", "path, agents: 2"))
-    facts = dict(problem_facts(facts_of(built)))
+    facts = dict(problem_facts(filled(ProblemResult, facts_of(built))))
     assert "dropped" in facts["Note on the data"]
     assert "2 records, the test part" in facts["Data"]
-    assert "Note on the data" not in dict(problem_facts(facts_of(experiment("kind: logistic"))))
+    assert "Note on the data" not in dict(
+        problem_facts(filled(ProblemResult, facts_of(experiment("kind: logistic"))))
+    )
 
 
 def test_a_csv_file_runs(tmp_path: Path) -> None:

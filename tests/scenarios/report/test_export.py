@@ -11,9 +11,10 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
-from scenarios.render.page.epsilons import as_latex, epsilon_rows, export_tables
-from scenarios.render.page.export import drawings, export_figures, light_colours, standalone
+from scenarios.render.page.epsilons import export_tables
+from scenarios.render.page.export import export_figures
 from scenarios.render.page.report import page
+from tests.scenarios.filled import tree
 from tests.scenarios.test_report import sample
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,23 +25,19 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     results = sample()
     results["algorithms"] = results["algorithms"][:3]
+    results = tree(results)
     return results, folder, export_figures(results, folder, formats=["svg", "png", "pdf"], dpi=100, width="89mm")
 
 
 def test_every_figure_of_the_page_is_there_once_in_every_format(exported):
     results, folder, found = exported
-    on_page = {one.name for one in drawings(page(results))} - {"wide"}
+    on_page = set(re.findall(r'data-figure="([^"]+)"', page(results))) - {"wide"}
     assert len(found) == len(on_page) + 1 >= 5  # the network of the page plays: its picture is drawn for the export
     for one in found:
         assert one.files == [f"{one.name}.{kind}" for kind in ("svg", "png", "pdf")]
         assert all((folder / file).stat().st_size > 500 for file in one.files)
     titles = {one.title for one in found}
     assert titles >= {"The three epsilons", "Does it converge?", "How fast is privacy spent?", "Network"}
-
-
-def test_what_a_script_draws_is_no_figure():
-    still, lively = '<svg role="img" aria-label="a" viewBox="0 0 2 1"></svg>', '<svg role="img" aria-label="b"></svg>'
-    assert [one.words for one in drawings(f"<figure>{still}{lively}</figure>")] == ["a"]
 
 
 def test_a_file_is_as_wide_as_was_asked(exported):
@@ -80,7 +77,7 @@ def test_letters_are_of_eight_points_at_that_width(exported):
 
 def test_the_same_curves_as_on_the_page_and_a_key_of_them(exported):
     results, folder, found = exported
-    names = [a["name"] for a in results["algorithms"]]
+    names = [a.name for a in results.algorithms]
     curve = next(one for one in found if one.title == "Does it converge?")
     assert sorted(curve.key) == sorted(names)
     text = (folder / f"{curve.name}.svg").read_text()
@@ -123,25 +120,15 @@ def test_a_study_has_its_figures_too(study, tmp_path):
 )  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, options, field):
     with pytest.raises(ScenarioError) as refused:
-        export_figures(sample(), tmp_path / "figures", **options)
+        export_figures(tree(sample()), tmp_path / "figures", **options)
     assert refused.value.field == field
     assert not (tmp_path / "figures").exists()
-
-
-def test_a_drawing_of_the_page_by_itself_has_light_colours_written_out():
-    one = next(one for one in drawings(page(sample())) if one.name == "convergence")
-    text = standalone(one.svg, 3.5)
-    root = ElementTree.fromstring(text)
-    assert root.get("width") == "3.5in"
-    assert "var(" not in text
-    assert "currentColor" not in text
-    assert light_colours()["blue"] in text
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────
 def test_the_csv_has_the_numbers_in_full(tmp_path):
     results = sample()
-    assert export_tables({"a": results}, tmp_path) == ["epsilons.csv", "epsilons.tex"]
+    assert export_tables({"a": tree(results)}, tmp_path) == ["epsilons.csv", "epsilons.tex"]
     rows = list(csv.DictReader(io.StringIO((tmp_path / "epsilons.csv").read_text())))
     assert [row["algorithm"] for row in rows] == [a["name"] for a in results["algorithms"]]
     for row, entry in zip(rows, results["algorithms"], strict=True):
@@ -153,16 +140,18 @@ def test_the_csv_has_the_numbers_in_full(tmp_path):
             assert row["epsilon_claimed"] == ""
 
 
-def test_the_latex_has_a_row_for_each_algorithm_and_escapes_names():
+def test_the_latex_has_a_row_for_each_algorithm_and_escapes_names(tmp_path):
     results = sample()
     results["algorithms"][0]["name"] = r"50% _x_ & {\y} ε"
-    text = as_latex(epsilon_rows({"a": results}), "results.json")
+    export_tables({"a": tree(results)}, tmp_path)
+    text = (tmp_path / "epsilons.tex").read_text()
     body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert len(body) == len(results["algorithms"])
     assert all(len(re.findall(r"(?<!\\)&", row)) == 5 for row in body)
     assert body[0].startswith(r"50\% \_x\_ \& \{\textbackslash{}y\} $\varepsilon$ &")
     assert r"$\infty$" in text
-    several = as_latex(epsilon_rows({"a": results, "b": results}), "x")
+    export_tables({"a": tree(results), "b": tree(results)}, tmp_path)
+    several = (tmp_path / "epsilons.tex").read_text()
     assert r"\begin{tabular}{llrrrrl}" in several
 
 
@@ -171,7 +160,7 @@ def renamed(name):
     results["algorithms"] = results["algorithms"][:3]
     for place, one in enumerate(results["algorithms"]):
         one["name"] = f"{name} {place}"
-    return results
+    return tree(results)
 
 
 def test_dollars_in_a_name_are_no_mathematics(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from scenarios.render.compared_runs import read_runs
 from scenarios.render.comparison import compared
 from scenarios.render.page.comparison import render_comparison
-from scenarios.render.page.report import render, render_study
+from scenarios.render.page.report import render
+from tests.scenarios.filled import tree
 from tests.scenarios.report.test_reading import contrast
 from tests.scenarios.test_report import sample
 
@@ -40,8 +41,8 @@ OVERFLOWING = """[...document.querySelectorAll('main *')].filter(e =>
 def pages(pair, study, tmp_path_factory):
     """A file of each kind of page."""
     folder = tmp_path_factory.mktemp("pages")
-    render(sample(), folder / "report.html")
-    render_study(json.loads((study / "results.json").read_text()), folder / "study.html")
+    render(tree(sample()), folder / "report.html")
+    render(json.loads((study / "results.json").read_text()), folder / "study.html")
     render_comparison(compared(read_runs([str(one) for one in pair])), folder / "comparison.html")
     return folder
 

@@ -10,9 +10,9 @@ import pytest
 
 from scenarios.render.page.plots import reproduction
 from scenarios.render.page.report import page
-from scenarios.render.page.report import study as study_page
 from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.filled import tree
 from tests.scenarios.test_report import Page, sample
 
 STYLE = Path("scenarios/render/page/style.css").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def headings(source: str) -> list[int]:
 
 
 def test_headings_skip_no_level():
-    for text in (page(sample()),):
+    for text in (page(tree(sample())),):
         levels = headings(text)
         assert levels[0] == 1
         assert levels.count(1) == 1
@@ -69,22 +69,22 @@ def test_headings_skip_no_level():
 
 
 def test_the_claim_and_its_picture_come_before_everything_else():
-    text = page(sample())
+    text = page(tree(sample()))
     places = [text.index(part) for part in (
-        'id="verdicts-title"', 'id="epsilons"', '<ol class="verdicts">', 'id="curves"', 'id="images"',
-        'id="evidence"', 'id="repeat"',
+        'id="verdicts-title"', 'id="epsilons"', '<ol class="verdicts">', 'id="network"', 'id="images"',
+        'id="evidence"', 'id="curves"', 'id="repeat"',
     )]  # fmt: skip
     assert places == sorted(places)
     assert "δ = 10⁻⁵; adjacent: one record of one agent replaced." in Page(text).text
-    assert "at 95\u202f% confidence, all together" in text
+    assert "hold together at 95\u202f% confidence" in text
 
 
 def test_what_differs_between_claims_is_not_told_of_all():
     results = sample()
     audits = [a["audit"] for a in results["algorithms"] if (a["audit"] or {}).get("claim")]
     audits[0]["claim"] = audits[0]["claim"] | {"delta": 0.01}
-    assert "adjacent: one record" in Page(page(results)).text
-    assert "δ = " not in Page(page(results)).text.split("smaller is more private.")[1][:40]
+    assert "adjacent: one record" in Page(page(tree(results))).text
+    assert "δ = " not in Page(page(tree(results))).text.split("smaller is more private.")[1][:40]
 
 
 def leaking() -> dict:
@@ -101,12 +101,12 @@ def leaking() -> dict:
 
 
 def test_every_curve_has_its_interval_and_says_which():
-    text = page(leaking())
+    text = page(tree(leaking()))
     for title, told in (
         ("Does it converge?", "median over replicas, band: 5 % to 95 %"),
         ("learn the gradients?", "band: 5 % to 95 % of them"),
         ("How fast is privacy spent?", "band: down to what is proven"),
-        ("How many of them?", "a count, and no estimate with an interval"),
+        ("How many of them?", "A count over all agents, and no estimate with an interval"),
     ):
         figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if title in f)
         assert told in figure, title
@@ -115,13 +115,13 @@ def test_every_curve_has_its_interval_and_says_which():
 
 def test_a_share_below_one_has_a_figure_and_a_whole_one_has_none():
     results = leaking()
-    assert "How many of them?" in page(results)
+    assert "How many of them?" in page(tree(results))
     results["algorithms"][0]["leakage"]["by_query"]["identifiable"] = [1.0] * 3
-    assert "How many of them?" not in page(results)
+    assert "How many of them?" not in page(tree(results))
 
 
 def test_a_curve_can_be_brought_out_by_pointing_and_by_keyboard():
-    text = page(sample())
+    text = page(tree(sample()))
     figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if "Does it converge?" in f)
     for k in re.findall(r'<li class="k k(\d+)" tabindex="0">', figure):
         assert f'class="s s{k}"' in figure
@@ -151,7 +151,7 @@ def absent() -> dict:
         "figures": [figure, figure | {"title": "Two"}, figure | {"title": "Three", "curves": []}],
         "reproduction": {
             "paper": "P", "item": "Figure 1", "shows": "it", "outcome": "agrees", "sentence": "", "reasons": [],
-            "checks": [{"says": "a", "asks": "b", "answers": answers}] * 3,
+            "checks": [{"statement": "a", "criterion": "b", "answers": answers}] * 3,
         },
     }  # fmt: skip
 
@@ -159,7 +159,7 @@ def absent() -> dict:
 def test_what_is_absent_is_told_in_full_once():
     results = absent()
     before = copy.deepcopy(results)
-    text = Page(study_page(results)).text
+    text = Page(page(tree(results))).text
     assert results == before
     assert text.count("not in the data folder") == 2  # above all, and in the table of variants, in its own row
     assert text.count("cannot be run") == 0
@@ -171,21 +171,20 @@ def test_a_figure_with_many_curves_has_small_ones_on_the_same_axes():
     results = absent()
     curve = results["figures"][0]["curves"][0]
     results["figures"] = [results["figures"][0] | {"curves": [curve | {"label": f"c{k}"} for k in range(9)]}]
-    shown = reproduction(results)["drawn"][0]
-    assert [label for label, _ in shown["panels"]] == [f"c{k}" for k in range(9)]
-    ticks = {tuple(re.findall(r"<text[^>]*>([^<]*)</text>", str(svg))) for _, svg in shown["panels"]}
+    shown = reproduction(tree(results)).figures[0]
+    assert [label for label, _ in shown.panels] == [f"c{k}" for k in range(9)]
+    ticks = {tuple(re.findall(r"<text[^>]*>([^<]*)</text>", str(svg.svg))) for _, svg in shown.panels}
     assert len(ticks) == 1
     results["figures"][0]["curves"] = results["figures"][0]["curves"][:3]
-    assert reproduction(results)["drawn"][0]["panels"] == []
+    assert reproduction(tree(results)).figures[0].panels == ()
 
 
 def test_a_curve_without_a_band_is_named():
     results = absent()
     curve = results["figures"][0]["curves"][0]
     bare = curve | {"label": "bare", "low": [], "high": []}
-    assert reproduction(results | {"figures": [results["figures"][0] | {"curves": [curve, bare]}]})["drawn"][0][
-        "band"
-    ].endswith("No band: bare.")
+    figures = [results["figures"][0] | {"curves": [curve, bare]}]
+    assert reproduction(tree(results | {"figures": figures})).figures[0].caption[0].endswith("No band: bare.")
 
 
 # ── size ────────────────────────────────────────────────────────────────────────────────────────────────

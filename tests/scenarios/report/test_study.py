@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from scenarios.render.page.report import study
+from scenarios.render.page.report import page
 from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT
@@ -31,7 +31,7 @@ def test_the_summary_of_a_variant_has_the_three_epsilons_of_its_audit(audited):
 
 def test_the_page_begins_with_the_three_epsilons_of_all_variants(audited):
     results = json.loads((audited / "results.json").read_text())
-    text = study(results)
+    text = page(results)
     read = Page(text)
     assert len(read.ids) == len(set(read.ids))
     assert read.unlabelled == []
@@ -51,7 +51,7 @@ def test_the_page_begins_with_the_three_epsilons_of_all_variants(audited):
 
 
 def test_results_without_audits_have_no_picture_of_them(study_folder):
-    text = study(json.loads((study_folder / "results.json").read_text()))
+    text = page(json.loads((study_folder / "results.json").read_text()))
     assert 'id="epsilons"' not in text
 
 

@@ -1,51 +1,44 @@
-"""Figures inside a page: paths that look alike say so once, and are drawn as they were."""
+"""Figures inside a page: colours that follow the page, ids of their own, and keys of what is drawn."""
 
 import re
 from xml.etree import ElementTree
 
-from scenarios.render.page.drawing import BLUE, GREEN, _grouped, canvas, inline
+from scenarios.render.page.drawing import BLUE, GREEN, Drawing, Entry, canvas, series
 
 
-def drawn(text: str) -> list[tuple[str, str, frozenset[str]]]:
-    """Of each path, in order, its steps, what clips it, and its style, whether it or its group says so."""
-    found = []
-    for group in ElementTree.fromstring(f"<svg>{text}</svg>"):
-        for path in list(group) or [group]:
-            styles = [one.get("style", "") for one in {id(group): group, id(path): path}.values()]
-            style = frozenset(word for one in styles for word in one.split("; ") if word)
-            found.append((path.get("d"), path.get("clip-path") or group.get("clip-path", ""), style))
-    return found
-
-
-def bar(d: str, colour: str, opacity: str = "", clip: str = ' clip-path="url(#a)"') -> str:
-    return f'<path d="{d}"{clip} style="fill: {colour}{opacity}"/>'
-
-
-def test_what_is_drawn_and_in_which_order_stays():
-    faint = "; opacity: 0.75"
-    text = "".join(
-        [
-            *(bar(f"M{k} 0h1", "red", faint) for k in range(4)),
-            *(bar(f"M{k} 1h1", "blue") for k in range(2)),
-            *(bar(f"M{k} 2h1", "red", faint) for k in range(3)),
-            *(bar(f"M{k} 3h1", "red", clip="") for k in range(3)),
-        ]
-    )
-    short = _grouped(text)
-    assert drawn(short) == drawn(text)
-    assert len(short) < len(text)
-    assert short.count("<g") == 3
-    assert short.count("fill: blue") == 2, "two are not worth a group"
-    assert all("opacity" not in group for group in re.findall("<g[^>]*>", short)), (
-        "a group's would be of all together"
-    )
-
-
-def test_bars_of_a_figure_are_one_group():
+def drawn(name: str) -> str:
     with canvas(300, 200) as (figure, axes):
         axes.bar(range(9), range(1, 10), color=BLUE)
-        axes.bar(range(9), [-1] * 9, color=GREEN)
-        text = str(inline(figure, "one", "bars"))
-    for colour in ("var(--blue)", "var(--green)"):
-        assert text.count(f"fill: {colour}") == 1
-    assert len(re.findall(r"<g clip-path[^>]*>(?:<path d=\"[^\"]*\"/>){9}</g>", text)) == 2
+        axes.plot(range(9), [2.71828] * 9, color=GREEN, marker="o", **series(3))
+        return str(Drawing(name, "9 bars < 6.9283", figure).svg)
+
+
+def test_a_drawing_is_whole_and_has_colours_of_the_page():
+    text = drawn("one")
+    root = ElementTree.fromstring(text)
+    assert root.get("aria-label") == "9 bars < 6.9283"
+    assert root.get("data-figure") == "one"
+    assert text.count("fill: var(--blue)") == 9
+    assert 'class="s s3"' in text
+    assert not re.search(r"#(?!one-)[0-9a-z]{6}\b", text)
+
+
+def test_two_drawings_share_no_id():
+    one, two = ({*re.findall(r' id="([^"]+)"', drawn(name))} for name in ("one", "two"))
+    assert one
+    assert not one & two
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawn("one"))) == one
+
+
+def test_coordinates_have_one_decimal():
+    assert not re.search(r' d="[^"]*\d\.\d\d', drawn("one"))
+
+
+def test_an_entry_of_a_key_draws_its_lines():
+    swatch = Entry(
+        "both", ({"color": BLUE, "linewidth": 6}, {"color": GREEN, "linestyle": "none", "marker": "D"})
+    ).swatch
+    root = ElementTree.fromstring(swatch)
+    assert [len(group) for group in root] == [1, 1]
+    assert "var(--blue)" in swatch
+    assert "var(--green)" in swatch

@@ -10,7 +10,7 @@ from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.render.page.report import study
+from scenarios.render.page import report
 from scenarios.results.numbers import flow
 from scenarios.schema.load import parse
 from scenarios.schema.problem import Synthetic
@@ -100,7 +100,7 @@ def test_processes_change_no_number(ran, tmp_path):
 def test_the_page_says_what_the_paper_says_and_what_was_found(ran):
     results, folder = ran
     page = (folder / "report.html").read_text()
-    assert page == study(read(folder))
+    assert page == report.page(read(folder))
     for check in results["reproduction"]["checks"]:
         assert check["says"] in page
         assert check["answers"][0]["found"] in page
@@ -228,7 +228,7 @@ def test_every_figure_is_drawn_once_however_many_stand_beside_the_checks(ran, ch
     results, _ = ran
     block = results["reproduction"]
     many = results | {"reproduction": block | {"checks": block["checks"][:1] * checks}}
-    page = study(many)
+    page = report.page(many)
     assert page.count("<figure>") == len(results["figures"])
     stack = page[page.index('<div class="stack">') : page.index('<div class="scroll checks"')]
     assert stack.count("<figure>") == (1 if checks == 1 else len(results["figures"]))
