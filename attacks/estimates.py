@@ -33,7 +33,7 @@ Inversion = Callable[[AdversaryView], list[GradientEstimate]]
 
 
 def check_lossless(view: AdversaryView) -> None:
-    """You get an `AttackError` where a codec changes what is sent: no estimate would be as exact as it says."""
+    """You get an `AttackError` where a codec changes what is sent: no estimate would be as exact as stated."""
     if not view.public.codec.lossless:
         raise AttackError(f"{view.public.codec} changes what is sent: the inversion is for float64 on the wire")
 
@@ -45,8 +45,8 @@ class Evidence:
     `points`, `gradients` (rounds, replicas, dimension); `covariance` (rounds, rounds, dimension): of the errors of
     each coordinate, between rounds; coordinates are independent, and 0 is exact up to rounding. One for all may be a
     view of (rounds, rounds, 1) that is broadcast: its last stride is 0. `law` is that of the errors where it is
-    known, else None: "laplace" says that they are independent between rounds too. What is not identifiable, or was
-    asked at an unknown point, is not in here; `hidden` counts it. `rounding` (rounds,): how far rounding alone may
+    known, else None: "laplace": they are independent between rounds too. What is not identifiable, or was
+    made at an unknown point, is not in here; `hidden` counts it. `rounding` (rounds,): how far rounding alone may
     move a coordinate; None where nothing is known to amplify it.
     """
 
@@ -80,7 +80,7 @@ class Evidence:
 
     @classmethod
     def probed(cls, found: Probed, law: Law | Literal["stated"] | None = "stated") -> "Evidence":
-        """From all gradients that a probe tells, with their points; `law`: where it is known better than is stated.
+        """All gradients at known points that a probe identified; `law` in place of the probe's own.
 
         You get an `AttackError` where there is none.
         """
@@ -157,9 +157,9 @@ def _joint_law(laws: Sequence[Law | None], covariance: Array) -> Law | None:
     """That of all errors together: Gaussian, or independent Laplace."""
     if set(laws) == {"gaussian"}:
         return "gaussian"
-    told = covariance if covariance.strides[-1] else covariance[..., :1]
-    apart = told.copy()
+    block = covariance if covariance.strides[-1] else covariance[..., :1]
+    apart = block.copy()
     np.einsum("ttd->td", apart)[:] = 0.0
-    scale = np.sqrt(np.einsum("ttd->td", told))
+    scale = np.sqrt(np.einsum("ttd->td", block))
     independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
     return "laplace" if set(laws) == {"laplace"} and independent else None

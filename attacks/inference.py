@@ -2,7 +2,7 @@
 
 At a tapped door the record is the agent's own. On links an eavesdropper puts it together as far as it goes
 (`attacks.closed_form.exchanges`): for algorithms that only exchange and wait for everybody, and for tokens that walk.
-What was not heard becomes an unknown beside the gradients, and costs those that it hides.
+What was not observed becomes an unknown beside the gradients, and costs those that it hides.
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ def _independent_laplace(view: AdversaryView) -> list[Evidence]:
     kept = unclipped(view, estimates)
     if estimates and not kept:
         raise AttackError(
-            "the clip may have acted on every gradient: what was sent tells the clipped ones alone "
+            "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
             "(through_differences), not the gradients"
         )
     lost = Counter(e.agent for e in estimates)
@@ -93,31 +93,31 @@ FREE = Free()
 
 
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:
-    """One estimate for each identifiable query of every agent that was heard; agent by agent, in order.
+    """One estimate for each identifiable query of every agent that was observed; agent by agent, in order.
 
     `stddev` is the root mean square over the coordinates; where rounding alone may be more than a small share of the
-    gradient, it is counted in. You get an `AttackError` where nothing was heard that a probe can use, a codec changes
-    what is sent, or the messages are no affine function of the gradients.
+    gradient, it is counted in. You get an `AttackError` where nothing was observed that a probe can use, a codec
+    changes what is sent, or the messages are no affine function of the gradients.
     """
-    heard = _observed_agents(view)
-    return [estimate for agent, rows in heard.items() for estimate in estimates_of(probed(view, agent, rows))]
+    observed = _observed_agents(view)
+    return [estimate for agent, rows in observed.items() for estimate in estimates_of(probed(view, agent, rows))]
 
 
 def _observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
-    """What was heard around every agent that was, and that needs to be inferred, by agent.
+    """What was observed around every agent that was, and that needs to be inferred, by agent.
 
     You get an `AttackError` where it is nothing that a probe can use.
     """
     around = Surroundings(view)
     agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
-    heard = {agent: rows for agent in agents if (rows := around.rows(agent))}
-    if not heard:
+    observed = {agent: rows for agent in agents if (rows := around.rows(agent))}
+    if not observed:
         raise AttackError(
-            "from what was heard a probe cannot put together what any agent got and sent: of algorithms that send to "
-            "single agents (other than one token) it needs a tap at a door, of exchanges that end without some "
+            "from what was observed a probe cannot put together what any agent got and sent: of algorithms that send "
+            "to single agents (other than one token) it needs a tap at a door, of exchanges that end without some "
             "messages too, and of others a message of the agent"
         )
-    return heard
+    return observed
 
 
 def probed(
@@ -127,18 +127,18 @@ def probed(
     prior: Prior | None = None,
     laplace: Literal["blue", "ml"] = "blue",
 ) -> Probed:
-    """All that a probe tells of one agent, also which of its gradients are not identifiable.
+    """The probe of one agent, with which of its gradients are identifiable.
 
     `rows`: the record at its door, if it is known already; `prior` and `laplace` as in `attacks.probe.probe`. You get
-    an `AttackError` where nothing was heard of the agent that a probe can use, where it may begin anew, and where the
-    probe refuses.
+    an `AttackError` where nothing was observed of the agent that a probe can use, where it may begin anew, and where
+    the probe refuses.
     """
     check_lossless(view)
     if agent in view.public.forgetful:
         raise AttackError(f"agent {agent} may begin anew without its state: when is not known")
     chosen = rows_of(view, agent) if rows is None else rows
     if not chosen:
-        raise AttackError(f"nothing was heard of agent {agent} that a probe can use")
+        raise AttackError(f"nothing was observed of agent {agent} that a probe can use")
     recording = Recording(view.public, agent, chosen, view.replicas, np.random.default_rng(0))
     return probe(recording, prior=prior, laplace=laplace)
 
@@ -238,21 +238,21 @@ def _evidence(view: AdversaryView, only: int | None) -> list[Evidence]:
 def _by_probe(view: AdversaryView, own: ClosedForm | None, only: int | None = None) -> list[Evidence]:
     """By a probe; of the agents that it refuses, by the algorithm's `own` inversion."""
     try:
-        heard = _observed_agents(view)
+        observed = _observed_agents(view)
     except AttackError as refusal:
         return _by_own(view, own, refusal)
     found: dict[int, Evidence] = {}
     refused: dict[int, AttackError] = {}
-    for agent, rows in heard.items():
+    for agent, rows in observed.items():
         if only not in (None, agent):
             continue
         try:
-            told = probed(view, agent, rows)
+            one = probed(view, agent, rows)
         except AttackError as refusal:
             refused[agent] = refusal
         else:
-            if (told.identifiable & told.located).any():
-                found[agent] = Evidence.probed(told)
+            if (one.identifiable & one.located).any():
+                found[agent] = Evidence.probed(one)
     if refused and (own is not None or not found):
         try:
             others = _by_own(view, own, next(iter(refused.values())))
@@ -271,7 +271,7 @@ def _by_own(view: AdversaryView, own: ClosedForm | None, refusal: AttackError) -
 
 
 def _or_else(refusal: AttackError, other: Callable[[], T]) -> T:
-    """What another way finds; where that refuses too, both say why."""
+    """What another way finds; where that refuses too, both reasons are given."""
     try:
         return other()
     except AttackError as second:

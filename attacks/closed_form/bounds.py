@@ -98,7 +98,7 @@ def preimage(codec: Codec, decoded: Array) -> Interval:
     - `TopK`: what was sent is v; of the others |v| is at most the least magnitude that was sent, 0 if fewer than k
       were.
     - `RandomK`: what was sent is v; of the others nothing is known.
-    - `Quantizer`: within one level of ξ·decoded, with its sign, the level as the wire says it.
+    - `Quantizer`: within one level of ξ·decoded, with its sign, the level being on the wire.
     - `ScaledSign`: the sign, and |v| at most the ℓ1 norm.
 
     You get an `AttackError` for another codec.

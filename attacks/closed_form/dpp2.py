@@ -44,7 +44,7 @@ from netsim.errors import AttackError
 
 
 class _DPP2Round(NamedTuple):
-    """What one agent told in rounds 0, 1, …: `y`, `z`, and its (Py), (Pz); (rounds, replicas, dimension)."""
+    """Values that one agent sent in rounds 0, 1, …: `y`, `z`, and its (Py), (Pz); (rounds, replicas, dimension)."""
 
     agent: int
     y: Array
@@ -61,7 +61,7 @@ def through_relay(view: AdversaryView) -> list[GradientEstimate]:
     """
     algorithm = _checked(view)
     eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
-    return [e for told in relayed(view) for e in _estimates(told, algorithm, eta)]
+    return [e for sent in relayed(view) for e in _estimates(sent, algorithm, eta)]
 
 
 def relay_evidence(view: AdversaryView) -> list[Evidence]:
@@ -81,39 +81,39 @@ def _checked(view: AdversaryView) -> Dpp2:
 
 
 def relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
-    """Every agent of which round 0 was heard, up to the first round that was not."""
+    """Every agent of which round 0 was observed, up to the first round that was not."""
     exchanges, public = Exchanges(view), view.public
     for agent in sorted(set(range(public.agents)) - view.inside.keys() - public.forgetful):
         taken = exchanges.taken(agent)
         rounds = 0
-        while all((agent, n) in exchanges.told and n in taken for n in (2 * rounds, 2 * rounds + 1)):
+        while all((agent, n) in exchanges.sent and n in taken for n in (2 * rounds, 2 * rounds + 1)):
             rounds += 1
         if rounds:
-            told = [[exchanges.told[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
+            sent = [[exchanges.sent[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
             others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
-            apart = [_apart(public, agent, np.array(told[j]), np.array(others[j])) for j in (0, 1)]
-            yield _DPP2Round(agent, np.array(told[0]), np.array(told[1]), *apart)
+            apart = [_apart(public, agent, np.array(sent[j]), np.array(others[j])) for j in (0, 1)]
+            yield _DPP2Round(agent, np.array(sent[0]), np.array(sent[1]), *apart)
 
 
-def _apart(public: PublicKnowledge, agent: int, told: Array, others: Array) -> Array:
+def _apart(public: PublicKnowledge, agent: int, sent: Array, others: Array) -> Array:
     """(Pv)_i; `others` (rounds, neighbors, replicas, dimension)."""
     assert isinstance(public.algorithm, Dpp2)
     if public.algorithm.matrix == "laplacian":
-        return others.shape[1] * told - others.sum(axis=1)
+        return others.shape[1] * sent - others.sum(axis=1)
     weights = public.weights[agent]
-    return told - weights[0] * told - np.einsum("n,knrd->krd", weights[1:], others)
+    return sent - weights[0] * sent - np.einsum("n,knrd->krd", weights[1:], others)
 
 
-def relay(told: Array, eta: Array) -> Array:
-    """d^{k+1} = η_k d^k + y^k from d^0 = 0, (rounds + 1, replicas, dimension); of what is told by P, P d."""
-    d = [np.zeros_like(told[0])]
-    for k, y in enumerate(told):
+def relay(sent: Array, eta: Array) -> Array:
+    """d^{k+1} = η_k d^k + y^k from d^0 = 0, (rounds + 1, replicas, dimension); of values times P, P d."""
+    d = [np.zeros_like(sent[0])]
+    for k, y in enumerate(sent):
         d.append(eta[k] * d[-1] + y)
     return np.array(d)
 
 
 def _variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
-    """Of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not told: ∞."""
+    """Of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not on the wire: ∞."""
     e = np.array([2 * algorithm.scale_e(k) ** 2 for k in range(rounds)])
     w = np.array([2 * algorithm.scale_w(k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)] + [math.inf])
     return e, w
@@ -126,34 +126,39 @@ def weigh(e: Array, w: Array) -> Array:
     return np.where((e == 0) & (w == 0), 0.5, share)
 
 
-def _second_reading(told: _DPP2Round, algorithm: Dpp2, d: Array) -> Array:
+def _second_reading(sent: _DPP2Round, algorithm: Dpp2, d: Array) -> Array:
     """z^k − w^{k+1}/α by how x moved, (rounds − 1, replicas, dimension)."""
-    return (algorithm.beta * told.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step
+    return (algorithm.beta * sent.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step
 
 
-def _estimates(told: _DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
-    rounds = len(told.y)
-    d, hidden = relay(told.y, eta), algorithm.rho * relay(told.apart_y, eta)[1:]
-    e, w = _variances(algorithm, rounds)
+def _read(sent: _DPP2Round, algorithm: Dpp2, eta: Array, share: Array) -> Iterator[tuple[Array, Array]]:
+    """Point and gradient of each round, (replicas, dimension); `share` (rounds,) is the weight of z's reading."""
+    d, hidden = relay(sent.y, eta), algorithm.rho * relay(sent.apart_y, eta)[1:]
+    z = sent.z * share[:, None, None]
+    z[:-1] += (1 - share[:-1, None, None]) * _second_reading(sent, algorithm, d)
+    point = np.zeros_like(sent.y[0])
+    for k in range(len(sent.y)):
+        yield point, z[k] - hidden[k]
+        point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * sent.apart_z[k]
+
+
+def _estimates(sent: _DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
+    e, w = _variances(algorithm, len(sent.y))
     share = weigh(e, w)
-    z = told.z * share[:, None, None]
-    z[:-1] += (1 - share[:-1, None, None]) * _second_reading(told, algorithm, d)
-    point = np.zeros_like(told.y[0])
-    for k in range(rounds):
+    for k, (point, gradient) in enumerate(_read(sent, algorithm, eta, share)):
         variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
-        yield GradientEstimate(told.agent, k, point, z[k] - hidden[k], math.sqrt(variance))
-        point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * told.apart_z[k]
+        yield GradientEstimate(sent.agent, k, point, gradient, math.sqrt(variance))
 
 
 SWEEPS = 30
 ENOUGH = 1e-14
 """Relative: a step of this size or less ends the fit."""
 BLIND = 1e-9
-"""A column of the Jacobian below this share of the largest tells nothing."""
+"""A column of the Jacobian below this share of the largest determines nothing."""
 
 
 class _RelayFit(NamedTuple):
-    """What the transcript says of η and of the gradients.
+    """η and the gradients as the transcript determines them.
 
     `eta` (replicas, rounds), 0 where not `identifiable` (replicas, rounds); `stddev` (replicas, rounds) of its errors
     by the noise's law, 0 without noise, ∞ where not identifiable; `misfit` (replicas,): the mean square of the
@@ -171,20 +176,20 @@ class _RelayFit(NamedTuple):
 
 
 class _Received:
-    """Everything that was told of one replica; arrays (rounds, agents × dimension)."""
+    """Everything that all agents sent, replica by replica; arrays (rounds, agents × dimension)."""
 
     def __init__(self, view: AdversaryView) -> None:
         self.algorithm: Dpp2 = _checked(view)
-        self.told = list(relayed(view))
-        if len(self.told) < view.public.agents:
-            raise AttackError("η is fitted to what all agents say: it needs all links, and no insider among them")
-        self.rounds = min(len(told.y) for told in self.told)
+        self.sent = list(relayed(view))
+        if len(self.sent) < view.public.agents:
+            raise AttackError("η is fitted to what all agents send: it needs all links, and no insider among them")
+        self.rounds = min(len(sent.y) for sent in self.sent)
         if self.rounds < 3:
-            raise AttackError(f"{self.rounds} whole rounds were heard: a second difference needs 3")
+            raise AttackError(f"{self.rounds} whole rounds were observed: a second difference needs 3")
         cut = slice(0, self.rounds)
-        self.y = np.array([t.y[cut] for t in self.told])  # (agents, rounds, replicas, dimension)
+        self.y = np.array([t.y[cut] for t in self.sent])  # (agents, rounds, replicas, dimension)
         a, b = self.algorithm.step, self.algorithm.beta
-        self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.told])
+        self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.sent])
         e, w = _variances(self.algorithm, self.rounds)
         self.noisy = bool(np.any(e > 0) or np.any(w[:-1] > 0))
         self.scale = self._scale(e, w)
@@ -205,24 +210,24 @@ def _flat(values: Array) -> Array:
 
 def round_by_round(view: AdversaryView) -> Array:
     """η (replicas, rounds), each fitted to its own round alone given those before: it drifts under noise."""
-    heard = _Received(view)
-    fits = np.zeros((view.replicas, heard.rounds))
+    received = _Received(view)
+    fits = np.zeros((view.replicas, received.rounds))
     for r in range(view.replicas):
-        fits[r] = _extended(np.zeros(2), *heard.of(r))
+        fits[r] = _extended(np.zeros(2), *received.of(r))
     return fits
 
 
 def fit_relay(view: AdversaryView) -> _RelayFit:
     """All η_k jointly, and every gradient.
 
-    You get an `AttackError` where the algorithm is not DPP², or not all of at least three rounds was heard.
+    You get an `AttackError` where the algorithm is not DPP², or not all of at least three rounds was observed.
     """
-    heard = _Received(view)
-    fits = [_fitted(*heard.of(r), heard.scale, heard.noisy) for r in range(view.replicas)]
+    received = _Received(view)
+    fits = [_fitted(*received.of(r), received.scale, received.noisy) for r in range(view.replicas)]
     eta = np.array([fit.eta for fit in fits])
     known = np.array([fit.identifiable for fit in fits])
     spread = np.array([np.where(fit.identifiable, np.sqrt(np.diag(fit.covariance)), np.inf) for fit in fits])
-    estimates, deviations = _gradients(heard, eta, [fit.covariance for fit in fits])
+    estimates, deviations = _gradients(received, eta, [fit.covariance for fit in fits])
     return _RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
 
 
@@ -255,7 +260,7 @@ def _fitted(y: Array, pull: Array, scale: Array, noisy: bool) -> _Fit:
 def _extended(eta: Array, y: Array, pull: Array) -> Array:
     """One round at a time: η_{k+1} by least squares on its own round."""
     grown = eta.tolist()
-    d = _relayed(eta, y)
+    d = relay(y[: len(eta)], eta)
     before, now = d[len(grown) - 1], d[len(grown)]
     for k in range(len(grown) - 1, len(y) - 1):
         wanted = 2 * now - before - pull[k] - y[k + 1]  # η_{k+1} d^{k+1}
@@ -263,10 +268,6 @@ def _extended(eta: Array, y: Array, pull: Array) -> Array:
         grown.append(float(now @ wanted) / size if size > 0 else 0.0)
         before, now = now, grown[-1] * now + y[k + 1]
     return np.array(grown)
-
-
-def _relayed(eta: Array, y: Array) -> Array:
-    return relay(y[: len(eta)], eta)
 
 
 def _refined(eta: Array, y: Array, pull: Array, scale: Array) -> Array:
@@ -298,7 +299,7 @@ def _least_squares(jacobian: Array, residual: Array) -> Array:
 
 def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array, Array]:
     """Whitened residuals (rounds − 1 times width,), and how they move with η (…, rounds)."""
-    d, moves = _relayed(eta, y), _moves(eta, y)
+    d, moves = relay(y[: len(eta)], eta), _moves(eta, y)
     residual = (d[2:] - 2 * d[1:-1] + d[:-2] + pull[:-1]) / scale[:, None]
     jacobian = (moves[2:] - 2 * moves[1:-1] + moves[:-2]) / scale[:, None, None]
     return residual.ravel(), jacobian.reshape(residual.size, -1)
@@ -307,7 +308,7 @@ def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array,
 def _moves(eta: Array, y: Array) -> Array:
     """∂d^k/∂η, (rounds + 1, width, rounds)."""
     rounds, width = y.shape
-    d = _relayed(eta, y)
+    d = relay(y[: len(eta)], eta)
     moves = np.zeros((rounds + 1, width, rounds))
     for k in range(rounds):
         moves[k + 1] = eta[k] * moves[k]
@@ -315,39 +316,32 @@ def _moves(eta: Array, y: Array) -> Array:
     return moves
 
 
-def _gradients(heard: _Received, eta: Array, covariances: list[Array]) -> tuple[list[GradientEstimate], Array]:
-    algorithm, rounds = heard.algorithm, heard.rounds
+def _gradients(received: _Received, eta: Array, covariances: list[Array]) -> tuple[list[GradientEstimate], Array]:
+    algorithm, rounds = received.algorithm, received.rounds
     e, w = _variances(algorithm, rounds)
     share = weigh(e, w)
     own: Array = e * share  # of the two readings together: ew/(e + w)
-    spread = _spread(heard, eta, covariances, share)
+    spread = _spread(received, eta, covariances, share)
     deviations = np.asarray(np.sqrt(own[None, :, None, None] + spread), dtype=np.float64)
     estimates: list[GradientEstimate] = []
-    by_round = eta.T[:, :, None]
-    for i, told in enumerate(heard.told):
-        cut = told._replace(y=told.y[:rounds], z=told.z[:rounds], apart_z=told.apart_z[:rounds])
-        d = relay(cut.y, by_round)
-        hidden = algorithm.rho * relay(told.apart_y[:rounds], by_round)[1:]
-        z = cut.z * share[:, None, None]
-        z[:-1] += (1 - share[:-1, None, None]) * _second_reading(cut, algorithm, d)
-        point = np.zeros_like(cut.y[0])
-        for k in range(rounds):
+    for i, whole in enumerate(received.sent):
+        sent = whole._replace(**{name: getattr(whole, name)[:rounds] for name in ("y", "z", "apart_y", "apart_z")})
+        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta.T[:, :, None], share)):
             deviation = root_mean_square(deviations[i, k])
-            estimates.append(GradientEstimate(told.agent, k, point, z[k] - hidden[k], deviation))
-            point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * cut.apart_z[k]
+            estimates.append(GradientEstimate(sent.agent, k, point, gradient, deviation))
     return estimates, deviations
 
 
-def _spread(heard: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
+def _spread(received: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
     """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension)."""
-    algorithm, rounds = heard.algorithm, heard.rounds
-    agents, _, replicas, dimension = heard.y.shape
+    algorithm, rounds = received.algorithm, received.rounds
+    agents, _, replicas, dimension = received.y.shape
     spread = np.zeros((agents, rounds, replicas, dimension))
     weight = (1 - share[:-1]) / algorithm.step
-    apart = np.array([t.apart_y[:rounds] for t in heard.told])
+    apart = np.array([t.apart_y[:rounds] for t in received.sent])
     for r in range(replicas):
         factor = _root(covariances[r])
-        moved = _moves(eta[r], _flat(heard.y[:, :, r])) @ factor
+        moved = _moves(eta[r], _flat(received.y[:, :, r])) @ factor
         gradient = -algorithm.rho * (_moves(eta[r], _flat(apart[:, :, r])) @ factor)[1:]
         gradient[:-1] -= weight[:, None, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
         squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)

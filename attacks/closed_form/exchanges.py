@@ -1,9 +1,9 @@
 """Exchanges in a view: what each agent sent and took, and one agent's record in its code's order, gaps marked.
 
-At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent told and
-what its neighbors told it, for algorithms that only exchange and wait for everybody, and for tokens that walk. What
-was not heard (lost at the tap, on a link that nobody taps, before the tap began) is a gap up to the last message of
-the agent that was heard (`attacks.replay.recorded.gap`).
+At a tapped door the record is the agent's own. On links an eavesdropper puts it together: what the agent sent and
+what its neighbors sent it, for algorithms that only exchange and wait for everybody, and for tokens that walk. What
+was not observed (lost at the tap, on a link that nobody taps, before the tap began) is a gap up to the last message
+of the agent that was observed (`attacks.replay.recorded.gap`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,32 +22,32 @@ from netsim.transcript.record import EVERYBODY, Event, Record
 
 
 class Exchanges:
-    """All exchanges of a view, as far as they were heard."""
+    """All exchanges of a view, as far as they were observed."""
 
     def __init__(self, view: AdversaryView) -> None:
         self._view = view
 
     @cached_property
-    def told(self) -> dict[tuple[int, int], Values]:
-        """What was told, by agent and number of the exchange, from 0: as it was sent, or (at a door) delivered."""
-        told: dict[tuple[int, int], Values] = {}
+    def sent(self) -> dict[tuple[int, int], Values]:
+        """Values by agent and number of the exchange, from 0: as it was sent, or (at a door) delivered."""
+        sent: dict[tuple[int, int], Values] = {}
         delivered: dict[tuple[int, int], Values] = {}
         for row in self._view.transcript:
             if row.kind == "exchange" and row.event != "closed":
-                known = delivered if row.event == "received" else told
+                known = delivered if row.event == "received" else sent
                 known.setdefault((row.sender, row.number), row.values)
-        return delivered | told
+        return delivered | sent
 
     def taken(self, agent: int) -> dict[int, list[Values]]:
         """What the agent took from its neighbors, in their order, by number; only where all of it is known.
 
-        At the agent's door that is what was delivered. Elsewhere it is what the neighbors told, unless exchanges may
+        At the agent's door that is what was delivered. Elsewhere it is what the neighbors sent, unless exchanges may
         end without some messages (`netsim.network.links`): then nobody else knows.
         """
         at_door = agent in self._view.adversary.doors
         if not self._view.public.exchange_policy.endless:
             return self._closed(agent) if at_door else {}
-        return self._complete(agent, self._delivered(agent) if at_door else self.told)
+        return self._complete(agent, self._delivered(agent) if at_door else self.sent)
 
     def _delivered(self, agent: int) -> dict[tuple[int, int], Values]:
         delivered: dict[tuple[int, int], Values] = {}
@@ -56,25 +56,25 @@ class Exchanges:
                 delivered.setdefault((row.sender, row.number), row.values)
         return delivered
 
-    def _complete(self, agent: int, told: dict[tuple[int, int], Values]) -> dict[int, list[Values]]:
+    def _complete(self, agent: int, sent: dict[tuple[int, int], Values]) -> dict[int, list[Values]]:
         neighbors = self._view.public.neighbors[agent]
-        numbers = [k for i, k in told if i == neighbors[0]]
-        return {k: [told[j, k] for j in neighbors] for k in numbers if all((j, k) in told for j in neighbors)}
+        numbers = [k for i, k in sent if i == neighbors[0]]
+        return {k: [sent[j, k] for j in neighbors] for k in numbers if all((j, k) in sent for j in neighbors)}
 
     def _closed(self, agent: int) -> dict[int, list[Values]]:
         public = self._view.public
         shelf, taken = Shelf(public.neighbors[agent], public.exchange_policy), dict[int, list[Values]]()
-        told: Message | None = None
+        own: Message | None = None
         for row in self._view.at_node(agent):
             if row.kind != "exchange":
                 continue
             message = Message(row.sender, row.kind, row.number, row.values)
             if row.event == "sent":
-                told = message
+                own = message
             elif row.event == "received":
                 shelf.put(message)
-            elif told is not None:
-                taken[row.number] = [heard.values for heard in shelf.collect(told).values()]
+            elif own is not None:
+                taken[row.number] = [one.values for one in shelf.collect(own).values()]
         return taken
 
 
@@ -83,7 +83,7 @@ TOKENS = Walkman | Recal | DPRecal
 
 
 class Surroundings:
-    """What a view tells around each agent."""
+    """Records at the agents' doors, put together from a view."""
 
     def __init__(self, view: AdversaryView) -> None:
         self._view = view
@@ -93,7 +93,7 @@ class Surroundings:
         """The record at the agent's door, as far as it can be put together; empty where it cannot be.
 
         You get an `AttackError` where a door's record does not begin with the agent's first message, and neither
-        exchanges alone nor a token's visits say what may have passed before.
+        exchanges alone nor a token's visits show what may have passed before.
         """
         if agent in self._view.adversary.doors:
             return self._at_door(agent)
@@ -117,7 +117,7 @@ class Surroundings:
         if not self._view.public.exchange_policy.endless or "direct" in numbers:
             raise AttackError(
                 f"the record at agent {agent}'s door begins after its first message: what came before, and when, its "
-                "later messages do not say"
+                "later messages do not show"
             )
         return tuple(self._exchanged(agent))
 
@@ -127,16 +127,16 @@ class Surroundings:
 
     # ── exchanges ───────────────────────────────────────────────────────────────────────────────────
     def _exchanged(self, agent: int) -> Iterator[Record]:
-        told, neighbors = self._exchanges.told, self._view.public.neighbors[agent]
-        last = max((number for i, number in told if i == agent), default=-1)
+        sent, neighbors = self._exchanges.sent, self._view.public.neighbors[agent]
+        last = max((number for i, number in sent if i == agent), default=-1)
         for number in range(last + 1):
-            if (agent, number) in told:
-                yield _row("sent", agent, EVERYBODY, "exchange", number, told[agent, number])
+            if (agent, number) in sent:
+                yield _row("sent", agent, EVERYBODY, "exchange", number, sent[agent, number])
             else:
                 yield gap("sent", agent, EVERYBODY, "exchange", number)
             for j in neighbors:
-                if (j, number) in told:
-                    yield _row("received", j, agent, "exchange", number, told[j, number])
+                if (j, number) in sent:
+                    yield _row("received", j, agent, "exchange", number, sent[j, number])
 
     # ── tokens ──────────────────────────────────────────────────────────────────────────────────────
     @cached_property
@@ -147,8 +147,8 @@ class Surroundings:
     def _placed(self) -> list[Record]:
         """The messages whose place in the order of all is known.
 
-        It is not by clocks that err; nor where a tap that loses packets heard only the repetition of one, nor between
-        links and doors at one time.
+        It is not by clocks that err; nor where a tap that loses packets observed only the repetition of one, nor
+        between links and doors at one time.
         """
         adversary = self._view.adversary
         if adversary.clock_error:
@@ -179,7 +179,7 @@ class Surroundings:
 
     def _ambiguous(self, agent: int) -> bool:
         """Whether there may be more than one token (a first holder that begins anew sends out another): then no order
-        of packets on links tells which one the agent had, and only its own door does."""
+        of packets on links shows which one the agent had, and only its own door does."""
         algorithm = self._view.public.algorithm
         assert isinstance(algorithm, TOKENS)
         return algorithm.first in self._view.public.forgetful and agent not in self._view.adversary.doors
@@ -187,8 +187,9 @@ class Surroundings:
     def _taken(self, agent: int, placed: Sequence[Record], starts: bool) -> dict[int, Record]:
         """The token of each visit, as far as it is sure.
 
-        Between what the agent sent as its m-th message and as its n-th it took n − m tokens. So many that were heard
-        are all of them; fewer are the last ones, where nothing since the first that was heard can have been missed.
+        Between what the agent sent as its m-th message and as its n-th it took n − m tokens. So many that were
+        observed are all of them; fewer are the last ones, where nothing since the first that was observed can have
+        been missed.
         """
         taken: dict[int, Record] = {}
         waiting: list[Record] = []
@@ -203,7 +204,7 @@ class Surroundings:
         return taken
 
     def _complete(self, agent: int) -> bool:
-        """Whether all that passes the agent is heard, from when on it is."""
+        """Whether all that passes the agent is observed, from when on it is."""
         adversary, neighbors = self._view.adversary, self._view.public.neighbors[agent]
         if agent in adversary.doors or set(neighbors) <= self._view.inside.keys():
             return True

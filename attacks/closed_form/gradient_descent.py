@@ -40,19 +40,19 @@ def through_differences(view: AdversaryView) -> list[GradientEstimate]:
     if not isinstance(algorithm, PrivateGradientDescent):
         raise AttackError(f"{type(algorithm).__name__} is not private gradient descent: this inversion is its own")
     if not isinstance(view.public.regularizer, Zero):
-        raise AttackError("r ≠ 0: x tells the gradient only where the proximal map can be inverted; use r = 0")
+        raise AttackError("r ≠ 0: x gives the gradient only where the proximal map can be inverted; use r = 0")
     check_lossless(view)
     exchanges = Exchanges(view)
-    told = exchanges.told
+    sent = exchanges.sent
     estimates: list[GradientEstimate] = []
     for agent in sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful):
         for k, taken in sorted(exchanges.taken(agent).items()):
-            if (agent, k) not in told or (agent, k + 1) not in told:
+            if (agent, k) not in sent or (agent, k + 1) not in sent:
                 continue
-            mixing = np.array([told[agent, k]["x"], *(values["x"] for values in taken)])
+            mixing = np.array([sent[agent, k]["x"], *(values["x"] for values in taken)])
             mixed = np.tensordot(view.public.weights[agent], mixing, axes=1)
             step, scale = algorithm.step(k), algorithm.scale(k + 1)
-            gradient = (mixed - told[agent, k + 1]["x"]) / step
+            gradient = (mixed - sent[agent, k + 1]["x"]) / step
             estimates.append(GradientEstimate(agent, k, mixing[0], gradient, math.sqrt(2) * scale / step))
     return estimates
 

@@ -106,9 +106,9 @@ def tracking_evidence(view: AdversaryView) -> list[Evidence]:
 
 
 def tracking_differences(view: AdversaryView) -> list[Difference]:
-    """∇f(x^k) − ∇f(x^{k−1}) wherever rounds k − 1 and k were heard whole; errors independent. DiaDSP's only.
+    """∇f(x^k) − ∇f(x^{k−1}) wherever rounds k − 1 and k were observed whole; errors independent. DiaDSP's only.
 
-    The points are those of the queries as far as they are told: from the motion of x, or (the first after a gap) x^a
+    The points are those of the queries as far as they are known: from the motion of x, or (the first after a gap) x^a
     itself, with noise w.
     """
     algorithm, codec = _checked(view)
@@ -158,7 +158,7 @@ def _others(view: AdversaryView) -> list[int]:
 
 
 def _observed_rounds(view: AdversaryView, agent: int, exchanges: Exchanges) -> dict[int, _Round]:
-    """Rounds of DiaDSP that were heard whole: what is told is x^a and y^a."""
+    """Rounds of DiaDSP that were observed whole: what is sent is x^a and y^a."""
     taken = exchanges.taken(agent)
     return {
         k: _Round(
@@ -167,7 +167,7 @@ def _observed_rounds(view: AdversaryView, agent: int, exchanges: Exchanges) -> d
             *(_apart(view.public, agent, own[n], [v[n] for v in taken[k]]) for n in ("x", "y")),
         )
         for k in sorted(taken)
-        if (own := exchanges.told.get((agent, k))) is not None
+        if (own := exchanges.sent.get((agent, k))) is not None
     }
 
 
@@ -183,8 +183,8 @@ def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[_
         if isinstance(view.public.algorithm, Cpgt):
             rounds = list(_copied(view, agent, exchanges, codec))
         else:
-            heard = _observed_rounds(view, agent, exchanges)
-            rounds = [heard[k] for k in range(next(k for k in range(len(heard) + 1) if k not in heard))]
+            observed = _observed_rounds(view, agent, exchanges)
+            rounds = [observed[k] for k in range(next(k for k in range(len(observed) + 1) if k not in observed))]
         if rounds:
             yield agent, rounds
 
@@ -194,8 +194,8 @@ def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec)
     copies = {n: np.zeros((view.replicas, view.public.dimension)) for n in ("x", "y")}
     apart = dict(copies)
     k = 0
-    while k in taken and (agent, k) in exchanges.told:
-        own: Values = exchanges.told[agent, k]
+    while k in taken and (agent, k) in exchanges.sent:
+        own: Values = exchanges.sent[agent, k]
         places: dict[str, Interval] = {}
         for n in ("x", "y"):
             low, high = preimage(codec, own[n])
@@ -218,13 +218,13 @@ def _runs(rounds: dict[int, _Round]) -> Iterator[tuple[int, list[_Round]]]:
 
 def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
     """ŷ^k, (rounds, replicas, dimension), and the variances of their errors."""
-    told = np.array([r.y.low for r in rounds])
+    sent = np.array([r.y.low for r in rounds])
     e = np.array([2 * float(algorithm.noise_y(first + k).scale) ** 2 for k in range(len(rounds))])
     moved = np.array([r.x.low + _gamma(algorithm) * r.apart_x for r in rounds])
     moved = (moved[:-1] - np.array([r.x.low for r in rounds])[1:]) / algorithm.step
     w = [2 * float(algorithm.noise_x(first + k + 1).scale) ** 2 / algorithm.step**2 for k in range(len(rounds) - 1)]
     share = weigh(e, np.array([*w, math.inf]))
-    trackers = told * share[:, None, None]
+    trackers = sent * share[:, None, None]
     trackers[:-1] += (1 - share[:-1, None, None]) * moved
     return trackers, e * share
 
@@ -293,20 +293,20 @@ def _middle(bounds: GradientBounds) -> GradientEstimate:
 RANK = 1e-6
 """A singular value of the steps below this share of the largest counts as zero: rounding would show."""
 EXACT = 1e-7
-"""Beside noisy ones, what is exact counts as having this share of the largest deviation: a covariance says no more.
+"""Beside noisy ones, what is exact counts as having this share of the largest deviation: a covariance holds no more.
 Where noise dies out fast, use differences."""
 
 ROUNDING = 1e-14
 """Of the largest gradient: no error of a difference counts as less."""
 DROWNED = 1e-11
-"""In place of `RANK` where there is noise: the stated deviations say how little the last directions tell."""
+"""In place of `RANK` where there is noise: the stated deviations show how little is known of the last directions."""
 
 
 class _Curvature(NamedTuple):
     """`hessian` (replicas, dimension, dimension), its part that is not identifiable set to 0.
 
     `directions` (replicas, dimension, dimension): in the first `rank` (replicas,) columns the directions v of which
-    Hv is known, an orthonormal basis, the best told first; in the others the rest. `spread`: standard deviations in
+    Hv is known, an orthonormal basis, the best known first; in the others the rest. `spread`: standard deviations in
     that basis, M_ij; 0 where exact, ∞ where not identifiable; the M_ij with i ≤ j have independent errors.
     """
 
@@ -394,9 +394,9 @@ def _one(steps: Array, changes: Array, exact: bool) -> tuple[Array, Array, int, 
     rank = int(np.count_nonzero(sizes > (RANK if exact else DROWNED) * sizes[0])) if sizes[0] > 0 else 0
     v, size = right.T, np.zeros(dimension)
     size[:rank] = sizes[:rank]
-    told = v.T @ (changes.T @ left[:, :rank])  # B without its factor Σ
+    seen = v.T @ (changes.T @ left[:, :rank])  # B without its factor Σ
     b = np.zeros((dimension, dimension))
-    b[:, :rank] = told * sizes[:rank]
+    b[:, :rank] = seen * sizes[:rank]
     power = size[:, None] ** 2 + size[None, :] ** 2
     known = power > 0
     m = np.where(known, (b + b.T) / np.where(known, power, 1.0), 0.0)

@@ -72,12 +72,12 @@ def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
 def _of_agent(
     view: AdversaryView, algorithm: RandomPenaltyAdmm, exchanges: Exchanges, agent: int
 ) -> Iterator[GradientBounds]:
-    told, taken = exchanges.told, exchanges.taken(agent)
+    sent, taken = exchanges.sent, exchanges.taken(agent)
     zeros = np.zeros((view.replicas, view.public.dimension))
     x = dual = mean = zeros
     k = 0
-    while (agent, k) in told:
-        new = told[agent, k]["x"]
+    while (agent, k) in sent:
+        new = sent[agent, k]["x"]
         low, high = np.minimum(x, mean), np.maximum(x, mean)
         size = np.maximum(np.abs(dual), algorithm.penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
         slack = SLACK * size

@@ -72,7 +72,7 @@ def duals(view: AdversaryView) -> TokenSystem:
     """The same with what is known besides: evidence, and differences of gradients whose dual is lost."""
     algorithm = view.public.algorithm
     if not isinstance(algorithm, Walk):
-        raise AttackError(f"{type(algorithm).__name__} passes no baton: this inversion is RECAL's")
+        raise AttackError(f"{type(algorithm).__name__} passes no token: this inversion is RECAL's")
     private = isinstance(algorithm, DPRecal)
     if private and algorithm.reading != "as_analysed":
         raise AttackError("no exact u is on the wire: only its noisy copy")
@@ -92,7 +92,8 @@ def sparse_bounds(view: AdversaryView) -> list[GradientBounds]:
 
 
 def sparse_evidence(view: AdversaryView) -> list[Evidence]:
-    """Every gradient of each agent's unbroken visits: coordinates that are told exactly are, and others have noise.
+    """Every gradient of each agent's unbroken visits: those coordinates that x⁺ gives are exact, the others have
+    noise.
 
     The covariance is that of each coordinate, mean over replicas. Refuses what `sparse_bounds` refuses.
     """
@@ -151,18 +152,18 @@ def _terms(k: int, alpha: float, beta: float) -> dict[int, float]:
 
 
 def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: float) -> Evidence:
-    """y_{k+1} is told by visit k up to noise, and by visit k + 1 exactly where its x⁺ ≠ 0."""
+    """y_{k+1} is read from visit k up to noise, and from visit k + 1 exactly where its x⁺ ≠ 0."""
     rounds = len(visits)
     copies, variances = [np.zeros_like(visits[0].outgoing["x"])], [np.zeros_like(visits[0].outgoing["x"])]
     for k, visit in enumerate(visits):
         change = visit.outgoing["u_noisy"] - visit.incoming["u_noisy"]
-        told = visit.outgoing["x"] - change / beta
-        noise = np.full_like(told, (float(np.max(algorithm.noise(k + 1).stddev)) / beta) ** 2)
+        y_new = visit.outgoing["x"] - change / beta
+        noise = np.full_like(y_new, (float(np.max(algorithm.noise(k + 1).stddev)) / beta) ** 2)
         if k + 1 < rounds:
             low, high = _copy_of(visits[k + 1], beta, threshold)
             exact = (visits[k + 1].outgoing["x"] != 0) | (threshold == 0)
-            told, noise = np.where(exact, (low + high) / 2, told), np.where(exact, 0.0, noise)
-        copies.append(told)
+            y_new, noise = np.where(exact, (low + high) / 2, y_new), np.where(exact, 0.0, noise)
+        copies.append(y_new)
         variances.append(noise)
     rows = np.zeros((rounds, rounds + 1))
     for k in range(rounds):
@@ -180,10 +181,9 @@ def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: f
 def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
     """Where y is, by x⁺ alone."""
     x, noisy, x_new = visit.incoming["x"], visit.incoming["u_noisy"], visit.outgoing["x"]
-    told = x_new + np.sign(x_new) * threshold
+    centre = x_new + np.sign(x_new) * threshold
     room = np.where(x_new == 0, threshold, 0.0)
-    centre: Interval = combined({0: 1 / beta}, {0: Interval(told - room, told + room)}, x - (x - noisy) / beta)
-    return centre
+    return combined({0: 1 / beta}, {0: Interval(centre - room, centre + room)}, x - (x - noisy) / beta)
 
 
 EXACT_STATE = ("as_analysed", "as_deployable")
@@ -252,7 +252,7 @@ def published_evidence(view: AdversaryView) -> list[Evidence]:
 
 
 def through_noisy_duals(view: AdversaryView) -> list[GradientEstimate]:
-    """An estimate of every gradient of every visit that was heard, agent after agent as the baton went.
+    """An estimate of every gradient of every visit that was observed, agent after agent as the token went.
 
     You get an `AttackError` where the algorithm is no DP-RECAL, or a codec changes what is sent.
     """

@@ -285,14 +285,14 @@ def exactly(visit: int) -> float:  # noqa: ARG001
 
 
 class Wire(NamedTuple):
-    """What is on the wire and how far the lines hold: `u` names the field that `told` is about, `noisy` the one in
-    `moved`. `told` and `moved` are the noise's standard deviation at an agent's visit 0, 1, …, None where the line
+    """What is on the wire and how far the lines hold: `u` names the field of the line `change`, `noisy` the one of
+    `move`. `change` and `move` are the noise's standard deviation at an agent's visit 0, 1, …, None where the line
     does not hold; `step` that of a gradient itself."""
 
     u: str
     noisy: str
-    told: ByVisit | None
-    moved: ByVisit | None
+    change: ByVisit | None
+    move: ByVisit | None
     step: ByVisit
     sums: bool
 
@@ -317,16 +317,18 @@ class TokenSystem:
         self._wire, self._alpha, self._beta = wire, algorithm.step, coupling(view.public.agents)
         self._skipped = view.inside.keys() | view.public.forgetful
         fields = tuple(dict.fromkeys((wire.u, wire.noisy, "x")))
-        heard = observed_walk(view, algorithm.first, fields)
-        self._visits = heard.visits
-        known = {(field, *baton): value[field] for baton, value in heard.values.items() for field in fields}
+        observed = observed_walk(view, algorithm.first, fields)
+        self._visits = observed.visits
+        known = {(field, *token): value[field] for token, value in observed.values.items() for field in fields}
         zeros = np.zeros((view.replicas, view.public.dimension))
         for agent in range(view.public.agents):
             known["y", agent, 0] = known["dual", agent, 0] = zeros
         forgetful = view.public.forgetful
-        lines = [line for i in range(view.public.agents) if i not in forgetful for line in self._of_agent(heard, i)]
+        lines = [
+            line for i in range(view.public.agents) if i not in forgetful for line in self._of_agent(observed, i)
+        ]
         if wire.sums:
-            lines += _sums(heard, wire.u)
+            lines += _sums(observed, wire.u)
         differences = [
             Line({("difference", i, k): 1.0, ("gradient", i, k): -1.0, ("gradient", i, k - 1): 1.0})
             for i in self._agents()
@@ -399,25 +401,25 @@ class TokenSystem:
         for k, deviation in zip(queries, stddev.tolist(), strict=True):
             yield GradientEstimate(agent, k, values["y", agent, k], values["gradient", agent, k], deviation)
 
-    def _of_agent(self, heard: ObservedWalk, i: int) -> Iterator[Line]:
+    def _of_agent(self, observed: ObservedWalk, i: int) -> Iterator[Line]:
         alpha, beta, wire = self._alpha, self._beta, self._wire
-        for k in range(heard.visits[i]):
+        for k in range(observed.visits[i]):
             y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
             x_new: Name = ("x", i, k)
             yield Line({dual_new: 1.0, dual: -1.0, x_new: -beta, y_new: beta})
-            baton = heard.came.get((i, k))
-            x: Name = ("x", *baton) if baton else ("x in", i, k)
-            u: Name = (wire.u, *baton) if baton else ("u in", i, k)
-            noisy: Name = (wire.noisy, *baton) if baton else ("u in", i, k)
-            if wire.told is not None and baton:
-                yield Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.told(k))
-            if wire.moved is not None and baton:
-                yield Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.moved(k))
+            token = observed.came.get((i, k))
+            x: Name = ("x", *token) if token else ("x in", i, k)
+            u: Name = (wire.u, *token) if token else ("u in", i, k)
+            noisy: Name = (wire.noisy, *token) if token else ("u in", i, k)
+            if wire.change is not None and token:
+                yield Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.change(k))
+            if wire.move is not None and token:
+                yield Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(k))
             gradient: Name = ("gradient", i, k)
             yield Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha})
 
 
-def _sums(heard: ObservedWalk, u: str) -> Iterator[Line]:
-    for baton, made in heard.made.items():
+def _sums(observed: ObservedWalk, u: str) -> Iterator[Line]:
+    for token, made in observed.made.items():
         terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
-        yield Line({(u, *baton): 1.0} | terms)
+        yield Line({(u, *token): 1.0} | terms)

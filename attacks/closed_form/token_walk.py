@@ -33,16 +33,16 @@ NOBODY = -2
 
 
 Id = tuple[int, int]
-"""Sender and number of a baton; agent and number of the visit that sent it. Of a sender that may begin anew, and
+"""Sender and number of a token; agent and number of the visit that sent it. Of a sender that may begin anew, and
 count anew, the number is negative and of this row only."""
 START: Id = (-1, 0)
-"""The baton that the first holder begins with: the public zeros."""
+"""The token that the first holder begins with: the public zeros."""
 
 
 @dataclass(frozen=True)
 class ObservedWalk:
-    """`values` of each baton that was heard, `START` too; `came[visit]`: the baton that brought it, where that is
-    certain; `made[baton]`: how many visits each agent had made when it was sent, its sender's included, where all are
+    """`values` of each token that was observed, `START` too; `came[visit]`: the token that brought it, where that is
+    certain; `made[token]`: how many visits each agent had made when it was sent, its sender's included, where all are
     certain; `visits[agent]`: how many are known of."""
 
     values: dict[Id, Values]
@@ -52,7 +52,8 @@ class ObservedWalk:
 
 
 def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> ObservedWalk:
-    """What a view tells of a walk from `first` on; `names` are the baton's fields, zeros at the start."""
+    """Tokens and visits of a walk from `first` on, as far as a view shows them; `names` are the token's fields, zeros
+    at the start."""
     public = view.public
     values: dict[Id, Values] = {START: {name: np.zeros((view.replicas, public.dimension)) for name in names}}
     doors = _at_doors(view, first, values)
@@ -62,8 +63,8 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> Ob
     order = _Order(public.agents, first, [])
     if first not in public.forgetful:
         order = _placed(view, first, rows)
-    certain = {visit: baton for visit, baton in order.came.items() if visit[0] not in doors}
-    came = certain | {visit: baton for found in doors.values() for visit, baton in found.items()}
+    certain = {visit: token for visit, token in order.came.items() if visit[0] not in doors}
+    came = certain | {visit: token for found in doors.values() for visit, token in found.items()}
     counts = [0] * public.agents
     for sender, number in values.keys() - {START}:
         counts[sender] = max(counts[sender], number + 1)
@@ -72,7 +73,7 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> Ob
 
 
 class _Sent(NamedTuple):
-    """A baton as it was heard, and its name."""
+    """A token as it was observed, and its name."""
 
     record: Record
     name: Id
@@ -83,7 +84,7 @@ class _Sent(NamedTuple):
 
 
 def _at_doors(view: AdversaryView, first: int, values: dict[Id, Values]) -> dict[int, dict[Id, Id]]:
-    """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
+    """A door tap misses nothing, and an agent passes its tokens on in the order in which it got them."""
     forgetful = view.public.forgetful
     doors = {agent: dict[Id, Id]() for agent in view.adversary.doors if agent not in forgetful}
     held = {agent: deque([START] if agent == first else []) for agent in doors}
@@ -102,31 +103,31 @@ def _at_doors(view: AdversaryView, first: int, values: dict[Id, Values]) -> dict
 class _Order:
     """Batons in the order in which they were sent, and what follows from it (`came` and `made`)."""
 
-    def __init__(self, agents: int, first: int, batons: list[_Sent]) -> None:
-        self.agents, self.first, self.batons = agents, first, batons
+    def __init__(self, agents: int, first: int, tokens: list[_Sent]) -> None:
+        self.agents, self.first, self.tokens = agents, first, tokens
         self.came: dict[Id, Id] = {(first, 0): START}
         self.made: dict[Id, tuple[int, ...]] = {}
         after = list(self._downwards())[::-1]
-        for (row, name), low, high in zip(batons, self._upwards(), after, strict=True):
+        for (row, name), low, high in zip(tokens, self._upwards(), after, strict=True):
             if low[row.receiver] == high[row.receiver]:
                 self.came[row.receiver, low[row.receiver]] = name
             if low == high:
                 self.made[name] = low
 
     def _upwards(self) -> Iterator[tuple[int, ...]]:
-        """The least number of visits each agent had made when a baton was sent."""
+        """The least number of visits each agent had made when a token was sent."""
         made = [0] * self.agents
         made[self.first] = 1
-        for row, _ in self.batons:
+        for row, _ in self.tokens:
             made[row.sender] = row.number + 1
             yield tuple(made)
             made[row.receiver] += 1  # before whatever is sent next
 
     def _downwards(self) -> Iterator[tuple[int | None, ...]]:
-        """The greatest, from the last baton to the first; None where none is known."""
+        """The greatest, from the last token to the first; None where none is known."""
         most: list[int | None] = [None] * self.agents
         follower = NOBODY
-        for row, _ in reversed(self.batons):
+        for row, _ in reversed(self.tokens):
             known = most[row.receiver]
             if known is not None and row.receiver != follower:  # a follower's own visit is taken off already
                 most[row.receiver] = known - 1
@@ -152,21 +153,21 @@ def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
     order = _Order(agents, first, certain)
     while found := [visit for visit in order.came if visit in floating]:
         after = {order.came[visit]: floating.pop(visit) for visit in found}
-        order = _Order(agents, first, list(_inserted(order.batons, after)))
+        order = _Order(agents, first, list(_inserted(order.tokens, after)))
     return order
 
 
-def _inserted(batons: Sequence[_Sent], after: dict[Id, _Sent]) -> Iterator[_Sent]:
+def _inserted(tokens: Sequence[_Sent], after: dict[Id, _Sent]) -> Iterator[_Sent]:
     if START in after:
         yield after[START]
-    for baton in batons:
-        yield baton
-        if baton.name in after:
-            yield after[baton.name]
+    for token in tokens:
+        yield token
+        if token.name in after:
+            yield after[token.name]
 
 
 def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
-    """From the start on, as long as the next baton was heard: its sender and number are known before it is."""
+    """From the start on, as long as the next token was observed: its sender and number are known before it is."""
     known = {row.name: row for row in rows}
     counts: dict[int, int] = {}
     chain: list[_Sent] = []
@@ -182,7 +183,7 @@ def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
 
 
 class Visit(NamedTuple):
-    """One activation of an agent, its `number`-th from 0: the baton it got and the baton it passed on."""
+    """One activation of an agent, its `number`-th from 0: the token it got and the token it passed on."""
 
     agent: int
     number: int
@@ -191,14 +192,14 @@ class Visit(NamedTuple):
 
 
 def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Visit]:
-    """The visits of each agent from its first on, as long as none of its batons was missed.
+    """The visits of each agent from its first on, as long as none of its tokens was missed.
 
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
     The visits of an agent with a tap at its door are read there, those of the others on the links and at the doors
     of insiders. Insiders need no inference of their own; of agents that may begin anew nothing follows. Where there
-    may be more than one baton (a first holder that begins anew) no order of packets on links tells which one an
-    agent had, and only doors are read. A baton that a link delivers twice is taken once. `first` is the first
-    holder: its incoming baton is the public start, zeros under the name `noisy` and ``x``.
+    may be more than one token (a first holder that begins anew) no order of packets on links shows which one an
+    agent had, and only doors are read. A token that a link delivers twice is taken once. `first` is the first
+    holder: its incoming token is the public start, zeros under the name `noisy` and ``x``.
     """
     watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
     start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
@@ -209,7 +210,7 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
 
 
 def _visits_at_doors(view: AdversaryView, first: int, start: Values, skipped: Container[int]) -> Iterator[Visit]:
-    """A door tap misses nothing, and an agent passes its batons on in the order in which it got them."""
+    """A door tap misses nothing, and an agent passes its tokens on in the order in which it got them."""
     doors = [agent for agent in view.adversary.doors if agent not in skipped]
     held = {agent: deque([start] if agent == first else []) for agent in doors}
     for row in view.transcript:
@@ -220,10 +221,10 @@ def _visits_at_doors(view: AdversaryView, first: int, start: Values, skipped: Co
 
 
 def in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
-    """The order in which the one baton passed.
+    """The order in which the one token passed.
 
     Rows of taps on links are in order. Those of insiders' doors are in order of time among them; at equal times the
-    baton's way says the order, or, where part of it was not heard, nothing does: then rows are for `NOBODY`.
+    token's way gives the order, or, where part of it was missed, nothing does: then rows are for `NOBODY`.
     """
     counts: dict[int, int] = {}
     for _, group in groupby(rows, key=attrgetter("time")):
@@ -248,10 +249,10 @@ def _chained(rows: list[Record], holder: int, counts: dict[int, int]) -> list[Re
 
 
 def _visits_on_links(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:
-    """A visit is whole if the message heard just before the outgoing one was addressed to its sender.
+    """A visit is whole if the message observed just before the outgoing one was addressed to its sender.
 
-    A tap that misses packets may have missed a first transmission and heard its repetition, after the next
-    holder's: a message whose first attempt it did not hear is out of its place.
+    A tap that misses packets may have missed a first transmission and observed its repetition, after the next
+    holder's: a message whose first attempt it missed is out of its place.
     """
     seen: dict[int, int] = {}
     complete = view.adversary.capture_loss == 0

@@ -146,10 +146,7 @@ def _check_plausible(mapper: Mapper, system: System, estimate: Array, identifiab
         noises = np.repeat(part, replicas, axis=1).reshape(-1, copies * replicas, dimension)
         change = np.where(drowned[:, None, None], 0.0, system.errors(noises))
         mapper.check(
-            system.found,
-            np.tile(estimate, (1, copies, 1)) - change,
-            stddev[:, None] * noises[: len(stddev)],
-            copies,
+            system.found, np.tile(estimate, (1, copies, 1)) - change, stddev[:, None] * noises[: len(stddev)], copies
         )
 
 

@@ -3,13 +3,4 @@
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Prior, Reconstruction, check_all
 
-__all__ = [
-    "Attack",
-    "Case",
-    "Evidence",
-    "Known",
-    "Needs",
-    "Prior",
-    "Reconstruction",
-    "check_all",
-]
+__all__ = ["Attack", "Case", "Evidence", "Known", "Needs", "Prior", "Reconstruction", "check_all"]

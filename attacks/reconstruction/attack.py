@@ -59,7 +59,7 @@ class Prior:
 
     @property
     def overall(self) -> Array:
-        """The mean of a record of any label, (width,): what somebody would say who knows nothing at all."""
+        """The mean of a record of any label, (width,): the guess of an attacker who knows nothing else."""
         return np.sum([self.share[label] * mean for label, mean in self.mean.items()], axis=0)
 
 
@@ -103,7 +103,7 @@ class Known:
         known = cls(public.model, records, public.penalty, prior, None, public.value_range, image_shape)
         return replace(known, clip=clip if isinstance(clip, Clip) else None)
 
-    def told(self, labels: Array) -> "Known":
+    def with_labels(self, labels: Array) -> "Known":
         """The same with labels that are public."""
         return replace(self, labels=labels)
 
@@ -183,7 +183,7 @@ class Reconstruction:
 
     `features` (replicas, m, width), in no order that means anything; `targets` (replicas, m, outputs); `objective`
     (replicas,): the attacker's own, by which it chose among its candidates, lower is better; `converged` (replicas,):
-    whether its optimizer says so. `queries`: the estimates that were used. `spread` (replicas, m, width): posterior
+    whether its optimizer did. `queries`: the estimates that were used. `spread` (replicas, m, width): posterior
     standard deviations, where the attack has them. `open`: what the evidence cannot determine whatever the attack,
     as a sentence; empty where it determines the records.
     """

@@ -23,7 +23,7 @@ from netsim.errors import AttackError
 from netsim.models import MLP, Softmax
 
 NEGLIGIBLE = 1e-12
-"""Relative to the largest: a slope so small says nothing."""
+"""Relative to the largest: a slope so small is rounding."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,7 @@ class DenseLayerRecord:
 
     name = "dense-layer"
     source = "Geiping et al. 2020, Proposition 3.1; least squares over rows and rounds: this project"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
+    needs = Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -51,10 +48,7 @@ class MeanOfRatios:
 
     name = "mean-of-ratios"
     source = "a formula that reimplementations of Phong et al. 2017 use"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
+    needs = Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)

@@ -10,23 +10,24 @@ are N(0, `spread`²), 0.1 by default, nearer to images in [0, 1]; the misfit is 
 minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit is the
 answer; a model of two classes with one output has a sigmoid for the softmax, a regression its value itself; the
 search runs in the span of what is known (`attacks.reconstruction.gradient_matching`), which changes no iterate. The
-paper has one gradient. Here the attacker chooses the estimate that tells most (`stack.most_telling`) and says which
-in `queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
+paper has one gradient. Here the attacker chooses the most precise estimate (`most_precise`) and names it in
+`queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
 
 It knows no noise: the errors' covariance is not used but for that choice. Labels that are public are used. Who may
 run it: whoever has one gradient of known records' number; the model and the point are public.
 
-    c* = the class whose part of the last layer's gradient is negative (`label_rules`);
+    c* = the class whose part of the last layer's gradient is negative (`matching_descent.by_sign`);
     min over A' of ‖∇_θ ℓ(θ; A', c*) − g‖² by L-BFGS from A' ~ N(0, 1).
 
 Source: Zhao, Mopuri, Bilen, *iDLG: Improved Deep Leakage from Gradients*, 2020 (arXiv 2001.02610), eq. 4 and
 Algorithm 1. The rule is valid for one record, a cross-entropy with hard labels, and either an intercept in the last
 layer or activations that are not negative before it; where a case does not grant that, the attack refuses it. A noisy
-gradient can have several negative classes or none: the lowest is taken, and `open` says that it is a guess, unless it
-alone is several deviations of the noise below 0.
+gradient can have several negative classes or none: the lowest is taken, and `open` states that it is a guess, unless
+it alone is several deviations of the noise below 0.
 
 Departures as in DLG: Wolfe steps, nearer starts, a relative misfit, restarts chosen by it, the choice of the round.
-For a logistic loss, whose gradient is that of several records (`identifiability.logistic_twins`), `open` counts them.
+For a logistic loss, whose gradient is that of several records (`gradient_matching.logistic_twins`), `open` counts
+them.
 """
 
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ class IDLG:
         return Needs(one_record=True, rounds=self.rounds)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
-        """`AttackError`: more than one record, fewer estimates than `rounds`, or the sign tells no label."""
+        """`AttackError`: more than one record, fewer estimates than `rounds`, or the sign shows no label."""
         check_all(self, cases)
         for case in cases:
             _check_rule(case.known)
@@ -127,7 +128,7 @@ def _labels(stack: Stack) -> tuple[Array, Mask]:
 def _label_note(sentence: str, stack: Stack, first: int, unsure: int) -> str:
     parts = [sentence] if sentence else []
     if unsure:
-        parts.append(f"the label is a guess in {unsure} replicas: the last layer's gradient does not tell it")
+        parts.append(f"the label is a guess in {unsure} replicas: the last layer's gradient does not show it")
     if isinstance(stack.model, Logistic) and stack.wanted.shape[1] == 1:
         twins = len(logistic_twins(stack.wanted[first, 0], stack.points[first, 0])) // 2
         if twins != 1:

@@ -8,7 +8,7 @@ once. Source: Yin, Mallya, Vahdat, Alvarez, Kautz, Molchanov, *See through Gradi
 GradInversion*, CVPR 2021.
 
 Departures, aloud. There is no batch norm in these models, so the paper's strongest prior, the match of its
-statistics, is not there, and every result says so in `open`. The consensus is the plain mean over seeds, which the
+statistics, is not there, and every result states it in `open`. The consensus is the plain mean over seeds, which the
 paper takes before registration; its alignment by RANSAC flow is left out, as these images are small and centred. The
 misfit is relative and norms are means over the features, so that the weights α_tv = 1e-4, α_2 = 1e-6 and α_group =
 1e-2, those published for ImageNet, have another scale; the Langevin noise is 0.01 a step and not 0.2, of a range of
@@ -79,7 +79,7 @@ class GradInversion:
             if targets is None:
                 targets = stack.model.targets(by_lowest(stack.known, stack.wanted, stack.records))
             found = self._agreed(stack, start, targets, rng)
-            sentences = ["; ".join(s for s in (told, NO_BATCH_NORM) if s) for told in opens(stack, found, False)]
+            sentences = ["; ".join(s for s in (one, NO_BATCH_NORM) if s) for one in opens(stack, found, False)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)

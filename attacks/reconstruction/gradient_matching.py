@@ -284,13 +284,13 @@ STEP, REAL_STEP = 1e-20, 1e-6
 EDGE = 1e-4
 """A target below is at the edge of the simplex."""
 LARGEST = 20_000_000
-"""Numbers in a Jacobian: nothing is said of larger ones."""
+"""Numbers in a Jacobian: larger ones are not examined."""
 
 
 def free_directions(
     model: Model, parameters: Array, features: Array, targets: Array, soft: bool, beyond: int = 0
 ) -> int | None:
-    """How many there are; None where it is too much work to say.
+    """How many there are; None where it is too much work.
 
     `parameters` (rounds, dimension), `features` (m, width), `targets` (m, outputs); `soft`: targets are unknown too;
     `beyond`: so many more features whose weights and values are 0. A target at the edge of the simplex can only move

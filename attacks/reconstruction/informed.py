@@ -38,12 +38,12 @@ class Population:
         if not all(label in prior.records for label in labels):
             raise AttackError("a prior without its public records: their gradients are needed")
         rows = [prior.records[label] for label in labels]
-        told = np.concatenate([np.full(len(each), label) for each, label in zip(rows, labels, strict=True)])
+        every = np.concatenate([np.full(len(each), label) for each, label in zip(rows, labels, strict=True)])
         weights = [
             np.full(len(each), prior.share[label] / len(each)) for each, label in zip(rows, labels, strict=True)
         ]
         found = np.concatenate(weights)
-        return cls(np.concatenate(rows), model.targets(told), found / np.sum(found))
+        return cls(np.concatenate(rows), model.targets(every), found / np.sum(found))
 
     def halves(self) -> tuple["Population", "Population"]:
         """Every second record: one half to learn from, the other to judge by."""
@@ -128,17 +128,9 @@ class FinitePrior:
     between rounds, or Laplace and independent. `spread` is the posterior's standard deviation.
     """
 
-    @property
-    def name(self) -> str:
-        return "finite-prior"
-
-    @property
-    def source(self) -> str:
-        return "Bayes' rule over a finite prior, as in Hayes, Mahloujifar, Balle 2023, section 4"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(one_record=True, law=True, prior=True)
+    name = "finite-prior"
+    source = "Bayes' rule over a finite prior, as in Hayes, Mahloujifar, Balle 2023, section 4"
+    needs = Needs(one_record=True, law=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -177,7 +169,7 @@ def _surprises(case: Case, candidates: Population) -> Array:
     absolute = evidence.law == "laplace" and not evidence.exact
     if absolute and not independent(evidence):
         raise AttackError(
-            "Laplace errors that are correlated between rounds: their covariance does not tell their law"
+            "Laplace errors that are correlated between rounds: their covariance does not determine their law"
         )
     whitener = Whitener.of(evidence)
     scale = np.maximum(evidence.stddev, np.finfo(np.float64).tiny)[:, None] / np.sqrt(2)

@@ -6,15 +6,15 @@ by Adam on the signs of the gradient, 0.1 a step, a tenth of it from 3/8, 5/8 an
 into the range after every step. Source: Geiping, Bauermeister, Dröge, Moeller, *Inverting Gradients – How easy is it
 to break privacy in federated learning?*, NeurIPS 2020, eq. 4 and the authors' code (4800 iterations, α = 0.1).
 
-Labels are recovered where the signs of the last layer's gradient tell them (`label_rules.by_sign`: one record, or as
-many classes with a label's sign as there are records), known where they are public, and else free variables with soft
-labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not normalized by a mean and
-deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it. Departures: `iterations`
-is a field; several restarts run side by side, chosen by the objective without looking at the images; the attacker
-chooses the round as in DLG; with `rounds` above 1 it matches as many at once.
+Labels are recovered where the signs of the last layer's gradient show them (`matching_descent.by_sign`: one record,
+or as many classes with a label's sign as there are records), known where they are public, and else free variables
+with soft labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not normalized by
+a mean and deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it. Departures:
+`iterations` is a field; several restarts run side by side, chosen by the objective without looking at the images; the
+attacker chooses the round as in DLG; with `rounds` above 1 it matches as many at once.
 
 The cosine leaves the length of the gradient unused: a model without an intercept whose gradient is a multiple of the
-one record (linear, logistic) then has records of every size with the same misfit, and `open` says so. It knows no
+one record (linear, logistic) then has records of every size with the same misfit, and `open` names it. It knows no
 noise. `converged`: the objective hardly fell in the last tenth of the iterations (`Adam`); signs never come to rest.
 """
 
@@ -80,12 +80,7 @@ class InvertingGradients:
         known, found = stack.known, list[Candidates]()
         assert known.image_shape is not None
         smooth = TotalVariation(known.image_shape, self.variation)
-        adam = Adam(
-            self.step,
-            self.iterations,
-            box=known.value_range,
-            boxed=stack.records * stack.model.width,
-        )
+        adam = Adam(self.step, self.iterations, box=known.value_range, boxed=stack.records * stack.model.width)
         for part in pieces(stack, self.restarts):
             points, gradients = (
                 np.repeat(values[part], self.restarts, axis=0) for values in (stack.points, stack.wanted)
@@ -101,7 +96,7 @@ class InvertingGradients:
 
 
 def _recovered(stack: Stack) -> Array | None:
-    """Targets of labels that the last layer's gradient tells, (pairs, m, outputs); None where some pair's does not.
+    """Targets of labels that the last layer's gradient shows, (pairs, m, outputs); None where some pair's does not.
 
     One record's label is the likeliest one, sure or not.
     """
@@ -114,7 +109,7 @@ def _recovered(stack: Stack) -> Array | None:
 
 def _scale(stack: Stack) -> str:
     if isinstance(stack.model, Linear | Logistic) and stack.records == 1 and stack.wanted.shape[1] == 1:
-        return "the cosine does not tell the record's size"
+        return "the cosine does not determine the record's size"
     return ""
 
 

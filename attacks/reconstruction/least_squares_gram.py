@@ -7,8 +7,8 @@ unknowns for each of m outputs, and m + 1 gradients at generic points give H = V
 
 The answer is one of the pairs (A, t) with that H and h. With a prior (public records) it is the one of largest prior
 density: for a Gaussian of one covariance the quadratic terms do not depend on Q, and the rest is a Procrustes
-problem. Compare H and h with the truth, not A (`second_moment`, `gram_error`). Under noise the start above goes on to
-the maximum likelihood.
+problem. Compare H and h with the truth, not A (`attacks.score.RecordScore.gram_error`). Under noise the start above
+goes on to the maximum likelihood.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimi
 from attacks.reconstruction.record_hypotheses import MIRRORED, law_of, pooled, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
-from netsim.models import Linear, Model
+from netsim.models import Linear
 
 NOT_IDENTIFIABLE = (
     "the records are not identifiable from least squares, only AᵀA and Aᵀt: these are one of infinitely many batches "
@@ -40,38 +40,11 @@ class LeastSquaresGram:
 
     name = "least-squares-gram"
     source = "this project; that only H and h are identifiable is folklore"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("linear",), rounds=2)
+    needs = Needs(models=("linear",), rounds=2)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
         return [_reconstructed(self.name, case) for case in cases]
-
-
-def second_moment(model: Model, features: Array, targets: Array) -> tuple[Array, Array]:
-    """H (…, width, width) and h (…, width) of records (…, m, width) with targets (…, m, 1)."""
-    assert isinstance(model, Linear)
-    scale = model.scale / features.shape[-2]
-    return scale * np.einsum("...mp,...mq->...pq", features, features), scale * np.einsum(
-        "...mp,...mo->...p", features, targets
-    )
-
-
-def gram_error(found: Reconstruction, features: Array) -> Array:
-    """‖H − H*‖/‖H*‖ in Frobenius' norm, (replicas,), for true records (m, width) or (replicas, m, width).
-
-    Nothing of size width² is formed: with (A; B)ᵀ = QR it is ‖R diag(1, −1) Rᵀ‖ of small matrices.
-    """
-    ours = found.features
-    truth = np.broadcast_to(features, ours.shape)
-    signs = np.repeat([1.0, -1.0], [ours.shape[1], truth.shape[1]])
-    rows = np.concatenate([ours, truth], axis=1)
-    small = np.linalg.qr(np.swapaxes(rows, 1, 2), mode="r")
-    difference = np.einsum("rij,j,rkj->rik", small, signs, small)
-    norm = np.linalg.norm(np.einsum("rmp,rnp->rmn", truth, truth), axis=(1, 2))
-    return np.linalg.norm(difference, axis=(1, 2)) / norm
 
 
 def _reconstructed(name: str, case: Case) -> Reconstruction:

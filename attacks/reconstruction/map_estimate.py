@@ -226,9 +226,9 @@ class Common:
         slope = self._whiten(it.slope(logits, self.targets))
         size = np.sum(a * a, axis=-1)
         strength = np.sum(slope * slope, axis=(-2, -1))
-        heard = self._forward(self.white, a)
-        value = 0.5 * (self.total - 2 * np.sum(slope * heard, axis=(-2, -1)) + strength * size)
-        gradient = self._back(self.points, bend(self._unwhiten(slope * size[..., None, None] - heard)))
+        observed = self._forward(self.white, a)
+        value = 0.5 * (self.total - 2 * np.sum(slope * observed, axis=(-2, -1)) + strength * size)
+        gradient = self._back(self.points, bend(self._unwhiten(slope * size[..., None, None] - observed)))
         gradient[..., :seen] += strength[..., None] * a - self._back(self.white, slope)
         off = x - self.prior.mean
         value = value + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
@@ -486,13 +486,13 @@ def _inverse_diagonal(d: Array, b: Array, a: Array, c: float) -> Array:
     """Of the inverse of D + BᵀB − c aaᵀ, for D > 0: by the singular values of BD^(−1/2), whatever their size."""
     root = np.sqrt(d)
     _, sizes, axes = np.linalg.svd(b / root, full_matrices=len(b) < len(d) <= SMALL)
-    told = np.zeros(len(axes))
-    told[: len(sizes)] = sizes**2
+    squares = np.zeros(len(axes))
+    squares[: len(sizes)] = sizes**2
     if len(axes) == len(d):  # nothing cancels
-        light = axes.T / (1 + told)
+        light = axes.T / (1 + squares)
         inverse, moved = np.sum(axes.T * light, axis=1) / d, light @ (axes @ (a / root)) / root
     else:
-        light = axes.T * (told / (1 + told))
+        light = axes.T * (squares / (1 + squares))
         inverse, moved = (1 - np.sum(axes.T * light, axis=1)) / d, (a / root - light @ (axes @ (a / root))) / root
     left = 1 - c * float(a @ moved)
     return np.where(left > 0, inverse + c * moved**2 / (left if left > 0 else 1.0), np.inf)
@@ -555,7 +555,4 @@ def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Ar
             lambda e: np.einsum("rst,rlscp->rltcp", factor, e, optimize=True),
         )
     shaped = _by_output(product)
-    return (
-        lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e),
-        lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e),
-    )
+    return (lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e), lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e))

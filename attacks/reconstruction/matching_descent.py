@@ -55,7 +55,7 @@ class Stack:
     @cached_property
     def chosen(self) -> tuple[tuple[int, ...], ...]:
         """Of each case, the positions of the estimates that are matched."""
-        return tuple(most_telling(case.evidence, self.rounds) for case in self.cases)
+        return tuple(most_precise(case.evidence, self.rounds) for case in self.cases)
 
     @cached_property
     def points(self) -> Array:
@@ -145,7 +145,7 @@ def in_stacks(
     return [answers[i] for i in range(len(cases))]
 
 
-def most_telling(evidence: Evidence, count: int) -> tuple[int, ...]:
+def most_precise(evidence: Evidence, count: int) -> tuple[int, ...]:
     """Which estimates to match, best first: those of least error variance, of equal ones the earliest.
 
     Early gradients are the longest as a rule. Lengths themselves do not choose: one choice serves all replicas, and
@@ -250,7 +250,7 @@ def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) 
 
 
 def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
-    """Of each case, what the matched gradients cannot tell: of its first replica, at its best candidate."""
+    """Of each case, what the matched gradients leave open: of its first replica, at its best candidate."""
     sentences: list[str] = []
     for pair in stack.firsts:
         one = slice(pair, pair + 1)
@@ -277,13 +277,13 @@ def _examined(model: Model, parameters: Array, found: Candidates, pair: int, sof
         return turned
     what = "features and targets" if soft else "features"
     which = f"{free} direction{'' if free == 1 else 's'} of the {what}"
-    told = f"the matched gradients of a {model.name} model do not tell {which} of {len(features)} record(s)"
-    return f"{told}; {turned}" if turned else told
+    sentence = f"the matched gradients of a {model.name} model do not determine {which} of {len(features)} record(s)"
+    return f"{sentence}; {turned}" if turned else sentence
 
 
 @runtime_checkable
 class _Layered(Protocol):
-    """A model that says where its last dense layer is; a softmax follows."""
+    """A model with a last dense layer; a softmax follows."""
 
     @property
     def last(self) -> Dense: ...
@@ -307,7 +307,7 @@ def non_negative(known: Known) -> bool:
 
 
 def why_no_sign(known: Known) -> str:
-    """Why the signs of a gradient tell no labels; empty where they do."""
+    """Why the signs of a gradient show no labels; empty where they do."""
     layer = last_layer(known.model)
     if layer is None:
         return f"a cross-entropy, and the loss of a {known.model.name} model is none"
@@ -325,11 +325,11 @@ def by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask]
     """
     layer = last_layer(known.model)
     assert layer is not None
-    told = wanted[:, 0]
+    first = wanted[:, 0]
     if layer.bias:
-        signs, errors = layer.offset(told), layer.offset(deviation)
+        signs, errors = layer.offset(first), layer.offset(deviation)
     else:
-        signs = np.sum(layer.matrix(told), axis=-1)
+        signs = np.sum(layer.matrix(first), axis=-1)
         errors = np.sqrt(np.sum(np.square(layer.matrix(deviation)), axis=-1))
     if layer.outputs == 1:
         return np.where(signs < 0, 1.0, -1.0), np.abs(signs[:, 0]) > SEVERAL * errors[:, 0]

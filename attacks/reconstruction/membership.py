@@ -154,7 +154,7 @@ class SampledRatio:
         draws = self.out.shape[-1]
         rank = math.ceil((draws + 1) * (1 - level))
         if rank > draws:
-            raise AttackError(f"{draws} draws cannot tell a level of {level:g}: it takes {math.ceil(1 / level)}")
+            raise AttackError(f"{draws} draws do not resolve a level of {level:g}: it takes {math.ceil(1 / level)}")
         return np.sort(self.out, axis=-1)[..., rank - 1]
 
     def power(self, level: float) -> Array:
@@ -176,11 +176,11 @@ class Decision:
     queries: tuple[int, ...]
 
     def accepted(self, level: float) -> Mask:
-        """Which candidates are said to be in, with false alarms at `level`; (replicas, candidates)."""
+        """Which candidates are judged to be in, with false alarms at `level`; (replicas, candidates)."""
         return self.scores > self.law.threshold(level)
 
     def power(self, level: float) -> Array:
-        """What the law says how often those that are in are found, (replicas, candidates)."""
+        """Probability, by the law, that those that are in are found, (replicas, candidates)."""
         return self.law.power(level)
 
 
@@ -198,17 +198,9 @@ class Membership:
     instead: Records | None = None
     draws: int = 1000
 
-    @property
-    def name(self) -> str:
-        return "membership"
-
-    @property
-    def source(self) -> str:
-        return "Neyman, Pearson 1933; likelihood ratios of noisy gradients as in Nasr et al. 2021"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(law=True)
+    name = "membership"
+    source = "Neyman, Pearson 1933; likelihood ratios of noisy gradients as in Nasr et al. 2021"
+    needs = Needs(law=True)
 
     def decide(
         self, cases: Sequence[Case], candidates: Sequence[Records], rng: np.random.Generator
@@ -216,8 +208,8 @@ class Membership:
         """One for each case, about its own candidates. `Known.records` is how many there are with the candidate.
 
         You get an `AttackError` where the law of the errors is not known; where it is Laplace, the attacker informed,
-        and errors are correlated between rounds, so that the covariance does not tell their law; for "replace" by
-        whom an informed attacker does not know; and without others and without a prior.
+        and errors are correlated between rounds, so that the covariance does not determine their law; for "replace"
+        by whom an informed attacker does not know; and without others and without a prior.
         """
         found: list[Decision] = []
         for case, records in zip(cases, candidates, strict=True):
@@ -314,8 +306,8 @@ def _laplace(case: Case, residual: Array, differences: list[Array]) -> tuple[Arr
     evidence = case.evidence
     if not independent(evidence) or np.any(evidence.stddev == 0):
         raise AttackError(
-            "membership needs Laplace errors that are independent between rounds: their covariance does not tell the "
-            "law of sums of them"
+            "membership needs Laplace errors that are independent between rounds: their covariance does not "
+            "determine the law of sums of them"
         )
     scale = (evidence.stddev / np.sqrt(2))[:, None]
     scores = np.array(

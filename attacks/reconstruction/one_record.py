@@ -8,12 +8,14 @@
   output with a negative slope. Without one a is known up to its length and the length follows from the slopes.
 
 With many rounds all are used, weighted by the inverse of their covariance between rounds; under noise the closed form
-is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are told apart by the
-range of values or by the prior; where neither tells (`mirror`), `open` says so.
+is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are distinguished by
+the range of values or by the prior; where neither does, `open` names it.
 """
 
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,52 +45,43 @@ IMPOSSIBLE = 1e6
 """In units of −ln p: what is outside a range, where nothing has errors."""
 
 
+class _ClosedForm(ABC):
+    """The closed form of one model; subclasses differ in what they need."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    needs: ClassVar[Needs]
+
+    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
+        check_all(self, cases)
+        return [_reconstructed(self.name, case) for case in cases]
+
+
 @dataclass(frozen=True)
-class LeastSquaresRecord:
+class LeastSquaresRecord(_ClosedForm):
     """Features and target of one record of least squares."""
 
     name = "least-squares-record"
     source = "folklore; stated with its sign in this project"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("linear",), one_record=True, rounds=2)
-
-    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
-        check_all(self, cases)
-        return [_reconstructed(self.name, case) for case in cases]
+    needs = Needs(models=("linear",), one_record=True, rounds=2)
 
 
 @dataclass(frozen=True)
-class LogisticRecord:
+class LogisticRecord(_ClosedForm):
     """Features and label of one record of a logistic loss."""
 
     name = "logistic-record"
     source = "this project; the direction is folklore"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("logistic",), one_record=True)
-
-    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
-        check_all(self, cases)
-        return [_reconstructed(self.name, case) for case in cases]
+    needs = Needs(models=("logistic",), one_record=True)
 
 
 @dataclass(frozen=True)
-class SoftmaxRecord:
+class SoftmaxRecord(_ClosedForm):
     """Features and label of one record of softmax regression, with or without an intercept."""
 
     name = "softmax-record"
     source = "Geiping et al. 2020, Proposition 3.1, of one layer; without an intercept this project"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("softmax",), one_record=True)
-
-    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
-        check_all(self, cases)
-        return [_reconstructed(self.name, case) for case in cases]
+    needs = Needs(models=("softmax",), one_record=True)
 
 
 def _reconstructed(name: str, case: Case) -> Reconstruction:
@@ -107,11 +100,11 @@ def _reconstructed(name: str, case: Case) -> Reconstruction:
         wide = hypotheses.repeated(start.shape[1] // hypotheses.choices)
         mode = minimize(objective(product, wide.targets, wide.prior), start)
         record, value, converged = mode.record, 2 * mode.value, mode.converged
-    told = _label_or_target(record, hypotheses, known)
+    labels = _label_or_target(record, hypotheses, known)
     chosen, tied = _chosen(product, record, value, known, evidence.exact)
     rows, width = np.arange(evidence.replicas), known.model.width
     best = record[rows, chosen]
-    unsure = sign_is_open(known, best[:, :width], told[rows, chosen], evidence.exact)
+    unsure = sign_is_open(known, best[:, :width], labels[rows, chosen], evidence.exact)
     targets = best[:, None, width:] if linear else hypotheses.targets[chosen][:, None]
     return Reconstruction(
         name,
@@ -165,11 +158,7 @@ def _left_open(known: Known, found: RankOne, rows: Positions, chosen: Positions,
     return MIRRORED if np.any(tied & unsure) else ""
 
 
-CLOSED: dict[str, Attack] = {
-    "linear": LeastSquaresRecord(),
-    "logistic": LogisticRecord(),
-    "softmax": SoftmaxRecord(),
-}
+CLOSED: dict[str, Attack] = {"linear": LeastSquaresRecord(), "logistic": LogisticRecord(), "softmax": SoftmaxRecord()}
 
 
 @dataclass(frozen=True)
@@ -178,10 +167,7 @@ class OneRecord:
 
     name = "one-record"
     source = "this project"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=MODELS, one_record=True, prior=True)
+    needs = Needs(models=MODELS, one_record=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         check_all(self, cases)

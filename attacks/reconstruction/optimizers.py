@@ -2,8 +2,8 @@
 
     m ← β₁m + (1 − β₁)d,   v ← β₂v + (1 − β₂)d²,   x ← Π(x − ηₜ m̂/(√v̂ + 1e-8)),
 
-d = sign(g) if `signed`, else g (Kingma and Ba 2015; the signs are Geiping and others' 2020). ηₜ falls as `decay`
-says: *steps*: by 10 after 3/8, 5/8 and 7/8 of the iterations; *cosine*: (1 + cos πt/T)/2 after a linear `warmup`.
+d = sign(g) if `signed`, else g (Kingma and Ba 2015; the signs are Geiping and others' 2020). ηₜ falls by
+`decay`: *steps*: by 10 after 3/8, 5/8 and 7/8 of the iterations; *cosine*: (1 + cos πt/T)/2 after a linear `warmup`.
 
 Directions are those of the two-loop recursion (Nocedal and Wright, 2nd edition, Algorithm 7.4), H₀ = sᵀy/yᵀy, in the
 compact form of Byrd, Nocedal and Schnabel 1994 (eq. 3.5): a few products of matrices for all rows in the place of 2 ·

@@ -67,10 +67,7 @@ class PosteriorMode:
     spread: bool = True
     name = "posterior"
     source = "this project, with known noise; the estimator is textbook Bayes"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=MODELS, one_record=True, law=True, prior=True)
+    needs = Needs(models=MODELS, one_record=True, law=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -88,10 +85,7 @@ class PosteriorMean:
     spread: bool = True
     name = "posterior-mean"
     source = "this project, with known noise; the estimator is textbook Bayes"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=MODELS, one_record=True, law=True, prior=True)
+    needs = Needs(models=MODELS, one_record=True, law=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -104,10 +98,7 @@ class PureMatching:
 
     name = "pure-matching"
     source = "the common core of gradient matching attacks, with its optimizer taken to the end"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=MODELS, one_record=True, law=True)
+    needs = Needs(models=MODELS, one_record=True, law=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -219,7 +210,7 @@ def _mirrored(product: Product, hypotheses: Hypotheses, mode: MAPEstimate) -> No
 
 
 def _rounded(j: Common | Weighted, hypotheses: Hypotheses, mode: MAPEstimate) -> None:
-    """What rounding leaves of squared residuals tells no label from another: then the prior does."""
+    """Squared residuals down to rounding distinguish no labels: below it the prior decides."""
     off = mode.record - hypotheses.prior.mean
     surprise = 0.5 * np.sum(hypotheses.prior.precision * off * off, axis=-1)
     mode.value[...] = surprise + np.maximum(mode.value - surprise, j.slack)
@@ -305,9 +296,9 @@ def _start(product: Product, hypotheses: Hypotheses) -> Array:
 def _weighed(mode: MAPEstimate, hypotheses: Hypotheses) -> Array:
     """−ln p of each hypothesis at its mode, but for the mode's width and a constant, (rows, hypotheses).
 
-    The prior of features with a declared range is a Gaussian cut off at its ends: a mode beyond them costs about
-    ½ (distance/deviation)², the posterior's deviation. Where gradients are exact that alone tells a logistic record
-    from its mirror image, which has the same gradients; under noise it is hardly anything.
+    The prior of features with a declared range is a Gaussian cut off at its ends: a mode beyond them costs about ½
+    (distance/deviation)², the posterior's deviation. Where gradients are exact that alone distinguishes a logistic
+    record from its mirror image, which has the same gradients; under noise it is hardly anything.
     """
     value = mode.value + hypotheses.surprise
     if hypotheses.limits is None:
@@ -339,10 +330,7 @@ class PosteriorBatch:
     restarts: int = 4
     name = "posterior-batch"
     source = "this project, with known noise; the estimator is textbook Bayes"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=MODELS, law=True, prior=True)
+    needs = Needs(models=MODELS, law=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         """You get an `AttackError` where labels can be assigned in more than 256 ways and are not public."""
@@ -408,7 +396,7 @@ def _multiplicity(record: Array, total: Array, places: Positions) -> Array:
 
 
 def _assignments(product: Product, known: Known) -> tuple[Array, Gaussian, Array, Positions]:
-    """Targets (assignments, m, outputs), the prior of all records side by side, −ln of what it says of labels in
+    """Targets (assignments, m, outputs), the prior of all records side by side, −ln of the probability of labels in
     order, and the labels' positions (assignments, m)."""
     single = Hypotheses.of(product, replace(known, labels=None))
     m, count = known.records, single.choices

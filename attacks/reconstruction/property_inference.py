@@ -56,17 +56,9 @@ class PropertyInference:
     hypotheses: Mapping[str, Prior] = field(repr=False)
     draws: int = 400
 
-    @property
-    def name(self) -> str:
-        return "property-inference"
-
-    @property
-    def source(self) -> str:
-        return "Ateniese et al. 2015; Melis et al. 2019; by likelihood"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(law=True)
+    name = "property-inference"
+    source = "Ateniese et al. 2015; Melis et al. 2019; by likelihood"
+    needs = Needs(law=True)
 
     def decide(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Choice]:
         """One for each case. You get an `AttackError` for fewer than two hypotheses, or priors without records."""

@@ -1,8 +1,8 @@
 """Hypotheses of one record: its label, a Gaussian law of its features, its mirror image, its direction and length.
 
 Least squares and logistic losses have the same gradients for both, and so has a softmax of two outputs without an
-intercept. A range of one sign tells them apart; another range only where one of them lies outside; a prior as far as
-ln p(record)/p(mirror image) is decisive. Public labels tell.
+intercept. A range of one sign distinguishes them; another range only where one of them lies outside; a prior as far
+as ln p(record)/p(mirror image) is decisive. Public labels decide.
 
 G = slope ⊗ x has rank 1 over all rounds and outputs: the first right singular vector u of the whitened gradients is
 x's direction, the maximum likelihood one where slopes are free, and exact without noise. What is left is a number ρ,
@@ -30,7 +30,7 @@ from netsim.models import Linear
 class Hypotheses(NamedTuple):
     """One for each label that is possible, or a single one where the target is a number.
 
-    `targets` (hypotheses, outputs), `prior` of x, `surprise` (hypotheses,): −ln of what the prior says of the label
+    `targets` (hypotheses, outputs), `prior` of x, `surprise` (hypotheses,): −ln of the prior probability of the label
     and of the density's constant, so that J + surprise compares hypotheses. `limits`: the least and the largest value
     that the prior allows, (entries,) each, where features have a declared range.
     """
@@ -85,7 +85,7 @@ class Hypotheses(NamedTuple):
 
 
 def _target_moments(prior: Prior) -> tuple[float, float]:
-    """Mean and variance of a target: as the prior says, or of its labels taken for numbers."""
+    """Mean and variance of a target: as in the prior, or of its labels taken for numbers."""
     if prior.target is not None:
         return prior.target
     labels = np.array(prior.labels)
@@ -119,7 +119,7 @@ def pooled(prior: Prior) -> tuple[Array, Array]:
 
 
 DECISIVE = math.log(1000)
-"""ln of the odds from which a prior tells."""
+"""ln of the odds from which a prior decides."""
 OUTSIDE = 1e-6
 """Of a range's width: so far outside is not rounding."""
 
@@ -137,52 +137,52 @@ def outside(known: Known, features: Array) -> Array:
     return np.sum(((np.clip(features, low, high) - features) / (high - low)) ** 2, axis=-1)
 
 
-def surprise(known: Known, features: Array, told: Array) -> Array:
-    """−ln of the prior's density of records (…, width) with labels or targets `told` (…), but for a constant."""
+def surprise(known: Known, features: Array, labels: Array) -> Array:
+    """−ln of the prior's density of records (…, width) with labels or targets `labels` (…), but for a constant."""
     assert known.prior is not None
     if not known.model.classes:
         center, variance = pooled(known.prior)
         middle, spread = _target_moments(known.prior)
-        return 0.5 * (np.sum((features - center) ** 2 / variance, axis=-1) + (told - middle) ** 2 / spread)
+        return 0.5 * (np.sum((features - center) ** 2 / variance, axis=-1) + (labels - middle) ** 2 / spread)
     found = np.zeros(features.shape[:-1])
     for label in known.model.classes:
         center, variance, share = law_of(known.prior, label)
         own = 0.5 * np.sum((features - center) ** 2 / variance + np.log(variance), axis=-1) - math.log(share)
-        found = np.where(told == label, own, found)
+        found = np.where(labels == label, own, found)
     return found
 
 
-def preference(known: Known, features: Array, told: Array, exact: bool) -> Array:
-    """ln of the odds of records (…, width) with labels or targets `told` (…) against their mirror images, (…).
+def preference(known: Known, features: Array, labels: Array, exact: bool) -> Array:
+    """ln of the odds of records (…, width) with labels or targets `labels` (…) against their mirror images, (…).
 
-    Infinite where a range tells. `exact`: features have no errors, so that one outside the range is impossible; with
-    errors that is a hint, worth 1 at most.
+    Infinite where a range decides. `exact`: features have no errors, so that one outside the range is impossible;
+    with errors that is a hint, worth 1 at most.
     """
     far = outside(known, -features) - outside(known, features)
     if one_signed(known):
         return np.where(far == 0, 0.0, np.copysign(np.inf, far))
     odds = np.clip(far, -1.0, 1.0)
     if known.prior is not None:
-        mirrored = sum(known.model.classes) - told
-        odds = odds + surprise(known, -features, mirrored) - surprise(known, features, told)
+        mirrored = sum(known.model.classes) - labels
+        odds = odds + surprise(known, -features, mirrored) - surprise(known, features, labels)
     if not exact:
         return odds
     own, other = outside(known, features) > OUTSIDE**2, outside(known, -features) > OUTSIDE**2
     return np.where(own == other, odds, np.where(own, -np.inf, np.inf))
 
 
-def sign_is_open(known: Known, features: Array, told: Array, exact: bool) -> Mask:
+def sign_is_open(known: Known, features: Array, labels: Array, exact: bool) -> Mask:
     """Where nothing that is known decides for a record against its mirror image, (…)."""
     if known.labels is not None:
         return np.zeros(features.shape[:-1], np.bool_)
-    return preference(known, features, told, exact) < DECISIVE
+    return preference(known, features, labels, exact) < DECISIVE
 
 
-def sign_undecided(known: Known, features: Array, told: Array) -> Mask:
+def sign_undecided(known: Known, features: Array, labels: Array) -> Mask:
     """Where nothing decides between true records and their mirror images either way, (…)."""
     if known.labels is not None:
         return np.zeros(features.shape[:-1], np.bool_)
-    return np.abs(preference(known, features, told, exact=True)) < DECISIVE
+    return np.abs(preference(known, features, labels, exact=True)) < DECISIVE
 
 
 LENGTHS = 160
@@ -194,7 +194,7 @@ POLISH = 40
 SAME = 1e-6
 """Relative: lengths that differ by less are one."""
 TIED = 2.0
-"""Under noise: squared residuals that differ by less do not tell two lengths or records apart."""
+"""Under noise: squared residuals that differ by less do not distinguish two lengths or records."""
 AS_GOOD = 1e-9
 """Relative to the gradients: a second length that leaves so little more explains them as well."""
 
@@ -227,13 +227,13 @@ def _direction(product: Product) -> Array:
 def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
     """Weighted least squares of uᵀG/c on uᵀθ and −1 gives ρ² and ρt."""
     white = product.between
-    heard = np.einsum("rst,rtp,rp->rs", white, product.gradients[:, :, 0] / scale, u)
+    along_u = np.einsum("rst,rtp,rp->rs", white, product.gradients[:, :, 0] / scale, u)
     along = np.einsum("rst,rtp,rp->rs", white, product.points[:, :, 0, : product.seen], u)
     ones = -np.sum(white, axis=2)
     design = np.stack([along, ones], axis=-1)
-    found = np.einsum("rkt,rt->rk", np.linalg.pinv(design, rcond=1e-12), heard)
+    found = np.einsum("rkt,rt->rk", np.linalg.pinv(design, rcond=1e-12), along_u)
     length = np.sqrt(np.maximum(found[:, 0], 1e-300))
-    residual = heard - np.einsum("rtk,rk->rt", design, found)
+    residual = along_u - np.einsum("rtk,rk->rt", design, found)
     record = np.concatenate([length[:, None] * u, (found[:, 1] / length)[:, None]], axis=-1)
     value = np.sum(residual**2, axis=-1) * (scale / product.unit) ** 2
     singular = np.linalg.svd(design, compute_uv=False)
@@ -278,28 +278,32 @@ def _two_lowest(values: Array) -> NDArray[np.intp]:
 
 
 class _Lengths(NamedTuple):
-    """x = ρu as a function of ρ alone: `heard` uᵀG and `along` Θu (rows, 1, 1, rounds, outputs), R in `white`."""
+    """x = ρu as a function of ρ alone: `along_u` uᵀG and `along` Θu (rows, 1, 1, rounds, outputs), R in `white`."""
 
     product: Product
-    heard: Array
+    along_u: Array
     along: Array
     white: Array
     targets: Array
 
     @classmethod
     def of(cls, product: Product, u: Array, targets: Array) -> "_Lengths":
-        heard, along = (
+        along_u, along = (
             np.einsum("rtcp,rp->rtc", part[..., : product.seen], u)[:, None, None]
             for part in (product.gradients, product.points)
         )
-        return cls(product, heard, along, product.between / product.unit[:, None, None], targets[None, :, None, None])
+        return cls(
+            product, along_u, along, product.between / product.unit[:, None, None], targets[None, :, None, None]
+        )
 
     def of_row(self, r: int) -> "_Lengths":
-        return self._replace(heard=self.heard[r : r + 1], along=self.along[r : r + 1], white=self.white[r : r + 1])
+        return self._replace(
+            along_u=self.along_u[r : r + 1], along=self.along[r : r + 1], white=self.white[r : r + 1]
+        )
 
     def misfits(self, lengths: Array) -> Array:
         """Squared whitened residuals, of lengths (rows, hypotheses, lengths)."""
-        return np.sum(self._mixed(self.heard - lengths[..., None, None] * self._slope(lengths)) ** 2, axis=(-2, -1))
+        return np.sum(self._mixed(self.along_u - lengths[..., None, None] * self._slope(lengths)) ** 2, axis=(-2, -1))
 
     def polished(self, lengths: Array) -> Array:
         """Gauss-Newton on the length; a step is at most half of it, so that the sign stays."""
@@ -307,7 +311,7 @@ class _Lengths(NamedTuple):
             rho = lengths[..., None, None]
             slope = self._slope(lengths)
             bent = self.product.bend(rho * self.along)(np.broadcast_to(self.along, slope.shape))
-            residual, moved = self._mixed(self.heard - rho * slope), -self._mixed(slope + rho * bent)
+            residual, moved = self._mixed(self.along_u - rho * slope), -self._mixed(slope + rho * bent)
             curvature = np.sum(moved**2, axis=(-2, -1))
             step = -np.sum(residual * moved, axis=(-2, -1)) / np.where(curvature > 0, curvature, np.inf)
             lengths = lengths + np.clip(step, -0.5 * np.abs(lengths), 0.5 * np.abs(lengths))

@@ -3,8 +3,8 @@
 With candidates (A, t), model gradients ∇ℓ and estimates g̃_k at the points θ_k, the residual of coordinate c is r_kc
 = g̃_kc − ∇ℓ(θ_k; A, t)_c, and χ² = Σ_c r_cᵀ Σ_c⁻¹ r_c with the full covariance Σ_c between rounds. At the true
 records χ² has mean `degrees`: all rounds times all coordinates. An attack that fitted p unknowns leaves about
-`degrees` − p. A much larger χ² says that the candidate is not what caused the gradients: the optimizer failed, or the
-model is another one. A small one says that the candidate explains them, not that it is the only one that does.
+`degrees` − p. A much larger χ² means that the candidate is not what caused the gradients: the optimizer failed, or
+the model is another one. A small one means that the candidate explains them, not that it is the only one that does.
 """
 
 import math

@@ -4,7 +4,7 @@ With z_i = b_i a_i (label times features) and slopes w_ti = σ(−z_iᵀθ_t),
 
     G = −(1/m) W Z,   G (rounds, dimension), W (rounds, m), Z (m, dimension):
 
-the rank of G is min(m, T, d), so that it tells m, and the rows of Z lie in the row space of G. In an orthonormal
+the rank of G is min(m, T, d), so that it shows m, and the rows of Z lie in the row space of G. In an orthonormal
 basis V of it, z_i = c_iᵀV, and every gradient gives m equations, V∇f_t = −(1/m) Σ_i σ(−c_iᵀVθ_t) c_i: T·m equations
 for m² numbers, whatever the dimension. T ≥ m + 1 suffices at generic points, T ≥ 2m comfortably.
 
@@ -57,10 +57,7 @@ class RowSpace:
     at_once: int = 32
     name = "row-space"
     source = "this project; the rank of a batch's gradients: Kariyappa et al. 2023"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(models=("logistic",), rounds=2)
+    needs = Needs(models=("logistic",), rounds=2)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         """Each replica has its own starts: its records do not depend on which others there are."""
@@ -134,9 +131,9 @@ def rank(evidence: Evidence, penalty: Penalty) -> Array:
 class _Batch(NamedTuple):
     """One replica: c = b L for unknowns b (starts, m·r) with the records' `scale` L in the `basis` V (r, d).
 
-    `white` (T, d) is R G, `mixing` R, `along` (T, r) Θ Vᵀ Lᵀ, `heard` (T, r) R G Vᵀ M with a metric M of residuals: 1
-    under noise, else L⁻¹, so that no direction is lost beside a larger one; `shape` is L M, and `middle` (r,) the
-    mean of b over records. `enough`: half the sum of squares at which a start has succeeded.
+    `white` (T, d) is R G, `mixing` R, `along` (T, r) Θ Vᵀ Lᵀ, `along_basis` (T, r) R G Vᵀ M with a metric M of
+    residuals: 1 under noise, else L⁻¹, so that no direction is lost beside a larger one; `shape` is L M, and `middle`
+    (r,) the mean of b over records. `enough`: half the sum of squares at which a start has succeeded.
     """
 
     records: int
@@ -145,7 +142,7 @@ class _Batch(NamedTuple):
     mixing: Array
     points: Array
     along: Array
-    heard: Array
+    along_basis: Array
     scale: Array
     shape: Array
     middle: Array
@@ -162,14 +159,16 @@ class _Batch(NamedTuple):
         basis = basis[:size]
         scale, middle = _moments(gradients @ basis.T, points @ basis.T)
         metric = np.linalg.inv(scale) if evidence.exact else np.eye(size)
-        heard = white @ basis.T @ metric
-        degrees = max(1, heard.size - m * size)
-        enough = 0.5 * (FOUND**2 * np.sum(heard**2) if evidence.exact else degrees + CALM * np.sqrt(2 * degrees))
+        along_basis = white @ basis.T @ metric
+        degrees = max(1, along_basis.size - m * size)
+        enough = 0.5 * (
+            FOUND**2 * np.sum(along_basis**2) if evidence.exact else degrees + CALM * np.sqrt(2 * degrees)
+        )
         along = points @ basis.T @ scale.T
-        return cls(m, basis, white, mixing, points, along, heard, scale, scale @ metric, middle, float(enough))
+        return cls(m, basis, white, mixing, points, along, along_basis, scale, scale @ metric, middle, float(enough))
 
     def starts(self, count: int, rng: np.random.Generator) -> Array:
-        """b (count, m·r) with the mean and the second moment that the linear regression says."""
+        """b (count, m·r) with the mean and the second moment that the linear regression gives."""
         m, size = self.records, len(self.basis)
         if m != size:
             return (self.middle + rng.standard_normal((count, m, size))).reshape(count, -1)
@@ -183,8 +182,8 @@ class _Batch(NamedTuple):
 
     def residuals(self, unknowns: Array) -> Array:
         b = unknowns.reshape(len(unknowns), self.records, -1)
-        told = np.einsum("sti,sir->str", self._slopes(b), b @ self.shape) / self.records
-        return (self.heard + self._mixed(told)).reshape(len(b), -1)
+        predicted = np.einsum("sti,sir->str", self._slopes(b), b @ self.shape) / self.records
+        return (self.along_basis + self._mixed(predicted)).reshape(len(b), -1)
 
     def jacobian(self, unknowns: Array) -> Array:
         b = unknowns.reshape(len(unknowns), self.records, -1)
@@ -205,10 +204,10 @@ class _Batch(NamedTuple):
         return np.einsum("ut,st...->su...", self.mixing, values)
 
 
-def _moments(heard: Array, points: Array) -> tuple[Array, Array]:
+def _moments(along_basis: Array, points: Array) -> tuple[Array, Array]:
     """L and the mean of b, from ∇f ≈ −z̄/2 + (ZᵀZ/4m) θ: LᵀL = ZᵀZ/m, z̄ = (mean of b) L, in the basis."""
     design = np.column_stack([np.ones(len(points)), points])
-    found = np.linalg.lstsq(design, heard, rcond=1e-10)[0]
+    found = np.linalg.lstsq(design, along_basis, rcond=1e-10)[0]
     middle, second = -2 * found[0], 2 * (found[1:] + found[1:].T)
     sizes, axes = np.linalg.eigh(second)
     top = max(float(np.max(np.abs(sizes))), 1e-12 * float(middle @ middle), np.finfo(np.float64).tiny)

@@ -2,18 +2,19 @@
 
 In this order, for each replica:
 
-- *failed to optimize*: the optimizer says so, or the residual is larger than noise explains: χ² above its quantile,
-  so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative residual
-  above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be called so too.
-- *not identifiable*: it fits, and so does something else whatever the noise: the attack says what is `open`, or some
-  direction of the records changes no gradient (the Jacobian's rank at the candidate, in its first replica).
+- *failed to optimize*: the optimizer did not converge, or the residual is larger than noise explains: χ² above its
+  quantile, so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative
+  residual above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be
+  called so too.
+- *not identifiable*: it fits, and so does something else whatever the noise: the attack states what is `open`, or
+  some direction of the records changes no gradient (the Jacobian's rank at the candidate, in its first replica).
 - *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most `wide`.
 - *not identifiable* too, where `restarts` fit as well and are as far apart as two draws of the prior.
 - *recovered*, where the expected skill is at least `close`; else *recovered in part*.
 
 Expected skill is 1 − Σ posterior variance/Σ prior variance: of the attack's own `spread` and in Laplace's
-approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is what the model says; the scored
-verdict says what came of it.
+approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is the model's expectation; the
+scored verdict is what came of it.
 """
 
 from collections.abc import Sequence
@@ -79,7 +80,7 @@ LARGEST = 40_000_000
 
 @dataclass(frozen=True)
 class Thresholds:
-    """`false_alarm`: probability, for each replica, that true records are said not to fit; `relative`: the residual
+    """`false_alarm`: probability, for each replica, that true records are judged not to fit; `relative`: the residual
     of exact evidence; `wide` and `close`: the skills up to which it is defended, and from which it is recovered;
     `rank`: of the largest singular value, what is below is 0."""
 
@@ -96,7 +97,7 @@ STANDARD = Thresholds()
 @dataclass(frozen=True)
 class Seen:
     """The attacker's own verdict: `names` for each replica; `fits` (replicas,); `rank` of `unknowns`, None where it
-    was not computed; `expected_skill` (replicas,), NaN where nothing tells; `false_alarm` of "does not fit"."""
+    was not computed; `expected_skill` (replicas,), NaN where nothing is known; `false_alarm` of "does not fit"."""
 
     names: tuple[Name, ...]
     fits: Mask
@@ -210,7 +211,7 @@ def _rank(jacobian: Array, tolerance: float) -> int:
 
 
 def _prior_variance(known: Known) -> Array | None:
-    """Of each coordinate before anything is heard, (width,): the prior's, or of the declared range."""
+    """Of each coordinate before anything is observed, (width,): the prior's, or of the declared range."""
     if known.prior is not None and known.prior.mean:
         prior, overall = known.prior, known.prior.overall
         each = [prior.share[b] * (prior.variance[b] + (prior.mean[b] - overall) ** 2) for b in prior.mean]

@@ -23,18 +23,18 @@ from netsim.transcript.message import Kind, Message, Values, as_sent
 from netsim.transcript.record import EVERYBODY, Event, Record
 
 NOT_RECORDED = -1
-"""The size of a message that passed without being heard."""
+"""The size of a message that was missed."""
 _NOTHING = np.empty((0, 0))
 
 
 def gap(event: Event, sender: int, receiver: int, kind: Kind, number: int, names: Iterable[str] = ()) -> Record:
-    """A row for a message that was not heard, in its place among those that were; `names` are its fields'."""
+    """A row for a message that was not received, in its place among those that were; `names` are its fields'."""
     values = dict.fromkeys(names, _NOTHING)
     return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, NOT_RECORDED, values)
 
 
 def not_recorded(row: Record) -> bool:
-    """Whether this row stands for a message that was not heard."""
+    """Whether this row stands for a message that was not received."""
     return row.size == NOT_RECORDED
 
 
@@ -47,7 +47,7 @@ class Recording(NamedTuple):
 
     A pass that can do without some messages (a probe) may be given rows with gaps (`gap`): in the place of messages
     that were sent, or received directly. A message of an exchange that is not there, though the agent sent something
-    later, was not heard either.
+    later, was not received either.
     """
 
     public: PublicKnowledge
@@ -58,7 +58,7 @@ class Recording(NamedTuple):
 
 
 class RecordedNode(ABC):
-    """One agent's port, fed with a recording. Subclasses say what is private.
+    """One agent's port, fed with a recording. Subclasses define what is private.
 
     `blind_to_receivers`: the coins that choose them are unknown, so whom a message goes to is not compared.
     """
@@ -127,32 +127,32 @@ class RecordedNode(ABC):
 
     async def exchange(self, **values: Array) -> Exchange:
         number = self._counts["exchange"]
-        told = self._tell("exchange", values, EVERYBODY)
+        own = self._put("exchange", values, EVERYBODY)
         if self._shelf is not None:
-            return Exchange(self, told, self._closed(self._shelf, told))
-        heard = self._exchanged.get(number, {})
-        if len(heard) < len(self.neighbors) and not self._unsent:
+            return Exchange(self, own, self._closed(self._shelf, own))
+        received = self._exchanged.get(number, {})
+        if len(received) < len(self.neighbors) and not self._unsent:
             raise EndOfRecord
-        taken = {j: self._take(row) for j, row in heard.items()}
-        missing = [j for j in self.neighbors if j not in heard]
-        return Exchange(self, told, taken | {j: self._imagined(j, "exchange", number, told.values) for j in missing})
+        taken = {j: self._take(row) for j, row in received.items()}
+        missing = [j for j in self.neighbors if j not in received]
+        return Exchange(self, own, taken | {j: self._imagined(j, "exchange", number, own.values) for j in missing})
 
-    def _closed(self, shelf: Shelf, told: Message) -> dict[int, Message]:
+    def _closed(self, shelf: Shelf, own: Message) -> dict[int, Message]:
         """What the exchange had when it was closed: the recorded order of arrivals and deadlines."""
         while self._passing:
             row = self._passing.popleft()
             if row.event == "closed":
                 self._pass(row)
-                return shelf.collect(told)
+                return shelf.collect(own)
             self._seen(row)
             shelf.put(_message(row))
         raise EndOfRecord
 
     def send(self, to: int, **values: Array) -> None:
-        self._tell("direct", values, to)
+        self._put("direct", values, to)
 
     def broadcast(self, **values: Array) -> None:
-        self._tell("direct", values, EVERYBODY)
+        self._put("direct", values, EVERYBODY)
 
     async def receive(self) -> Message:
         if not self._direct:
@@ -170,11 +170,11 @@ class RecordedNode(ABC):
         return _message(row)
 
     def _imagined(self, sender: int, kind: Kind, number: int, names: Iterable[str]) -> Message:
-        """A message that was taken and not heard."""
+        """A message that was taken and not received."""
         return Message(sender, kind, number, {name: self._stand_in(sender, kind, number, name) for name in names})
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
-        """What stands for a value that was taken and not heard: nothing, unless a subclass can do without it."""
+        """What stands for a value that was taken and not received: nothing, unless a subclass can do without it."""
         raise EndOfRecord
 
     def _pass(self, row: Record) -> None:
@@ -187,7 +187,7 @@ class RecordedNode(ABC):
         self.clock += self._query_time
         self.pace = hash((self.pace, None))
 
-    def _tell(self, kind: Kind, values: Values, to: int) -> Message:
+    def _put(self, kind: Kind, values: Values, to: int) -> Message:
         number = self._counts[kind]
         row = self._outgoing.get((kind, number))
         if row is None:

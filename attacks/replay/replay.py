@@ -9,7 +9,7 @@ The record is a node tap's: what the agent sent and what was delivered to it, in
 the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an adversary who knows
 it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is compared. Under a codec
 that rounds each coordinate for itself (`Codec.cells`) a release that is sent can be taken from the wire as it was
-rounded, with the interval of what it may have been: that is right for an agent that goes on with what it told.
+rounded, with the interval of what it may have been: that is right for an agent that goes on with what it sent.
 """
 
 from collections.abc import Sequence

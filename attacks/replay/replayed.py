@@ -15,7 +15,7 @@ ULPS = 4096
 
 
 class Law(Protocol):
-    """What a hypothesis says of one release: the density of what was observed."""
+    """Density of one release under a hypothesis: that of what was observed."""
 
     @property
     def noiseless(self) -> bool: ...
@@ -104,7 +104,7 @@ class Answer(NamedTuple):
 class Comparison(NamedTuple):
     """A value on the wire that is no release, as observed and as the hypothesis would have sent it.
 
-    It is a field of the agent's `message`-th message, from 0. `possible` (replicas, dimension) says where the codec
+    It is a field of the agent's `message`-th message, from 0. `possible` (replicas, dimension) marks where the codec
     may have made the observed one of a value that differs from this one by rounding: by `ULPS` units in the last
     place of the largest number that this coordinate of the agent has carried. None where nothing differs. `value` is
     what the hypothesis would have encoded, kept where the codec is random: two values may become the same by chance.
@@ -158,7 +158,7 @@ def bits(values: Array) -> NDArray[np.uint64]:
 
 class Sending(NamedTuple):
     """One message that the agent sent: in which activation (from 1), when it could be sent at the earliest
-    (seconds: after what it had taken had arrived, and what it had asked was answered), how often it had done
+    (seconds: after what it had taken had arrived, and its queries were answered), how often it had done
     either in which order (`pace`), how many releases it had made, and which message it is: whom it was for
     (`EVERYBODY`, or an agent), "exchange" or "direct", and the agent's count of that kind, from 0."""
 
@@ -180,7 +180,7 @@ class Departure(NamedTuple):
 
 @dataclass
 class Replayed:
-    """What one hypothesis says of everything the agent sent.
+    """Everything the agent sent, as one hypothesis explains it.
 
     `departure`: the first difference in which messages there are (number, receiver, fields); what comes after
     it is not replayed. `overran`: whether it wanted to send another message where the record ends, and

@@ -47,15 +47,15 @@ class GradientScore:
 def score_gradients(
     estimates: Sequence[GradientEstimate], truth: Truth, insiders: Container[int] = ()
 ) -> GradientScore:
-    """Compare every estimate with the gradient its agent got at that query. None is asked of `insiders`."""
+    """Compare every estimate with the gradient its agent got at that query. No estimate is expected of `insiders`."""
     errors: list[Array] = []
     times: list[float] = []
     found = [0] * len(truth.queries)
-    ignorant: list[Array] = []
+    baseline: list[Array] = []
     for estimate in estimates:
         query = truth.queries[estimate.agent][estimate.query]
         errors.append(_error(estimate.gradient, query.gradient))
-        ignorant.append(_error(truth.problem.ridge * query.point, query.gradient))
+        baseline.append(_error(truth.problem.ridge * query.point, query.gradient))
         times.append(query.time)
         found[estimate.agent] += 1
     asked = [0 if i in insiders else len(queries) for i, queries in enumerate(truth.queries)]
@@ -67,7 +67,7 @@ def score_gradients(
         sum(asked),
         tuple(e.query for e in estimates),
         tuple(a - f for a, f in zip(asked, found, strict=True)),
-        float(np.median(ignorant)) if ignorant else float("nan"),
+        float(np.median(baseline)) if baseline else float("nan"),
     )
 
 

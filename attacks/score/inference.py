@@ -42,7 +42,7 @@ class AtLevel:
     found: Interval
     alarms: Interval
     count: tuple[int, int]
-    """How often "in" was said, of those that are in and of those that are not."""
+    """How often the decision was "in", of those that are in and of those that are not."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def _scores(decisions: Sequence[Decision]) -> Array:
 
 
 def _at(level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> AtLevel:
-    said = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
+    decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
     power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
-    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in said)
-    return AtLevel(level, power, found, alarms, (int(np.sum(said[0])), int(np.sum(said[1]))))
+    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in decided)
+    return AtLevel(level, power, found, alarms, (int(np.sum(decided[0])), int(np.sum(decided[1]))))
 
 
 def _advantage(here: Array, there: Array, confidence: float) -> Interval:
@@ -152,16 +152,17 @@ def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: flo
 
 @dataclass(frozen=True)
 class PropertyScore:
-    """How often the likeliest hypothesis was the `right` one, and what the posterior `said` of it on average.
+    """How often the likeliest hypothesis was the `right` one, and the posterior's mean probability of its choice,
+    `stated`.
 
-    `confusion` (hypotheses, hypotheses): by the true one and the one named. `bits`: the mean of
-    log2(posterior of the true one · k), what was learned beyond equal chances; negative where the posterior misleads.
+    `confusion` (hypotheses, hypotheses): by the true one and the one named. `bits`: the mean of log2(posterior of the
+    true one · k), what was learned beyond equal chances; negative where the posterior misleads.
     """
 
     right: Interval
     count: int
     trials: int
-    said: float
+    stated: float
     bits: float
     confusion: Array
 
@@ -174,13 +175,13 @@ def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: f
     confusion = np.zeros((hypotheses, hypotheses))
     np.add.at(confusion, (truth, named), 1)
     right = int(np.sum(named == truth))
-    said: Array = np.exp(np.max(posterior, axis=1))
+    decided: Array = np.exp(np.max(posterior, axis=1))
     bits: Array = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
     return PropertyScore(
         clopper_pearson(right, truth.size, confidence),
         right,
         truth.size,
-        float(np.mean(said)),
+        float(np.mean(decided)),
         float(np.mean(bits)),
         confusion,
     )

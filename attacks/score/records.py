@@ -5,7 +5,7 @@ Every rebuilt record is given to one true record, the sum of the squared distanc
 Hungarian
 method): features decide alone, so that labels are compared with what they belong to. The same is done with
 what an
-attacker would say without the transcript (`baselines`); the matching helps whoever makes several guesses,
+attacker would guess without the transcript (`baselines`); the matching helps whoever makes several guesses,
 and so it
 must help these too. skill = 1 − MSE/MSE_prior.
 """
@@ -41,10 +41,10 @@ class _Guess(NamedTuple):
 
 
 def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, _Guess]:
-    """By name. `labels` (m,) are the true ones, which only the guesser that is told them uses.
+    """By name. `labels` (m,) are the true ones, which only the guesser with labels uses.
 
     - *prior mean*: m times the mean record.
-    - *class means by share*: the mean of each class, as often as its share of m records says: with a matching, m
+    - *class means by share*: the mean of each class, as often as its share of m records: with a matching, m
       different guesses do better than m equal ones.
     - *public record*: m public records drawn by the classes' shares, anew for each replica.
     - *class mean, label told*: for each record the mean of its true class; honest only where labels are public.
@@ -63,7 +63,7 @@ def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generat
     }
     if prior.records:
         drawn = [_draw(prior, m, rng) for _ in range(replicas)]
-        found[PUBLIC] = _Guess(np.array([rows for rows, _ in drawn]), np.array([told for _, told in drawn]))
+        found[PUBLIC] = _Guess(np.array([rows for rows, _ in drawn]), np.array([own for _, own in drawn]))
     if all(float(label) in prior.mean for label in labels):
         means = np.array([[prior.mean[float(label)] for label in labels]])
         found[TOLD] = _Guess(means, np.asarray(labels, dtype=np.float64)[None])
@@ -149,7 +149,7 @@ class RecordScore:
     smallest error here, which is in the defender's favour. `gram_error` (replicas,): ‖ÂᵀÂ − AᵀA‖_F/‖AᵀA‖_F, what a
     batch of least squares determines; `moment_error` that of Aᵀt, NaN but in a regression. `queries`: the attacked
     rounds; `gradient_norm` (rounds, replicas): ‖∇f‖ of the agent there. `honest`: the baselines that need nothing the
-    attack was not told.
+    attack did not know.
     """
 
     attack: str
@@ -223,7 +223,7 @@ def score_records(
     """Compare with the agent's records. `rng` draws the baseline that is a public record.
 
     `modulo_sign`: whether −record with the opposite target or label is as good. By default so for one record of least
-    squares or of a logistic loss where no prior or range tells it from this one: the gradients are the same.
+    squares or of a logistic loss where no prior or range distinguishes it from this one: the gradients are the same.
     Of an informed attacker (`known.others`), who rebuilds one record, that one is scored. You get an `AttackError`
     where the objective is no mean over records, and where the others are not among them.
     """
@@ -237,8 +237,8 @@ def score_records(
         name: _scored(guess.features, guess.labels, features, labels, known, modulo)
         for name, guess in baselines(known, labels, reconstruction.features.shape[0], rng).items()
     }
-    told = known.labels is not None
-    honest = [name for name in others if name in HONEST or told]
+    public = known.labels is not None
+    honest = [name for name in others if name in HONEST or public]
     gram, moment = _moments(reconstruction.features, reconstruction.targets, features, labels, known)
     norms = [np.linalg.norm(truth.queries[reconstruction.agent][k].gradient, axis=-1) for k in reconstruction.queries]
     return RecordScore(
@@ -332,7 +332,7 @@ def success(scores: Sequence[RecordScore], distance: float, confidence: float = 
     Clopper–Pearson. `silent`: agents of whom nothing was rebuilt, in as many replicas; they count as not rebuilt.
 
     Replicas are independent draws of the noise, so the trials are independent, with probabilities that differ from
-    agent to agent; the interval is of their mean, and only wider than it need be (Hoeffding 1956). It says nothing of
+    agent to agent; the interval is of their mean, and only wider than it need be (Hoeffding 1956). It holds for no
     agents that are not here, nor of other records: these are fixed, and no draws from a prior.
     """
     hits = np.array([np.all(score.within(distance), axis=-1) for score in scores])

@@ -134,7 +134,7 @@ class Robustness:
     def above(self) -> bool:
         """Whether the interval of the rate is above the bound.
 
-        It tells against the budget only where what was counted is what the bound is about: one guess at each of many
+        It counts against the budget only where what was counted is what the bound is about: one guess at each of many
         records that are drawn from the prior of κ, and the budget of everything that the attack saw.
         """
         return self.rate.lower > self.bound

@@ -1,4 +1,4 @@
-"""What a traffic analysis says against what the network and the agents really did."""
+"""Traffic analysis against what the network and the agents really did."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,11 +50,11 @@ class TrafficScore:
     dimension: int
 
 
-def score_traffic(found: Sealed, run: Run, diary: PacketLog) -> TrafficScore:
-    """Compare with the diary of the run, and with the computing times that its agents drew."""
+def score_traffic(found: Sealed, run: Run, log: PacketLog) -> TrafficScore:
+    """Compare with the packet log of the run, and with the computing times that its agents drew."""
     truth = computing_times(run)
     count = len(run.activations)
-    matched = _matched(found, diary)
+    matched = _matched(found, log)
     walk = run.simulation.algorithm.stopping().walks
     degrees = run.simulation.topology.degrees
     likely = max(range(count), key=lambda i: degrees[i])
@@ -66,34 +66,34 @@ def score_traffic(found: Sealed, run: Run, diary: PacketLog) -> TrafficScore:
     links = found.links
     return TrafficScore(
         _covered(found.activity.counts, list(run.activations), guesses),
-        len(diary.begun),
+        len(log.begun),
         matched,
         len(found.activity.events) - matched,
         run.activations[likely] / max(total, 1) if walk else None,
         _covered([found.computing.means[k] for k in known], times, [mean] * len(times)),
         *_ranking(found, truth),
         _largest(truth),
-        _of_links(links.repeated, {edge: one.repeated for edge, one in diary.links.items()}),
-        _of_links(links.lost, {edge: one.lost for edge, one in diary.links.items()}),
+        _of_links(links.repeated, {edge: one.repeated for edge, one in log.links.items()}),
+        _of_links(links.lost, {edge: one.lost for edge, one in log.links.items()}),
         run.simulation.problem.dimension,
     )
 
 
 def computing_times(run: Run) -> list[float | None]:
-    """The mean seconds that a query really took each agent: its stream's draws, again. None for who asked nothing."""
+    """The mean seconds that a query really took each agent: its stream's draws, again. None without queries."""
     streams, means = Streams(run.simulation.seed), list[float | None]()
-    for agent, asked in enumerate(run.queries):
+    for agent, queries in enumerate(run.queries):
         law, rng = run.simulation.timing.compute_law(agent), streams.plain("agent", agent, "compute")
-        drawn = [0.0 if law is None else law.draw(rng) for _ in range(asked)]
-        means.append(sum(drawn) / asked if asked else None)
+        drawn = [0.0 if law is None else law.draw(rng) for _ in range(queries)]
+        means.append(sum(drawn) / queries if queries else None)
     return means
 
 
-def _matched(found: Sealed, diary: PacketLog) -> int:
+def _matched(found: Sealed, log: PacketLog) -> int:
     """Events that are an activation's: each agent's, in order."""
     matched = 0
     begun: dict[int, list[float]] = {}
-    for (agent, _), passage in sorted(diary.begun.items()):
+    for (agent, _), passage in sorted(log.begun.items()):
         begun.setdefault(agent, []).append(passage.start)
     for times in begun.values():
         times.sort(reverse=True)

@@ -3,7 +3,7 @@
 What the truth adds to `attacks.reconstruction.verdict`, in this order:
 
 - *recovered*: the skill is at least `close`, whatever the attacker could prove;
-- *not identifiable*: it is another record with the agent's very gradients at the points where they were asked for;
+- *not identifiable*: it is another record with the agent's very gradients at the points of the queries;
 - *failed to optimize*: by the attacker's own test (its false-alarm probability is stated there), or it is no nearer
   than a guess and the truth explains the evidence significantly better;
 - *not identifiable*: by the attacker's own test; or no nearer than a guess though expected to be recovered, and the
@@ -63,7 +63,7 @@ class _Verdict:
         """What it is, with the bound beside the rate."""
         text = f"{self.name}: skill {self.skill:.3f} against the best guess without the transcript"
         if self.robustness is None:
-            return text + "; no bound was asked for"
+            return text + "; no bound was requested"
         rate, bound = self.robustness.rate, self.robustness.bound
         shown = (
             f"success {rate.estimate:.3g} in [{rate.lower:.3g}, {rate.upper:.3g}], and no attack above {bound:.3g}"
@@ -126,11 +126,11 @@ def outcomes(
     - *not identifiable*: another record with the agent's very gradients;
     - *recovered in part*: the skill is at least `close`, and some record is further off than the distance;
     - *failed to optimize*: it leaves more of its evidence unexplained than noise does (`explains`), or the optimizer
-      says that it did not arrive;
-    - *not identifiable*: the attack says what is `open`, or there are fewer numbers in the evidence than unknowns;
+      did not converge;
+    - *not identifiable*: the attack states what is `open`, or there are fewer numbers in the evidence than unknowns;
     - *recovered in part*: the skill is more than `wide`;
     - *failed to optimize*: the truth explains the evidence significantly better;
-    - *not identifiable*: the evidence is exact, so that no noise hides what it does not tell;
+    - *not identifiable*: the evidence is exact, so that no noise hides what it leaves open;
     - *defended*: it explains its evidence as the truth does, and is another record with other gradients: noise hides
       the difference.
     """
@@ -185,10 +185,10 @@ def _same_gradients(case: Case, found: Reconstruction, score: RecordScore, truth
     """
     if len(score.truth) != len(records_of(truth, found.agent)[1]):
         return np.zeros(case.evidence.replicas, dtype=np.bool_)
-    asked = [truth.queries[found.agent][query] for query in found.queries]
+    queries = [truth.queries[found.agent][query] for query in found.queries]
     penalty, model = case.known.penalty, case.known.model
-    points = np.array([query.point for query in asked])
-    true = np.array([query.gradient for query in asked]) - penalty.gradient(points)
+    points = np.array([query.point for query in queries])
+    true = np.array([query.gradient for query in queries]) - penalty.gradient(points)
     with np.errstate(over="ignore", invalid="ignore"):
         away = model.gradient(points, found.features, found.targets) - true
         square, scale = np.einsum("trd->r", away**2), np.einsum("trd->r", true**2)

@@ -21,7 +21,7 @@ from netsim.arrays import Array
 CONFIDENCE = 0.95
 """Of all statements together that an agent is slower than another."""
 FEWEST = 8
-"""Fewer samples of an agent say nothing about who is slower."""
+"""Fewer samples of an agent do not show who is slower."""
 
 
 @dataclass
@@ -33,13 +33,13 @@ class _Gaps:
     without: int = 0
     """Gaps that began with no message's arrival."""
 
-    def add(self, told: PublicSend, gap: float | None, waits: float, *, travels: bool = True) -> None:
+    def add(self, sent: PublicSend, gap: float | None, waits: float, *, travels: bool = True) -> None:
         """One gap, less the mean wait for a clock; None where its beginning is not known."""
-        if not told.queries:
+        if not sent.queries:
             return
         self.asked += 1
         if gap is not None:
-            self.seconds.append((gap - waits) / told.queries)
+            self.seconds.append((gap - waits) / sent.queries)
             self.without += not travels
 
     @property
@@ -56,76 +56,78 @@ class _Gaps:
         return spread * math.sqrt(max(0.0, 1 - n / self.asked)) if whole else spread
 
 
-def of_walk(heard: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
+def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
     """From all moves of a walk. Without acknowledgements a gap holds one message's travel."""
-    (told,) = protocol.told
-    gaps = [_Gaps() for _ in heard.neighbors]
-    waits = _waits(heard)
-    seen = _acknowledged(heard)
+    (sent,) = protocol.sends
+    gaps = [_Gaps() for _ in observed.neighbors]
+    waits = _waits(observed)
+    seen = _acknowledged(observed)
     for k, (time, sender, _) in enumerate(moves):
         since: float | None = 0.0
         if k:
             before, *link = moves[k - 1]
-            since = heard.arrival((link[0], link[1]), before) if seen else before
-        gaps[sender].add(told, None if since is None or since > time else time - since, waits, travels=k > 0)
+            since = observed.arrival((link[0], link[1]), before) if seen else before
+        gaps[sender].add(sent, None if since is None or since > time else time - since, waits, travels=k > 0)
     if seen:
-        return _computing(heard, gaps, np.zeros(len(gaps)))
+        return _computing(observed, gaps, np.zeros(len(gaps)))
     known = [_at_most(np.array(one.seconds), len(gaps)) for one in gaps if not one.without]
-    travel = min(known, default=math.inf) if heard.transport.alike else math.inf
-    return _computing(heard, gaps, np.full(len(gaps), travel), same_travel=heard.transport.alike)
+    travel = min(known, default=math.inf) if observed.transport.alike else math.inf
+    return _computing(observed, gaps, np.full(len(gaps), travel), same_travel=observed.transport.alike)
 
 
-def of_rounds(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> Computing:
+def computing_of_rounds(
+    observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
+) -> Computing:
     """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
-    much of the neighbors' messages' travel as was not over when the agent itself told."""
-    gaps = gaps_of_rounds(heard, protocol, times)
-    if _acknowledged(heard):
-        return _computing(heard, gaps, np.zeros(len(gaps)))
-    travel = _travel(heard, protocol, times) if heard.transport.alike else math.inf
-    return _computing(heard, gaps, np.array([len(near) * travel for near in heard.neighbors]))
+    much of the neighbors' messages' travel as was not over when the agent itself sent."""
+    gaps = gaps_of_rounds(observed, protocol, times)
+    if _acknowledged(observed):
+        return _computing(observed, gaps, np.zeros(len(gaps)))
+    travel = _travel(observed, protocol, times) if observed.transport.alike else math.inf
+    return _computing(observed, gaps, np.array([len(near) * travel for near in observed.neighbors]))
 
 
 def gaps_of_rounds(
-    heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
+    observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
 ) -> list[_Gaps]:
     """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
     gaps = [_Gaps(asked=1 if protocol.after else 0) for _ in times]
-    seen, wait = _acknowledged(heard), _waits(heard)
+    seen, wait = _acknowledged(observed), _waits(observed)
     for i, own in enumerate(times):
-        around = [times[j] for j in heard.neighbors[i]]
+        around = [times[j] for j in observed.neighbors[i]]
         if own is None or any(one is None for one in around):
             continue
-        near = {j: times[j] or () for j in heard.neighbors[i]}
-        for k, told in enumerate(protocol.told):
-            since: float | None = 0.0 if k == 0 else _complete(heard, i, near, own, k - 1, seen)
+        near = {j: times[j] or () for j in observed.neighbors[i]}
+        for k, sent in enumerate(protocol.sends):
+            since: float | None = 0.0 if k == 0 else _complete(observed, i, near, own, k - 1, seen)
             gaps[i].add(
-                told, None if since is None or since > own[k] else own[k] - since, wait if told.closed else 0.0
+                sent, None if since is None or since > own[k] else own[k] - since, wait if sent.closed else 0.0
             )
     return gaps
 
 
 def _complete(
-    heard: ObservedPackets, agent: int, near: dict[int, Sequence[float]], own: Sequence[float], k: int, seen: bool
+    observed: ObservedPackets, agent: int, near: dict[int, Sequence[float]], own: Sequence[float], k: int, seen: bool
 ) -> float | None:
     """When an agent's exchange k was over; without acknowledgements a moment before which it was not."""
-    told = {j: sent[k] for j, sent in near.items()}
+    begun = {j: times[k] for j, times in near.items()}
     if not seen:
-        return max(own[k], *told.values())
-    there = [heard.arrival((j, agent), near[j][k]) for j in near]
+        return max(own[k], *begun.values())
+    there = [observed.arrival((j, agent), near[j][k]) for j in near]
     known = [one for one in there if one is not None]
     return max(own[k], *known) if len(known) == len(there) else None
 
 
-def _travel(heard: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
+def _travel(observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
     """At most so long a message travels in the mean: the least mean time from a sending to what waited for it."""
     most = math.inf
     for i, own in enumerate(times):
-        for j in heard.neighbors[i]:
+        for j in observed.neighbors[i]:
             other = times[j]
-            if own is None or other is None or len(own) < FEWEST or len(protocol.told) < FEWEST:
+            if own is None or other is None or len(own) < FEWEST or len(protocol.sends) < FEWEST:
                 continue
             lags = np.array(own[1:]) - np.array(other[:-1])
-            most = min(most, _at_most(lags, sum(map(len, heard.neighbors))))
+            most = min(most, _at_most(lags, sum(map(len, observed.neighbors))))
     return most
 
 
@@ -137,24 +139,27 @@ def _at_most(seconds: Array, of: int) -> float:
     return float(np.mean(seconds)) + quantile * float(np.std(seconds, ddof=1)) / math.sqrt(len(seconds))
 
 
-def _acknowledged(heard: ObservedPackets) -> bool:
+def _acknowledged(observed: ObservedPackets) -> bool:
     """Whether arrivals are on the wire, once and in order."""
-    return bool(heard.transport.reliable) and heard.transport.in_order and not heard.transport.copies
+    return bool(observed.transport.reliable) and observed.transport.in_order and not observed.transport.copies
 
 
-def _waits(heard: ObservedPackets) -> float:
+def _waits(observed: ObservedPackets) -> float:
     """The mean wait for a clock's next tick, in seconds."""
-    rate = heard.transport.clock_rate
+    rate = observed.transport.clock_rate
     return 0.0 if rate is None else 1 / rate
 
 
 def _computing(
-    heard: ObservedPackets, gaps: Sequence[_Gaps], travel: np.ndarray, same_travel: bool = False
+    observed: ObservedPackets, gaps: Sequence[_Gaps], travel: np.ndarray, same_travel: bool = False
 ) -> Computing:
     """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
     all agents, whatever it is."""
-    seen, clocked = _acknowledged(heard) and not heard.transport.queues, heard.transport.clock_rate is not None
-    if heard.transport.queues:
+    seen, clocked = (
+        _acknowledged(observed) and not observed.transport.queues,
+        observed.transport.clock_rate is not None,
+    )
+    if observed.transport.queues:
         travel, same_travel = np.full(len(gaps), math.inf), False
     kind = "bounded" if not seen else "estimated" if clocked else "measured"
     means = tuple(_mean(one, float(most), clocked) for one, most in zip(gaps, travel, strict=True))
@@ -167,7 +172,7 @@ def _computing(
     }
     why = None
     if not any(means):
-        why = "of no agent both the end and the beginning of its work were heard"
+        why = "of no agent both the end and the beginning of its work were observed"
     return Computing(means, kind, tuple(len(one.seconds) for one in gaps), frozenset(slower), why)
 
 

@@ -2,7 +2,7 @@
 
 An exchange puts one message on each of the agent's links at one moment; each message is sent again T, 3T, 7T, … after
 that until an acknowledgement has come. So of a timeout T a reading assigns each packet to a new message or to one
-that is due at that moment. What is heard beside it excludes most of them: a message whose repetition does not come
+that is due at that moment. What is observed beside it excludes most of them: a message whose repetition does not come
 had an acknowledgement on the air, and an agent begins its exchange k + 1 once k messages of each neighbor have
 arrived, each of which it acknowledged at once. All readings are followed together, moment by moment, with bounded
 effort: of those that agree on all that is to come it is enough to know that there are several.
@@ -10,7 +10,7 @@ effort: of those that agree on all that is to come it is enough to know that the
 How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's links are
 its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so many packets
 repeated none; else all readings of its packets are followed (`attacks.traffic.exchanges`): where times coincide, as
-when the timeout is the time that computing takes, two of them may be left, and nothing is said.
+when the timeout is the time that computing takes, two of them may be left, and the times stay open.
 """
 
 import bisect
@@ -29,7 +29,7 @@ from netsim.network.channels import MAX_BACKOFF
 
 MOST_STATES, MOST_A_MOMENT = 2_000, 10
 """So many states are looked at for one agent, and so many more for each of its moments, of all readings together,
-before nothing is said."""
+before the search is given up."""
 Pending = tuple[float, int, float]
 """A message that may be sent again: when, how often it was by then, when it first was."""
 State = tuple[int, tuple[tuple[Pending, ...], ...]]
@@ -229,54 +229,56 @@ class Exchanged:
     times: tuple[tuple[float, ...] | None, ...]
     activity: Activity
     timeouts: frozenset[float] | None = None
-    """What the links' timeout may be, in seconds; None where nothing tells it."""
+    """What the links' timeout may be, in seconds; None where nothing determines it."""
 
 
-def exchanged(heard: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> Exchanged:
-    """What was heard of an algorithm in rounds, whose exchanges wait for all if `endless`. The number of rounds is
+def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> Exchanged:
+    """What was observed of an algorithm in rounds, whose exchanges wait for all if `endless`. The number of rounds is
     public, the tap adds nothing to it."""
-    agents, total = len(heard.neighbors), len(protocol.told)
+    agents, total = len(observed.neighbors), len(protocol.sends)
     counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
-    why = heard.obstacle("exchanges of different agents")
-    counted = [None if why else _times(heard, i, total) for i in range(agents)]
-    read, timeouts = _read(heard, counted, total, endless=endless) if not why else (counted, None)
+    why = observed.obstacle("exchanges of different agents")
+    counted = [None if why else _times(observed, i, total) for i in range(agents)]
+    read, timeouts = _read(observed, counted, total, endless=endless) if not why else (counted, None)
     times = tuple(read)
-    if wrong := _caused(times, heard.neighbors) if endless else set[int]():
+    if wrong := _caused(times, observed.neighbors) if endless else set[int]():
         times = tuple(None if i in wrong else own for i, own in enumerate(times))
-    begins = [k for k, one in enumerate(protocol.told) if one.closed]
+    begins = [k for k, one in enumerate(protocol.sends) if one.closed]
     events = sorted(Event(own[k], i) for i, own in enumerate(times) if own is not None for k in begins)
     hidden = sum(own is None for own in times)
-    if hidden and not why and not heard.whole and heard.transport.reliable:
-        why = "the tap did not hear all: a repetition cannot be told from a new exchange"
+    if hidden and not why and not observed.whole and observed.transport.reliable:
+        why = "the tap missed packets: a repetition looks like a new exchange"
     if hidden and not why:
         why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
     return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why), timeouts)
 
 
-def _times(heard: ObservedPackets, agent: int, total: int) -> tuple[float, ...] | None:
+def _times(observed: ObservedPackets, agent: int, total: int) -> tuple[float, ...] | None:
     """Where they follow from counting."""
-    links = [heard.data.get((agent, j), ()) for j in heard.neighbors[agent] if (agent, j) in heard.links]
-    if heard.whole:
+    links = [observed.data.get((agent, j), ()) for j in observed.neighbors[agent] if (agent, j) in observed.links]
+    if observed.whole:
         clean = [link for link in links if len(link) == total]
-        all_of_them = len(clean) == len(heard.neighbors[agent])
-        if clean and (all_of_them or not heard.transport.queues):  # what waits on one link is on the air on another
+        all_of_them = len(clean) == len(observed.neighbors[agent])
+        if clean and (
+            all_of_them or not observed.transport.queues
+        ):  # what waits on one link is on the air on another
             return tuple(map(min, zip(*clean, strict=True)))
-    if heard.transport.queues or heard.transport.reliable:
+    if observed.transport.queues or observed.transport.reliable:
         return None
     found = sorted({time for link in links for time in link})
     return tuple(found) if len(found) == total else None
 
 
 def _read(
-    heard: ObservedPackets, counted: Sequence[tuple[float, ...] | None], total: int, *, endless: bool
+    observed: ObservedPackets, counted: Sequence[tuple[float, ...] | None], total: int, *, endless: bool
 ) -> tuple[list[tuple[float, ...] | None], frozenset[float] | None]:
     """The times of agents whose packets have one reading only, and what the timeout may be; of all agents it is one,
-    None where no agent tells it. Where an agent's packets have two readings, and its neighbors do not exclude the
-    timeout of one of them, nothing is said of it: no eavesdropper can tell them apart."""
-    transport = heard.transport
-    if not (transport.reliable and heard.whole and transport.alike) or transport.queues:
+    None where no agent's packets determine it. Where an agent's packets have two readings, and its neighbors do not
+    exclude the timeout of one of them, its times stay open: no eavesdropper can distinguish them."""
+    transport = observed.transport
+    if not (transport.reliable and observed.whole and transport.alike) or transport.queues:
         return list(counted), None
-    found = [_readings(heard, i, total, own, endless=endless) for i, own in enumerate(counted)]
+    found = [_readings(observed, i, total, own, endless=endless) for i, own in enumerate(counted)]
     timeouts: set[float] | None = None
     for one in found:
         if one:
@@ -291,17 +293,17 @@ def _read(
 
 
 def _readings(
-    heard: ObservedPackets, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
+    observed: ObservedPackets, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
 ) -> Mapping[float, tuple[float, ...] | None] | None:
-    near = [j for j in heard.neighbors[agent] if (agent, j) in heard.links]
-    data = [heard.data.get((agent, j), ()) for j in near]
+    near = [j for j in observed.neighbors[agent] if (agent, j) in observed.links]
+    data = [observed.data.get((agent, j), ()) for j in near]
     if len(near) < 2 or all(len(link) == total for link in data):
         return None
     wires = Wires(
         data,
-        [heard.acks.get((j, agent), ()) for j in near],
-        [heard.acks.get((agent, j), ()) for j in near] if endless else None,
-        heard.end,
+        [observed.acks.get((j, agent), ()) for j in near],
+        [observed.acks.get((agent, j), ()) for j in near] if endless else None,
+        observed.end,
     )
     return readings(wires, total, known)
 

@@ -1,11 +1,11 @@
 """Packets as taps on links observed them: which carry data, which repeat another, how many were missed.
 
-The timeout T doubles up to 2^6 T (`netsim.reliable`). It is a setting of the transport and not told here.
+The timeout T doubles up to 2^6 T (`netsim.reliable`). It is a setting of the transport, which a tap does not know.
 
-Each packet is heard or not by itself, so of N packets it heard Bin(N, 1 − missed). The interval holds at 95 %: N with
-either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the tail is
-therefore compared with that of the least N (the CLs method, A. L. Read, J. Phys. G 28 (2002) 2693), which excludes
-less, and never all.
+Each packet is observed or not by itself, so of N packets it observes Bin(N, 1 − missed). The interval holds at 95 %:
+N with either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the
+tail is therefore compared with that of the least N (the CLs method, A. L. Read, J. Phys. G 28 (2002) 2693), which
+excludes less, and never all.
 """
 
 import bisect
@@ -49,23 +49,23 @@ def due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
 TAIL = 0.025
 
 
-def sent_in_all(heard: int, missed: float, least: int) -> tuple[int, float, int]:
-    """Low end, best guess and high end of N ≥ `least`, of which `heard` were; 0 < `missed` < 1. The ends differ: what
-    was missed is never known for certain."""
-    least = max(least, heard)
-    low = _first(least, lambda total: _at_least(heard, total, missed) >= TAIL)
-    floor = TAIL * _at_most(heard, least, missed)
-    high = _first(max(least, low) + 1, lambda total: _at_most(heard, total + 1, missed) < floor)
-    return low, min(max(heard / (1 - missed), low), high), high
+def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, int]:
+    """Low end, best guess and high end of N ≥ `least`, of which `observed` were; 0 < `missed` < 1. The ends differ:
+    what was missed is never known for certain."""
+    least = max(least, observed)
+    low = _first(least, lambda total: _at_least(observed, total, missed) >= TAIL)
+    floor = TAIL * _at_most(observed, least, missed)
+    high = _first(max(least, low) + 1, lambda total: _at_most(observed, total + 1, missed) < floor)
+    return low, min(max(observed / (1 - missed), low), high), high
 
 
-def _at_most(heard: int, total: int, missed: float) -> float:
-    """The probability to hear so many of `total`, or fewer."""
-    return 1.0 if heard >= total else float(special.betainc(total - heard, heard + 1, missed))
+def _at_most(observed: int, total: int, missed: float) -> float:
+    """The probability to capture so many of `total`, or fewer."""
+    return 1.0 if observed >= total else float(special.betainc(total - observed, observed + 1, missed))
 
 
-def _at_least(heard: int, total: int, missed: float) -> float:
-    return 1.0 if heard <= 0 else float(special.betainc(heard, total - heard + 1, 1 - missed))
+def _at_least(observed: int, total: int, missed: float) -> float:
+    return 1.0 if observed <= 0 else float(special.betainc(observed, total - observed + 1, 1 - missed))
 
 
 def _first(low: int, holds: Callable[[int], bool]) -> int:
@@ -88,7 +88,7 @@ class ObservedPackets:
 
     `everywhere`: all links are tapped; `whole`: a tap missed nothing on its link; `missed`: the share that taps are
     known to miss; `late`: they began after the run did; `timed`: clocks agree. `unclear`: why data and
-    acknowledgements cannot be told apart. `sizes`: those of sealed data packets.
+    acknowledgements look alike. `sizes`: those of sealed data packets.
     """
 
     transport: Transport
@@ -107,7 +107,7 @@ class ObservedPackets:
     unclear: str | None
 
     def obstacle(self, what: str) -> str | None:
-        """Why it is not to be found who acted when, whatever was heard; `what` the taps' clocks have to order."""
+        """Why it is not to be found who acted when, whatever was observed; `what` the taps' clocks have to order."""
         if self.transport.radio:
             return "on radio a frame waits for its turn, and is repeated for single neighbors"
         if self.unclear:
@@ -115,25 +115,25 @@ class ObservedPackets:
         if self.transport.reliable is None:
             return "some links repeat and others do not"
         if not self.transport.steady:
-            return "links or agents are down at times: what is not heard may have been sent"
+            return "links or agents are down at times: what is not observed may have been sent"
         if not self.timed:
             return f"the taps' clocks differ: {what} are in no certain order"
         return None
 
     @classmethod
     def of(cls, view: AdversaryView, protocol: Protocol) -> "ObservedPackets":
-        """You get an `AttackError` where no link was heard."""
+        """You get an `AttackError` where no link was observed."""
         rows = [
             (r.time, r.sender, r.receiver, r.size, r.kind == "sealed") for r in view.transcript if r.event == "air"
         ]
         if not rows:
-            raise AttackError("no packet was heard on a link: there are no times and sizes to analyse")
+            raise AttackError("no packet was observed on a link: there are no times and sizes to analyse")
         transport, adversary = view.public.transport, view.adversary
         sizes = {size - TAG_BYTES * sealed for *_, size, sealed in rows}
         acknowledged, unclear = transport.reliable is not False, None
         if acknowledged and len(sizes) != 1 + len(protocol.vectors):
             unclear = (
-                f"packets of {len(sizes)} sizes were heard, where messages and acknowledgements have "
+                f"packets of {len(sizes)} sizes were observed, where messages and acknowledgements have "
                 f"{1 + len(protocol.vectors)}: which are which is not clear"
             )
         stream: list[tuple[float, int, int]] = []
@@ -207,11 +207,11 @@ def opposite(link: Edge) -> Edge:
     return link[1], link[0]
 
 
-def _tapped(view: AdversaryView, heard: set[Edge], every: set[Edge]) -> set[Edge]:
-    """The directed links with a tap: those that it says, or (of a rule) those on which something was heard."""
+def _tapped(view: AdversaryView, observed: set[Edge], every: set[Edge]) -> set[Edge]:
+    """The directed links with a tap: those that it names, or (of a rule) those on which something was observed."""
     links = view.adversary.links
     if links == "all" or (links is None and not view.adversary.insiders):
         return every
     if isinstance(links, tuple):
         return {edge for i, j in links for edge in ((i, j), (j, i))}
-    return {edge for i, j in heard for edge in ((i, j), (j, i))}
+    return {edge for i, j in observed for edge in ((i, j), (j, i))}

@@ -1,7 +1,7 @@
 """What the public code of an algorithm sends, and when: one agent's coroutine run on a port that only takes notes.
 
-Gradients are zeros there and neighbors say what the agent says: only the order of queries and messages, and how many
-vectors a message has, are read off. They depend on no data in the algorithms that a pattern is found for.
+Gradients are zeros there and neighbors send what the agent sends: only the order of queries and messages, and how
+many vectors a message has, are read off. They depend on no data in the algorithms that a pattern is found for.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -43,12 +43,12 @@ class PublicSend:
 
 @dataclass(frozen=True)
 class Protocol:
-    """`walk`: one token, passed on once an activation, from agent `first` on; `told` has one entry then. Else all
-    agents exchange in rounds, and `told` has an entry for each exchange of the whole run."""
+    """`walk`: one token, passed on once an activation, from agent `first` on; `sends` has one entry then. Else all
+    agents exchange in rounds, and `sends` has an entry for each exchange of the whole run."""
 
     walk: bool
     first: int
-    told: tuple[PublicSend, ...]
+    sends: tuple[PublicSend, ...]
     rounds: int
     after: int = 0
     """Queries after the last message."""
@@ -56,7 +56,7 @@ class Protocol:
     @property
     def vectors(self) -> tuple[int, ...]:
         """The numbers of vectors that messages may have, ascending."""
-        return tuple(sorted({one.vectors for one in self.told}))
+        return tuple(sorted({one.vectors for one in self.sends}))
 
 
 def read(public: PublicKnowledge) -> Protocol:
@@ -67,13 +67,13 @@ def read(public: PublicKnowledge) -> Protocol:
     _play(algorithm, notes)
     closed = max(notes.closed, 1)
     if walk:
-        told = _split(notes.steps)
-        alike = len(notes.steps) > 0 and len({(one.queries, one.vectors) for one in told}) == 1
-        if not alike or len(told) != closed or not _only(notes.steps, ">"):
+        sends = _split(notes.steps)
+        alike = len(notes.steps) > 0 and len({(one.queries, one.vectors) for one in sends}) == 1
+        if not alike or len(sends) != closed or not _only(notes.steps, ">"):
             raise AttackError(
                 "the walk's messages are more than one token passed on: times and sizes do not follow it"
             )
-        return Protocol(True, first, told[:1], 0)
+        return Protocol(True, first, sends[:1], 0)
     if not _only(notes.steps, "="):
         raise AttackError("its agents send messages to single neighbors, besides exchanges or in place of them")
     last = max(k for k, step in enumerate(notes.steps) if step[0] == "=")
@@ -149,9 +149,9 @@ class _Notes:
 
     async def exchange(self, **values: Array) -> Exchange:
         self.steps.append(f"={len(values)}")
-        told = Message(self.id, "exchange", self._number, dict(values))
+        own = Message(self.id, "exchange", self._number, dict(values))
         self._number += 1
-        return Exchange(cast("Node", self), told, dict.fromkeys(self.neighbors, told))
+        return Exchange(cast("Node", self), own, dict.fromkeys(self.neighbors, own))
 
     def send(self, to: int, **values: Array) -> None:  # noqa: ARG002
         self.steps.append(f">{len(values)}")

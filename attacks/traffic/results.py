@@ -53,7 +53,7 @@ class Computing:
 
     `means[i]`: of agent i, over the run; None where nothing is known. `kind`: "measured" (arrivals were acknowledged,
     so the work is seen from its first moment to its last), "estimated" (the mean wait for a public clock was
-    subtracted), "bounded" (the travel of a message is in it; the interval says by how much at most). `slower`: pairs
+    subtracted), "bounded" (the travel of a message is in it; the interval bounds by how much). `slower`: pairs
     (i, j) of agents of which i is slower, at 95 % confidence of all of them together; `samples[i]`: how many of its
     activations were used.
     """

@@ -2,7 +2,7 @@
 
 A packet that does not continue the path is a repetition; one that continues it may be one too, where an earlier token
 of the same link is due again at that very moment. Where nothing was missed, a timeout T under which every packet is
-either the next step or due again decodes the walk; where no T does, or two walks are left, nothing is said.
+either the next step or due again decodes the walk; where no T does, or two walks are left, the walk stays open.
 """
 
 import math
@@ -19,9 +19,10 @@ from netsim.network.channels import MAX_BACKOFF
 
 Z = 1.96
 """Of two-sided intervals of 95 %."""
-MISSED = "the tap missed packets, or sits on some links only: what it heard did happen, but is not all"
+MISSED = "the tap missed packets, or sits on some links only: what it observed did happen, but is not all"
 MOST_READ = 100_000
-"""Of so many packets are all readings together (of 20 times those heard in a longer run) before nothing is said."""
+"""Of so many packets are all readings together (of 20 times those observed in a longer run) before the search is
+given up."""
 Move = tuple[float, int, int]
 """A new token: time, sender, receiver."""
 
@@ -33,35 +34,35 @@ class _Walked:
     moves: tuple[Move, ...]
     activity: Activity
     timeouts: frozenset[float] | None = None
-    """What the links' timeout may be, in seconds; None where nothing tells it."""
+    """What the links' timeout may be, in seconds; None where nothing determines it."""
 
     @property
     def complete(self) -> bool:
         return self.activity.complete
 
 
-def walked(heard: ObservedPackets, first: int, stopping: Stopping) -> _Walked:
-    """What was heard of a walk from agent `first` on."""
-    why = heard.obstacle("packets of different links")
-    if why is None and heard.whole and heard.everywhere:
-        decoded = _decoded(heard, first, stopping)
+def walked(observed: ObservedPackets, first: int, stopping: Stopping) -> _Walked:
+    """What was observed of a walk from agent `first` on."""
+    why = observed.obstacle("packets of different links")
+    if why is None and observed.whole and observed.everywhere:
+        decoded = _decoded(observed, first, stopping)
         if decoded is not None:
             moves, timeouts = decoded
-            counts = [0] * len(heard.neighbors)
+            counts = [0] * len(observed.neighbors)
             for _, sender, _ in moves:
                 counts[sender] += 1
             events = tuple(Event(time, sender) for time, sender, _ in moves)
             return _Walked(moves, Activity(events, tuple(map(Amount.exactly, counts)), complete=True), timeouts)
-        why = "repetitions cannot be told from new tokens: not just one walk explains the times"
-    certain = heard.transport.reliable is False and not heard.transport.radio
-    events = tuple(Event(time, sender) for time, sender, _ in heard.stream) if certain and heard.timed else ()
-    counts = _counts(heard, certain, stopping)
-    why = why or (MISSED if certain else "the tap did not hear all: a repetition cannot be told from a new token")
+        why = "repetitions look like new tokens: not just one walk explains the times"
+    certain = observed.transport.reliable is False and not observed.transport.radio
+    events = tuple(Event(time, sender) for time, sender, _ in observed.stream) if certain and observed.timed else ()
+    counts = _counts(observed, certain, stopping)
+    why = why or (MISSED if certain else "the tap missed packets: a repetition looks like a new token")
     return _Walked((), Activity(events, tuple(counts), complete=False, refused=why))
 
 
 def _decoded(
-    heard: ObservedPackets, first: int, stopping: Stopping
+    observed: ObservedPackets, first: int, stopping: Stopping
 ) -> tuple[tuple[Move, ...], frozenset[float] | None] | None:
     """The only walk that explains every packet, and what the timeout may be, if one was repeated; None where there is
     no such walk, or more than one.
@@ -70,17 +71,17 @@ def _decoded(
     that is one comes a timeout T after an earlier one of its link, and before any packet that no token explains: for
     each such T, and wherever a packet may be the next step as well as due again, every reading is followed.
     """
-    plain = _all_new(heard, first)
-    if len(plain) == len(heard.stream) and (not heard.transport.reliable or stopping.activations == len(plain)):
+    plain = _all_new(observed, first)
+    if len(plain) == len(observed.stream) and (not observed.transport.reliable or stopping.activations == len(plain)):
         return (tuple(plain), None) if stopping.activations in (None, len(plain)) else None
-    if not heard.transport.reliable or heard.transport.queues or not heard.transport.alike:
+    if not observed.transport.reliable or observed.transport.queues or not observed.transport.alike:
         return None
     found: dict[tuple[Move, ...], set[float]] = defaultdict(set)
-    if len(plain) == len(heard.stream) and stopping.activations is None:
+    if len(plain) == len(observed.stream) and stopping.activations is None:
         found[tuple(plain)] = set()
-    left = [max(MOST_READ, 20 * len(heard.stream))]
-    for timeout in _timeouts(heard, len(plain)):
-        for moves in _readings(heard, first, timeout, left):
+    left = [max(MOST_READ, 20 * len(observed.stream))]
+    for timeout in _timeouts(observed, len(plain)):
+        for moves in _readings(observed, first, timeout, left):
             if stopping.activations in (None, len(moves)):
                 found[moves].add(timeout)
         if len(found) > 1 or not left[0]:
@@ -88,13 +89,13 @@ def _decoded(
     if not found:
         return None
     moves, timeouts = found.popitem()
-    return moves, frozenset(timeouts) if len(moves) < len(heard.stream) else None
+    return moves, frozenset(timeouts) if len(moves) < len(observed.stream) else None
 
 
-def _all_new(heard: ObservedPackets, first: int) -> list[Move]:
+def _all_new(observed: ObservedPackets, first: int) -> list[Move]:
     """The walk as far as every packet can be a new token."""
     holder, moves = first, list[Move]()
-    for time, sender, receiver in heard.stream:
+    for time, sender, receiver in observed.stream:
         if sender != holder:
             break
         moves.append((time, sender, receiver))
@@ -102,17 +103,17 @@ def _all_new(heard: ObservedPackets, first: int) -> list[Move]:
     return moves
 
 
-def _timeouts(heard: ObservedPackets, steps: int) -> list[float]:
+def _timeouts(observed: ObservedPackets, steps: int) -> list[float]:
     """Whatever T may be, if one of the packets up to the first that is no step is the first repetition: the token
     stays where it is then, and the next packet is its holder's or a repetition too."""
     before: dict[Edge, list[float]] = defaultdict(list)
     found = set[float]()
-    for k, (time, sender, receiver) in enumerate(heard.stream[: steps + 1]):
+    for k, (time, sender, receiver) in enumerate(observed.stream[: steps + 1]):
         gaps: Array = time - np.array(before[sender, receiver], dtype=np.float64)
         gaps = gaps[gaps > 0]
-        if gaps.size and k + 1 < len(heard.stream):
-            after, other, to = heard.stream[k + 1]
-            holder = sender if k < steps else heard.stream[k - 1][2]
+        if gaps.size and k + 1 < len(observed.stream):
+            after, other, to = observed.stream[k + 1]
+            holder = sender if k < steps else observed.stream[k - 1][2]
             if other != holder:
                 gaps = gaps[due(after - np.array(before[other, to], dtype=np.float64), gaps, after)]
         found.update(round(gap, 12) for gap in gaps.tolist())
@@ -120,18 +121,18 @@ def _timeouts(heard: ObservedPackets, steps: int) -> list[float]:
     return sorted(found)
 
 
-def _readings(heard: ObservedPackets, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
+def _readings(observed: ObservedPackets, first: int, timeout: float, left: list[int]) -> list[tuple[Move, ...]]:
     """Every walk under which each packet is a step or due again at this timeout; `left` counts down the packets that
     may still be looked at, and is 0 where that was not enough."""
     found: list[tuple[Move, ...]] = []
     ahead: list[_Reading] = [_Reading(0, first, None, {})]
     while ahead:
         one = ahead.pop()
-        while one.at < len(heard.stream):
+        while one.at < len(observed.stream):
             if not left[0]:
                 return []
             left[0] -= 1
-            time, sender, receiver = heard.stream[one.at]
+            time, sender, receiver = observed.stream[one.at]
             ways = [one.repeated(again) for again in one.due(time, (sender, receiver))]
             if sender == one.holder:
                 ways.append(one.stepped((time, sender, receiver), timeout))
@@ -189,16 +190,18 @@ class _Reading:
         return tuple(reversed(found))
 
 
-def _counts(heard: ObservedPackets, certain: bool, stopping: Stopping) -> list[Amount]:
+def _counts(observed: ObservedPackets, certain: bool, stopping: Stopping) -> list[Amount]:
     """How often each agent passed the token on, from the packets on its tapped links alone; `certain`: each of them
     is a new token. The public number of activations leaves an agent what the others surely did not use."""
-    agents = range(len(heard.neighbors))
-    packets = [sum(1 for _, sender, _ in heard.stream if sender == i) for i in agents]
-    least = [packets[i] if certain else sum(1 for j in heard.neighbors[i] if heard.data.get((i, j))) for i in agents]
+    agents = range(len(observed.neighbors))
+    packets = [sum(1 for _, sender, _ in observed.stream if sender == i) for i in agents]
+    least = [
+        packets[i] if certain else sum(1 for j in observed.neighbors[i] if observed.data.get((i, j))) for i in agents
+    ]
     total = stopping.activations if stopping.activations is not None else math.inf
     each = stopping.per_agent if stopping.per_agent is not None else math.inf
     most = [min(each, total - sum(least) + least[i]) for i in agents]
-    found = [_count(heard, i, packets[i], least[i], certain) for i in agents]
+    found = [_count(observed, i, packets[i], least[i], certain) for i in agents]
     return [_capped(one, cap, sure) for one, cap, sure in zip(found, most, least, strict=True)]
 
 
@@ -210,13 +213,13 @@ def _capped(one: Amount, cap: float, least: int) -> Amount:
     return Amount(low, None if one.value is None else min(max(one.value, low), high), high)
 
 
-def _count(heard: ObservedPackets, agent: int, packets: int, least: int, certain: bool) -> Amount:
+def _count(observed: ObservedPackets, agent: int, packets: int, least: int, certain: bool) -> Amount:
     """Of one agent; a tap that misses a known share of the packets gives a 95 % interval."""
-    if not heard.covered(agent) or not heard.transport.steady or heard.transport.radio:
+    if not observed.covered(agent) or not observed.transport.steady or observed.transport.radio:
         return Amount(least, None, math.inf)
-    if heard.whole:
+    if observed.whole:
         return Amount(least, packets if certain else None, packets)
-    if not heard.missed or heard.late:
+    if not observed.missed or observed.late:
         return Amount(least, None, math.inf)
-    low, value, high = sent_in_all(packets, heard.missed, least)
+    low, value, high = sent_in_all(packets, observed.missed, least)
     return Amount(low, value, high) if certain else Amount(least, None, high)

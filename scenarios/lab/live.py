@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from attacks import inference as gradients
+from attacks.inference import infer
 from attacks.score import GradientScore, score_gradients
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -65,7 +65,7 @@ class Played:
         """How well the eavesdropper infers the private gradients; None where every inversion refuses."""
         assert self.run.truth is not None
         try:
-            return score_gradients(gradients.infer(self.view), self.run.truth, self.view.inside)
+            return score_gradients(infer(self.view), self.run.truth, self.view.inside)
         except AttackError:
             return None
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attacks import inference as gradients
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.pair import Pair
 from attacks.audit.pair_search import FIRST_CHUNK, Searched, observed, search
+from attacks.inference import infer
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import PrivacyError
@@ -188,7 +188,7 @@ class Judge:
                 chunk=spec.together,
                 confidence=spec.confidence,
                 name=name,
-                infer=gradients.infer,
+                infer=infer,
                 progress=self.progress.advance,
                 jobs=self.jobs,
                 draw=spec.draw,

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks import inference as gradients
 from attacks.audit.accounting.intervals import Interval
 from attacks.closed_form.recal import published_evidence
-from attacks.inference import Evidence
+from attacks.inference import Evidence, evidence
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.membership import Decision, Membership
 from attacks.reconstruction.property_inference import Choice, PropertyInference
@@ -90,7 +89,7 @@ def evidence_of(view: AdversaryView, spec: DecidingModel) -> Evidence:
 
 def inferred(view: AdversaryView, inversion: Inversion, only: int | None = None) -> list[Evidence]:
     """What is inferred of every agent's gradients, or at least of one's."""
-    return gradients.evidence(view, only) if inversion == "strongest" else published_evidence(view)
+    return evidence(view, only) if inversion == "strongest" else published_evidence(view)
 
 
 def begun(spec: DecidingModel, source: str, records: int) -> Results:
@@ -257,7 +256,7 @@ def property_scored(score: PropertyScore, allowed: Allowance) -> Results:
     return {
         "right": counted(score.right, score.count, score.trials) | {"allowed": most},
         "guess": 1 / hypotheses,
-        "said": score.said,
+        "said": score.stated,
         "bits": score.bits,
         "confusion": score.confusion.astype(int).tolist(),
         "claim": allowed.described(),

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks import inference as gradients
 from attacks.closed_form.recal import published_evidence
-from attacks.inference import Evidence
+from attacks.inference import Evidence, evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Reconstruction
-from attacks.reconstruction.matching_descent import most_telling
+from attacks.reconstruction.matching_descent import most_precise
 from attacks.score import score_records
 from attacks.score.verdict import outcomes
 from netsim.adversary import AdversaryView
@@ -112,7 +111,7 @@ class Rebuilding:
         known = Known.of(view.public, agent, holding.prior, experiment.dataset.image_shape)
         features, labels = holding.parts[agent].features, holding.labels(agent)
         if self._labels(spec) == "public":
-            known = known.told(labels)
+            known = known.with_labels(labels)
         if isinstance(spec, InformedSpec):
             known = replace(known, others=(features[1:], labels[1:]))
         return Case(chosen(evidence, self._rounds(spec)), known)
@@ -126,7 +125,7 @@ def _inferred(view: AdversaryView, inversion: Inversion, jointly: bool) -> list[
     """What is inferred of each agent of which something is, in order; or why nothing is."""
     try:
         strongest = inversion == "strongest"
-        found = gradients.evidence(view, jointly=jointly) if strongest else published_evidence(view)
+        found = evidence(view, jointly=jointly) if strongest else published_evidence(view)
     except AttackError as error:
         return error
     return found or AttackError("no gradient could be inferred: nothing to rebuild a record from")
@@ -134,11 +133,11 @@ def _inferred(view: AdversaryView, inversion: Inversion, jointly: bool) -> list[
 
 def chosen(evidence: Evidence, rounds: Rounds) -> Evidence:
     """What an attack gets of an agent's estimates; "clearest": the one with the least noise, the earliest
-    among equals (`most_telling`): by lengths, other replicas' noise would choose."""
+    among equals (`most_precise`): by lengths, other replicas' noise would choose."""
     if rounds == "all":
         return evidence
     if rounds == "clearest":
-        return evidence.only(most_telling(evidence, 1))
+        return evidence.only(most_precise(evidence, 1))
     return evidence.only([0 if rounds == "first" else evidence.rounds - 1])
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from attacks import inference as gradients
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.inference import Evidence, GradientEstimate
+from attacks.inference import inferred as inferred_gradients
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.membership import Decision, Membership, Records
 from attacks.reconstruction.property_inference import PropertyInference
@@ -132,7 +132,7 @@ class Attacked:
         run = self.remade
         try:
             jointly = self.experiment.scenario.attacks.victims == "jointly"
-            inversion, found = guarded(lambda: gradients.inferred(self.view, jointly=jointly))
+            inversion, found = guarded(lambda: inferred_gradients(self.view, jointly=jointly))
         except AttackError as error:
             path.unlink(missing_ok=True)
             return {"refused": str(error), "estimates": None}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attacks import inference as gradients
+from attacks.inference import infer, inferred
 from attacks.reconstruction import Case, Evidence, Known
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, score_gradients, score_image
@@ -299,7 +299,7 @@ class _Session:
         assert run.truth is not None
         self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
         try:
-            inversion, estimates = gradients.inferred(
+            inversion, estimates = inferred(
                 run.views[0], jointly=self.experiment.scenario.attacks.victims == "jointly"
             )
             score = score_gradients(estimates, run.truth, run.views[0].inside)
@@ -336,7 +336,7 @@ class _Session:
         prior, view = experiment.holding.prior, run.views[0]
         assert prior is not None
         try:
-            estimates = gradients.infer(view)
+            estimates = infer(view)
             inferred = sorted({e.agent for e in estimates})
             if not inferred:
                 raise AttackError("no gradient could be inferred: nothing to rebuild an image from")

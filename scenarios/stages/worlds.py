@@ -10,7 +10,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import cast
 
-from attacks import inference as gradients
 from attacks.audit.archive import Archive
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.games.power import Plan
@@ -20,6 +19,7 @@ from attacks.audit.loss.exact import TRANSCRIPTS, WORST_CASE, worst_case_sample
 from attacks.audit.pair import Infer, Pair, Simulate
 from attacks.audit.pair_search import FIRST_CHUNK
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
+from attacks.inference import infer
 from netsim.adversary import Adversary, AdversaryView, Around
 from netsim.claims import Claim
 from netsim.codecs import Dither
@@ -104,7 +104,7 @@ def audited(options: AuditOptions, folder: Path, progress: Callable[[int], None]
             chunk=spec.together,
             confidence=spec.confidence,
             rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *drawn(spec.draw)),
-            infer=gradients.infer,
+            infer=infer,
             progress=progress,
             jobs=jobs,
             archive=archive,

@@ -7,9 +7,7 @@ from attacks.inference import estimates_of
 from attacks.probe import ProbedNetwork
 from netsim import schedules, topology
 from netsim.adversary import Adversary, RandomShare
-from netsim.algorithms import (
-    Algorithm,
-)
+from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, UniformLaplace
 from netsim.node import Node
 from tests.worlds import simulated, synthetic_problem

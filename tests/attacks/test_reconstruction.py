@@ -34,11 +34,7 @@ def images(reading, prior, per_agent=30, **options):
     run = tapped_ring(problem, algorithm, links=ROUGH, **options).run()
     estimates = infer(run.views[0])
     return [
-        score_image(
-            rebuild([e for e in estimates if e.agent == i], run.views[0].public, prior),
-            run.truth,
-            prior,
-        )
+        score_image(rebuild([e for e in estimates if e.agent == i], run.views[0].public, prior), run.truth, prior)
         for i in range(8)
     ]
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from attacks import inference as gradients
-from attacks.inference import GradientEstimate
+from attacks.inference import GradientEstimate, infer, inferred, through_probe
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.transcript.record import Record
@@ -232,7 +231,7 @@ class _Attacked:
     def estimates(self) -> list[GradientEstimate]:
         """The gradients that follow from the recording; none where every inversion refuses."""
         try:
-            return gradients.infer(self.played.view)
+            return infer(self.played.view)
         except AttackError:
             return []
 
@@ -240,10 +239,10 @@ class _Attacked:
     def inversion(self) -> str:
         """How the gradients were inferred."""
         try:
-            used, _ = gradients.inferred(self.played.view)
+            used, _ = inferred(self.played.view)
         except AttackError:
             return "every inversion refuses"
-        return "a probe of its public code" if used is gradients.through_probe else "the algebra of its own update"
+        return "a probe of its public code" if used is through_probe else "the algebra of its own update"
 
     @property
     def rebuilt(self) -> int:

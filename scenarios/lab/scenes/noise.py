@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from attacks import inference as gradients
 from attacks.closed_form.recal import published_inversion_of
+from attacks.inference import infer
 from attacks.score import score_gradients
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -59,7 +59,7 @@ class _Noisy:
         """‖ĝ − g‖₂ of every inferred gradient and replica."""
         assert self.played.run.truth is not None
         asked = self.played.run.truth.queries
-        told = gradients.infer(self.played.view)
+        told = infer(self.played.view)
         return np.array(
             [np.linalg.norm(one.gradient - asked[one.agent][one.query].gradient, axis=-1) for one in told]
         )

@@ -36,10 +36,7 @@ QUADRATICS = Problem(
     )
 )
 HESSIANS = [f.features.T @ f.features / 20 + 0.1 * np.eye(DIMENSION) for f in QUADRATICS.objectives]
-PLAIN = {
-    "diadsp": DiaDSP(20, 0.1, 0.0, 0.0, 0.9),
-    "cpgt": Cpgt(20, 0.1, 0.0, 0.0, 0.9, gamma=0.7),
-}
+PLAIN = {"diadsp": DiaDSP(20, 0.1, 0.0, 0.0, 0.9), "cpgt": Cpgt(20, 0.1, 0.0, 0.0, 0.9, gamma=0.7)}
 COMPRESSORS = [
     TopK(3), TopK(5), RandomK(4, unbiased=False), Quantizer(4), Quantizer(4, norm="linf"), ScaledSign(),
     Quantizer(3, unbiased=True), Float32(), FixedPoint(12, 4.0),

@@ -7,7 +7,7 @@ import pytest
 
 from attacks.reconstruction import Case
 from attacks.reconstruction.gradient_matching import Link, Matching, TotalVariation, narrowed
-from attacks.reconstruction.matching_descent import Stack, most_telling
+from attacks.reconstruction.matching_descent import Stack, most_precise
 from attacks.reconstruction.optimizers import LBFGS
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from tests.attacks.reconstruction.matchings import DIGITS, digits, secret
@@ -127,14 +127,14 @@ def test_the_most_telling_round():
     held = secret(model, *digits(4), rounds=5, penalty=Penalty(ridge=3.0))
     evidence = held.case.evidence
     stack = Stack((held.case,), 2)
-    assert stack.chosen == (most_telling(evidence, 2),) == ((0, 1),)
+    assert stack.chosen == (most_precise(evidence, 2),) == ((0, 1),)
     private = evidence.without(held.case.known.penalty)
     np.testing.assert_allclose(stack.wanted[0], private[list(stack.chosen[0]), 0])
     noisy = secret(model, *digits(4), rounds=3, stddev=1e-3).case.evidence
     noisy.covariance[0, 0] = 100.0
-    assert most_telling(noisy, 3) == (1, 2, 0)
+    assert most_precise(noisy, 3) == (1, 2, 0)
     noisy.gradients[1] *= 1e-3
-    assert most_telling(noisy, 3) == (1, 2, 0)
+    assert most_precise(noisy, 3) == (1, 2, 0)
 
 
 def test_other_replicas_have_no_part_in_what_is_rebuilt():
@@ -143,7 +143,7 @@ def test_other_replicas_have_no_part_in_what_is_rebuilt():
     loud = evidence.gradients.copy()
     loud[2, 1:] *= 100
     for count in (1, 2):
-        assert most_telling(replace(evidence, gradients=loud), count) == most_telling(evidence, count)
+        assert most_precise(replace(evidence, gradients=loud), count) == most_precise(evidence, count)
         stacks = [Stack((Case(replace(evidence, gradients=g), known),), count) for g in (evidence.gradients, loud)]
         np.testing.assert_array_equal(stacks[0].wanted[0], stacks[1].wanted[0])
 

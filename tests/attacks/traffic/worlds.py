@@ -25,11 +25,7 @@ SLOW = 2
 
 def listened(algorithm, law, adversary=EARS, **options):
     """What was found, the score, the run, and its diary; agent `SLOW` computes ten times as long as the others."""
-    options = {
-        "compute": ExponentialDelay(0.02),
-        "compute_laws": {SLOW: ExponentialDelay(0.2)},
-        "seed": 3,
-    } | options
+    options = {"compute": ExponentialDelay(0.02), "compute_laws": {SLOW: ExponentialDelay(0.2)}, "seed": 3} | options
     graph = options.pop("graph", topology.ring(PROBLEM.agents))
     diary = PacketLog()
     run = simulated(PROBLEM, graph, algorithm, law, adversaries=(adversary,), **options).run(packet_log=diary)
