@@ -158,7 +158,7 @@ def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[G
     return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
 
 
-def evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
+def _evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
     """The same, one for each agent with an identifiable gradient at a known point."""
     found = probe_network(view, gradients=gradients)
     return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
@@ -178,11 +178,6 @@ def estimates_of(found: Probed, queries: Sequence[int] | None = None) -> list[Gr
 
 
 T = TypeVar("T")
-
-
-def inversion_of(algorithm: Algorithm) -> Inversion:
-    """The inversion that is tried first: the algorithm's own, or a probe of its code."""
-    return inversions_of(algorithm)[0]
 
 
 def inversions_of(algorithm: Algorithm) -> list[Inversion]:
@@ -221,7 +216,7 @@ def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = Fa
     agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
     time. `jointly`: by one probe of all agents at once.
     """
-    found = evidence_through_network(view) if jointly else _evidence(view, only)
+    found = _evidence_through_network(view) if jointly else _evidence(view, only)
     return [one for one in found if only in (None, one.agent)]
 
 

@@ -61,7 +61,7 @@ def through_relay(view: AdversaryView) -> list[GradientEstimate]:
     """
     algorithm = _checked(view)
     eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
-    return [e for sent in relayed(view) for e in _estimates(sent, algorithm, eta)]
+    return [e for sent in _relayed(view) for e in _estimates(sent, algorithm, eta)]
 
 
 def relay_evidence(view: AdversaryView) -> list[Evidence]:
@@ -80,7 +80,7 @@ def _checked(view: AdversaryView) -> Dpp2:
     return algorithm
 
 
-def relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
+def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
     """Every agent of which round 0 was observed, up to the first round that was not."""
     exchanges, public = Exchanges(view), view.public
     for agent in sorted(set(range(public.agents)) - view.inside.keys() - public.forgetful):
@@ -104,7 +104,7 @@ def _apart(public: PublicKnowledge, agent: int, sent: Array, others: Array) -> A
     return sent - weights[0] * sent - np.einsum("n,knrd->krd", weights[1:], others)
 
 
-def relay(sent: Array, eta: Array) -> Array:
+def _relay(sent: Array, eta: Array) -> Array:
     """d^{k+1} = η_k d^k + y^k from d^0 = 0, (rounds + 1, replicas, dimension); of values times P, P d."""
     d = [np.zeros_like(sent[0])]
     for k, y in enumerate(sent):
@@ -133,7 +133,7 @@ def _second_reading(sent: _DPP2Round, algorithm: Dpp2, d: Array) -> Array:
 
 def _read(sent: _DPP2Round, algorithm: Dpp2, eta: Array, share: Array) -> Iterator[tuple[Array, Array]]:
     """Point and gradient of each round, (replicas, dimension); `share` (rounds,) is the weight of z's reading."""
-    d, hidden = relay(sent.y, eta), algorithm.rho * relay(sent.apart_y, eta)[1:]
+    d, hidden = _relay(sent.y, eta), algorithm.rho * _relay(sent.apart_y, eta)[1:]
     z = sent.z * share[:, None, None]
     z[:-1] += (1 - share[:-1, None, None]) * _second_reading(sent, algorithm, d)
     point = np.zeros_like(sent.y[0])
@@ -180,7 +180,7 @@ class _Received:
 
     def __init__(self, view: AdversaryView) -> None:
         self.algorithm: Dpp2 = _checked(view)
-        self.sent = list(relayed(view))
+        self.sent = list(_relayed(view))
         if len(self.sent) < view.public.agents:
             raise AttackError("η is fitted to what all agents send: it needs all links, and no insider among them")
         self.rounds = min(len(sent.y) for sent in self.sent)
@@ -260,7 +260,7 @@ def _fitted(y: Array, pull: Array, scale: Array, noisy: bool) -> _Fit:
 def _extended(eta: Array, y: Array, pull: Array) -> Array:
     """One round at a time: η_{k+1} by least squares on its own round."""
     grown = eta.tolist()
-    d = relay(y[: len(eta)], eta)
+    d = _relay(y[: len(eta)], eta)
     before, now = d[len(grown) - 1], d[len(grown)]
     for k in range(len(grown) - 1, len(y) - 1):
         wanted = 2 * now - before - pull[k] - y[k + 1]  # η_{k+1} d^{k+1}
@@ -299,7 +299,7 @@ def _least_squares(jacobian: Array, residual: Array) -> Array:
 
 def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array, Array]:
     """Whitened residuals (rounds − 1 times width,), and how they move with η (…, rounds)."""
-    d, moves = relay(y[: len(eta)], eta), _moves(eta, y)
+    d, moves = _relay(y[: len(eta)], eta), _moves(eta, y)
     residual = (d[2:] - 2 * d[1:-1] + d[:-2] + pull[:-1]) / scale[:, None]
     jacobian = (moves[2:] - 2 * moves[1:-1] + moves[:-2]) / scale[:, None, None]
     return residual.ravel(), jacobian.reshape(residual.size, -1)
@@ -308,7 +308,7 @@ def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array,
 def _moves(eta: Array, y: Array) -> Array:
     """∂d^k/∂η, (rounds + 1, width, rounds)."""
     rounds, width = y.shape
-    d = relay(y[: len(eta)], eta)
+    d = _relay(y[: len(eta)], eta)
     moves = np.zeros((rounds + 1, width, rounds))
     for k in range(rounds):
         moves[k + 1] = eta[k] * moves[k]

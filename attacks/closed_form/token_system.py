@@ -165,7 +165,7 @@ class Line(NamedTuple):
     stddev: float = 0.0
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """`values` of all that is determined, each (replicas, dimension); `groups`: of what noise touches, its place and
     factor in the unknowns of a group, with the covariance of their errors."""
 
@@ -188,7 +188,7 @@ class Found(NamedTuple):
         return self.ties.tie(name)
 
 
-def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequence[Line] = ()) -> Found:
+def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequence[Line] = ()) -> _Found:
     """All that the lines and what is known determine; `known` is not changed.
 
     `combined` are lines that name combinations: asked for only where what they combine is not found at once.
@@ -202,7 +202,7 @@ def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequen
     for group in _groups(left, ties):
         if len({root for _, roots in group for root in roots}) <= LARGEST:
             groups.append(_solved(group, ties))
-    return Found(values, groups, ties)
+    return _Found(values, groups, ties)
 
 
 def _propagated(lines: Sequence[Line], values: dict[Name, Array]) -> dict[Name, Array]:
@@ -229,11 +229,11 @@ def _propagated(lines: Sequence[Line], values: dict[Name, Array]) -> dict[Name, 
     return values
 
 
-Rooted = tuple[Line, dict[Name, float]]
+_Rooted = tuple[Line, dict[Name, float]]
 """A line with the unknowns that are left of it."""
 
 
-def _groups(lines: Sequence[Line], ties: _Ties) -> list[list[Rooted]]:
+def _groups(lines: Sequence[Line], ties: _Ties) -> list[list[_Rooted]]:
     """Lines with unknowns, those together that share one, directly or through others."""
     parent: dict[Name, Name] = {}
 
@@ -244,18 +244,18 @@ def _groups(lines: Sequence[Line], ties: _Ties) -> list[list[Rooted]]:
             name = parent[name]
         return name
 
-    rooted: list[Rooted] = [(line, roots) for line in lines if (roots := ties.roots(line.terms))]
+    rooted: list[_Rooted] = [(line, roots) for line in lines if (roots := ties.roots(line.terms))]
     for _, roots in rooted:
         first, *others = roots
         for other in others:
             parent[top(other)] = top(first)
-    groups: dict[Name, list[Rooted]] = defaultdict(list)
+    groups: dict[Name, list[_Rooted]] = defaultdict(list)
     for line, roots in rooted:
         groups[top(next(iter(roots)))].append((line, roots))
     return list(groups.values())
 
 
-def _solved(group: Sequence[Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
+def _solved(group: Sequence[_Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int, float]], Array]:
     """Adds what the group determines to the values; places, factors and covariance of its unknowns."""
     unknowns = sorted({root for _, roots in group for root in roots})
     places = {root: k for k, root in enumerate(unknowns)}
@@ -275,7 +275,7 @@ def _solved(group: Sequence[Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int,
     return members, found.covariance
 
 
-ByVisit = Callable[[int], float]
+_ByVisit = Callable[[int], float]
 """A standard deviation at an agent's visit 0, 1, …"""
 
 
@@ -291,9 +291,9 @@ class Wire(NamedTuple):
 
     u: str
     noisy: str
-    change: ByVisit | None
-    move: ByVisit | None
-    step: ByVisit
+    change: _ByVisit | None
+    move: _ByVisit | None
+    step: _ByVisit
     sums: bool
 
 
@@ -334,7 +334,7 @@ class TokenSystem:
             for i in self._agents()
             for k in range(1, self._visits[i])
         ]
-        self._found: Found = determined(lines, known, differences)
+        self._found: _Found = determined(lines, known, differences)
 
     def estimates(self) -> list[GradientEstimate]:
         """Agent by agent in order of time; `stddev` is one estimate's own, errors may be correlated."""

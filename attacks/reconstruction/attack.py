@@ -144,7 +144,7 @@ class Needs:
             (self.prior and known.prior is None, "a prior from public records"),
             (self.image and known.image_shape is None, "records that are images"),
             (self.others and known.others is None, "all records but one"),
-            (hidden_by_clip(case, self.lengths),
+            (_hidden_by_clip(case, self.lengths),
              f"gradients as they are, and the algorithm clips them{_bound(known.clip)}"),
         ]  # fmt: skip
         for absent, what in missing:
@@ -152,7 +152,7 @@ class Needs:
                 raise AttackError(f"{attack} needs {what}")
 
 
-def hidden_by_clip(case: Case, lengths: bool = True) -> bool:
+def _hidden_by_clip(case: Case, lengths: bool = True) -> bool:
     """Whether clipping may have changed what an attack reads of the gradients.
 
     Of one that reads directions (not `lengths`) only where a public penalty was added before. A gradient that was

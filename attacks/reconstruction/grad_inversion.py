@@ -28,17 +28,14 @@ from attacks.reconstruction.matching_descent import (
     Candidates,
     Stack,
     by_lowest,
-    candidates,
+    descended,
     drawn,
-    flat,
     in_stacks,
-    joined,
     last_layer,
     non_negative,
     opens,
-    pieces,
 )
-from attacks.reconstruction.optimizers import Adam
+from attacks.reconstruction.optimizers import Adam, Minimum
 from netsim.arrays import Array
 from netsim.errors import AttackError
 
@@ -85,23 +82,17 @@ class GradInversion:
         return in_stacks(cases, self.rounds, solved)
 
     def _agreed(self, stack: Stack, start: Array, targets: Array, rng: np.random.Generator) -> Candidates:
-        known, found = stack.known, list[Candidates]()
+        known = stack.known
+        assert known.image_shape is not None
         adam = Adam(
             self.step, self.iterations, False, "cosine", min(50, self.iterations), known.value_range, None, self.noise
         )
-        for part in pieces(stack, self.seeds):
-            points, gradients, aims = (
-                np.repeat(values[part], self.seeds, axis=0) for values in (stack.points, stack.wanted, targets)
-            )
-            fidelity = self._fidelity(known)
-            objective = Matching(stack.model, points, gradients, stack.records, aims, extra=fidelity)
-            end = adam.minimize(objective, flat(start[part]).reshape(len(points), -1), rng, self._consensus)
-            found.append(candidates(*objective.parts(end.x), end, self.seeds))
-        return joined(found)
 
-    def _fidelity(self, known: Known) -> "_Fidelity":
-        assert known.image_shape is not None
-        return _Fidelity(TotalVariation(known.image_shape, self.variation), self.size)
+        def minimize(objective: Matching, x: Array) -> Minimum:
+            return adam.minimize(objective, x, rng, self._consensus)
+
+        fidelity = _Fidelity(TotalVariation(known.image_shape, self.variation), self.size)
+        return descended(stack, start, None, targets, minimize, "squared", fidelity)
 
     def _consensus(self, x: Array, _: Array) -> tuple[Array, Array]:
         """α ‖x − mean over the seeds‖²/size of each row, and its gradient with the mean held."""

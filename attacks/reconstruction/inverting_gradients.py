@@ -24,19 +24,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
-from attacks.reconstruction.gradient_matching import Matching, TotalVariation
+from attacks.reconstruction.gradient_matching import TotalVariation
 from attacks.reconstruction.matching_descent import (
-    Candidates,
     Stack,
     by_sign,
-    candidates,
+    descended,
     drawn,
-    flat,
     in_stacks,
-    joined,
     last_layer,
     opens,
-    pieces,
     why_no_sign,
 )
 from attacks.reconstruction.optimizers import Adam
@@ -70,29 +66,15 @@ class InvertingGradients:
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, 1.0)
             targets = stack.targets if stack.targets is not None else _recovered(stack)
-            found = self._descended(stack, start, y, targets)
+            assert stack.known.image_shape is not None
+            smooth = TotalVariation(stack.known.image_shape, self.variation)
+            boxed = stack.records * stack.model.width
+            adam = Adam(self.step, self.iterations, box=stack.known.value_range, boxed=boxed)
+            found = descended(stack, start, y, targets, adam.minimize, "cosine", smooth)
             sentences = [_joined(s, _scale(stack)) for s in opens(stack, found, targets is None)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-    def _descended(self, stack: Stack, start: Array, y: Array, targets: Array | None) -> Candidates:
-        known, found = stack.known, list[Candidates]()
-        assert known.image_shape is not None
-        smooth = TotalVariation(known.image_shape, self.variation)
-        adam = Adam(self.step, self.iterations, box=known.value_range, boxed=stack.records * stack.model.width)
-        for part in pieces(stack, self.restarts):
-            points, gradients = (
-                np.repeat(values[part], self.restarts, axis=0) for values in (stack.points, stack.wanted)
-            )
-            fixed = None if targets is None else np.repeat(targets[part], self.restarts, axis=0)
-            objective = Matching(stack.model, points, gradients, stack.records, fixed, "cosine", smooth)
-            x = flat(start[part]).reshape(len(points), -1)
-            if fixed is None:
-                x = np.concatenate([x, flat(y[part]).reshape(len(points), -1)], axis=-1)
-            end = adam.minimize(objective, x)
-            found.append(candidates(*objective.parts(end.x), end, self.restarts))
-        return joined(found)
 
 
 def _recovered(stack: Stack) -> Array | None:

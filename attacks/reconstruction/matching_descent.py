@@ -9,7 +9,7 @@ import numpy as np
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import SEVERAL, Case, Known, Reconstruction
-from attacks.reconstruction.gradient_matching import Matching, free_directions, narrowed
+from attacks.reconstruction.gradient_matching import Distance, Extra, Matching, free_directions, narrowed
 from attacks.reconstruction.optimizers import LBFGS, Minimum
 from netsim.arrays import Array, Mask
 from netsim.models import MLP, Linear, Logistic, Model, Softmax
@@ -182,9 +182,9 @@ def matched(
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
-    portions = pieces(stack, start.shape[1])
+    portions = _pieces(stack, start.shape[1])
     parts = [_matched(stack, part, optimizer, start[part], y[part], targets) for part in portions]
-    return joined([found for found, _ in parts]), [sentence for _, sentences in parts for sentence in sentences]
+    return _joined([found for found, _ in parts]), [sentence for _, sentences in parts for sentence in sentences]
 
 
 def _matched(
@@ -198,18 +198,44 @@ def _matched(
     fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
     points, gradients = np.repeat(parameters, restarts, axis=0), np.repeat(wanted, restarts, axis=0)
     objective = Matching(model, points, gradients, stack.records, fixed)
-    x = flat(begun).reshape(len(begun) * restarts, -1)
+    x = _flat(begun).reshape(len(begun) * restarts, -1)
     if fixed is None:
-        x = np.concatenate([x, flat(y).reshape(len(x), -1)], axis=-1)
+        x = np.concatenate([x, _flat(y).reshape(len(x), -1)], axis=-1)
     end = replace(optimizer, racing=restarts).minimize(objective, x)
-    found = candidates(*objective.parts(end.x), end, restarts)
+    found = _candidates(*objective.parts(end.x), end, restarts)
     first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
     beyond = stack.model.width - model.width
     sentences = [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
     return found if small is None else found._replace(features=small.up(found.features)), sentences
 
 
-def pieces(stack: Stack, restarts: int) -> Iterator[slice]:
+def descended(
+    stack: Stack,
+    start: Array,
+    y: Array | None,
+    targets: Array | None,
+    minimize: Callable[[Matching, Array], Minimum],
+    distance: Distance,
+    extra: Extra,
+) -> Candidates:
+    """Where `minimize` ends from start (pairs, restarts, m, width), in portions that fit in memory.
+
+    Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
+    """
+    restarts, found = start.shape[1], list[Candidates]()
+    for part in _pieces(stack, restarts):
+        points, gradients = (np.repeat(values[part], restarts, axis=0) for values in (stack.points, stack.wanted))
+        fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
+        objective = Matching(stack.model, points, gradients, stack.records, fixed, distance, extra)
+        x = _flat(start[part]).reshape(len(points), -1)
+        if y is not None and fixed is None:
+            x = np.concatenate([x, _flat(y[part]).reshape(len(points), -1)], axis=-1)
+        end = minimize(objective, x)
+        found.append(_candidates(*objective.parts(end.x), end, restarts))
+    return _joined(found)
+
+
+def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
     """Pairs in portions that fit in memory."""
     each = restarts * max(stack.wanted[0].size, REMEMBERED * stack.records * stack.model.width)
     size = max(1, NUMBERS // each)
@@ -217,12 +243,12 @@ def pieces(stack: Stack, restarts: int) -> Iterator[slice]:
         yield slice(first, min(first + size, stack.pairs))
 
 
-def flat(values: Array) -> Array:
+def _flat(values: Array) -> Array:
     """(pairs, restarts, …) as (rows, …)."""
     return values.reshape(-1, *values.shape[2:])
 
 
-def candidates(features: Array, targets: Array, end: Minimum, restarts: int) -> Candidates:
+def _candidates(features: Array, targets: Array, end: Minimum, restarts: int) -> Candidates:
     """Rows as (pairs, restarts)."""
     lead = len(features) // restarts, restarts
     return Candidates(
@@ -233,7 +259,7 @@ def candidates(features: Array, targets: Array, end: Minimum, restarts: int) -> 
     )
 
 
-def joined(parts: list[Candidates]) -> Candidates:
+def _joined(parts: list[Candidates]) -> Candidates:
     return Candidates(
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.targets for part in parts]),

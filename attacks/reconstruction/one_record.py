@@ -15,7 +15,6 @@ the range of values or by the prior; where neither does, `open` names it.
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -48,9 +47,9 @@ IMPOSSIBLE = 1e6
 class _ClosedForm(ABC):
     """The closed form of one model; subclasses differ in what they need."""
 
-    name: ClassVar[str]
-    source: ClassVar[str]
-    needs: ClassVar[Needs]
+    name: str
+    source: str
+    needs: Needs
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)

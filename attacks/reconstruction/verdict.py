@@ -39,13 +39,13 @@ SKEWNESS = 592 / 20**1.5
 """Of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
 
 
-def gaussian_tail(false_alarm: float, terms: int) -> float:
+def _gaussian_tail(false_alarm: float, terms: int) -> float:
     """What the sum exceeds with this probability: χ²."""
     return float(stats.chi2.isf(false_alarm, terms))
 
 
 @lru_cache(maxsize=256)
-def laplace_tail(false_alarm: float, terms: int) -> float:
+def _laplace_tail(false_alarm: float, terms: int) -> float:
     """Of independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to the middle
     of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and skewness."""
     if terms > MANY:
@@ -59,10 +59,10 @@ def laplace_tail(false_alarm: float, terms: int) -> float:
     return CELL * (int(np.argmax(above <= false_alarm)) + terms / 2)
 
 
-def unknown_tail(false_alarm: float, rounds: int, dimension: int) -> float:
+def _unknown_tail(false_alarm: float, rounds: int, dimension: int) -> float:
     """Where the law is not known: errors may depend on each other between rounds, and their tails are taken for no
     heavier than Laplace's. The largest of such sums, in convex order, has equal squares in all rounds."""
-    return rounds * laplace_tail(false_alarm, dimension)
+    return rounds * _laplace_tail(false_alarm, dimension)
 
 
 Name = Literal["failed to optimize", "not identifiable", "defended", "recovered in part", "recovered"]
@@ -170,8 +170,8 @@ def quantile(case: Case, false_alarm: float) -> float:
     evidence = case.evidence
     rounds, dimension = evidence.rounds, evidence.points.shape[-1]
     if evidence.law is None:
-        return unknown_tail(false_alarm, rounds, dimension)
-    return (laplace_tail if evidence.law == "laplace" else gaussian_tail)(false_alarm, rounds * dimension)
+        return _unknown_tail(false_alarm, rounds, dimension)
+    return (_laplace_tail if evidence.law == "laplace" else _gaussian_tail)(false_alarm, rounds * dimension)
 
 
 def _sensitivity(case: Case, found: Reconstruction) -> Array | None:

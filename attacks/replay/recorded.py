@@ -33,7 +33,7 @@ def gap(event: Event, sender: int, receiver: int, kind: Kind, number: int, names
     return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, NOT_RECORDED, values)
 
 
-def not_recorded(row: Record) -> bool:
+def _not_recorded(row: Record) -> bool:
     """Whether this row stands for a message that was not received."""
     return row.size == NOT_RECORDED
 
@@ -163,7 +163,7 @@ class RecordedNode(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        if not_recorded(row):
+        if _not_recorded(row):
             return self._imagined(row.sender, row.kind, row.number, row.values)
         self._pass(row)
         self._seen(row)
@@ -193,7 +193,7 @@ class RecordedNode(ABC):
         if row is None:
             self.overran = not self._unsent
             raise EndOfRecord
-        if not_recorded(row):
+        if _not_recorded(row):
             self._counts[kind] += 1
             self._unsent -= 1
             self.sent += 1

@@ -27,7 +27,7 @@ def psnr(mse: Array, width: float) -> Array:
         return 10 * np.log10(width**2 / np.asarray(mse, dtype=np.float64))
 
 
-def window_of(shape: Shape) -> int:
+def _window_of(shape: Shape) -> int:
     """The side of the window for images of this shape."""
     half = min(shape[:2]) // 2 + 1
     return max(3, min(WINDOW, half - 1 + half % 2))
@@ -38,7 +38,7 @@ def ssim(images: Array, others: Array, shape: Shape, width: float) -> Array:
     x, y = (np.reshape(each, (*each.shape[:-1], *shape)) for each in np.broadcast_arrays(images, others))
     if len(shape) == 2:
         x, y = x[..., None], y[..., None]
-    side = window_of(shape)
+    side = _window_of(shape)
     inside = slice(side // 2, -(side // 2))
 
     def mean(values: Array) -> Array:

@@ -56,7 +56,7 @@ def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generat
         return {MIDDLE: _Guess(np.full((1, m, width), (low + high) / 2), None)}
     prior = known.prior
     likely = np.array(max(prior.share, key=lambda label: prior.share[label]) if prior.share else np.nan)
-    by_share = apportioned(prior, m)
+    by_share = _apportioned(prior, m)
     found = {
         MEAN: _Guess(np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
         CLASSES: _Guess(np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
@@ -70,7 +70,7 @@ def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generat
     return found
 
 
-def apportioned(prior: Prior, m: int) -> list[float]:
+def _apportioned(prior: Prior, m: int) -> list[float]:
     """m labels in the prior's shares, by largest remainders."""
     exact = {label: m * share for label, share in prior.share.items()}
     counts = {label: int(quota) for label, quota in exact.items()}

@@ -80,14 +80,14 @@ def computing_of_rounds(
 ) -> Computing:
     """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
     much of the neighbors' messages' travel as was not over when the agent itself sent."""
-    gaps = gaps_of_rounds(observed, protocol, times)
+    gaps = _gaps_of_rounds(observed, protocol, times)
     if _acknowledged(observed):
         return _computing(observed, gaps, np.zeros(len(gaps)))
     travel = _travel(observed, protocol, times) if observed.transport.alike else math.inf
     return _computing(observed, gaps, np.array([len(near) * travel for near in observed.neighbors]))
 
 
-def gaps_of_rounds(
+def _gaps_of_rounds(
     observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
 ) -> list[_Gaps]:
     """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""

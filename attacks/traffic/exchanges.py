@@ -39,7 +39,7 @@ Chain = tuple[float, ...] | Literal["none", "several"]
 
 
 @dataclass(frozen=True)
-class Wires:
+class _Wires:
     """One agent's links: times of its data packets on each; of the acknowledgements that came back on each (`back`);
     `arrived[j]`: times of those that it sent itself on each, None where its exchanges wait for nobody. `end`: a
     moment at which the run was not over."""
@@ -51,7 +51,7 @@ class Wires:
 
 
 def readings(
-    wires: Wires, total: int, known: Sequence[float] | None
+    wires: _Wires, total: int, known: Sequence[float] | None
 ) -> Mapping[float, tuple[float, ...] | None] | None:
     """Of each timeout that explains all packets the beginnings of `total` exchanges, None where there are several
     ways. Nothing where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
@@ -102,7 +102,7 @@ def _timeouts(moments: Sequence[_Moment]) -> list[float]:
 class _Search:
     """All readings of one agent, timeout by timeout; `left` counts down the states that may still be looked at."""
 
-    def __init__(self, wires: Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None) -> None:
+    def __init__(self, wires: _Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None) -> None:
         self.left = MOST_STATES + MOST_A_MOMENT * len(moments)
         self._wires, self._moments, self._total, self._known = wires, moments, total, known
         self._ahead = [0] * (len(moments) + 1)
@@ -299,7 +299,7 @@ def _readings(
     data = [observed.data.get((agent, j), ()) for j in near]
     if len(near) < 2 or all(len(link) == total for link in data):
         return None
-    wires = Wires(
+    wires = _Wires(
         data,
         [observed.acks.get((j, agent), ()) for j in near],
         [observed.acks.get((agent, j), ()) for j in near] if endless else None,

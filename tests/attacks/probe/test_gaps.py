@@ -9,7 +9,7 @@ from attacks.closed_form.recal import through_duals
 from attacks.inference import probed, rows_of, through_probe
 from attacks.probe.mapping import Mapper
 from attacks.probe.node import RecordedAgent
-from attacks.replay.recorded import Recording, not_recorded
+from attacks.replay.recorded import Recording, _not_recorded
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import (
@@ -72,7 +72,7 @@ class TestExchanges:
         run = ran(DESCENT, ALL)
         gone = cut(view, lambda row: row.sender == 1 and row.number == 5)
         found = probed(gone, 1)
-        assert sum(map(not_recorded, rows_of(gone, 1))) == 1
+        assert sum(map(_not_recorded, rows_of(gone, 1))) == 1
         assert np.flatnonzero(~found.identifiable).tolist() == [4, 5, ROUNDS - 1]
         assert worst(found, run) < 1e-12
         assert found.rank == ROUNDS - 2  # of the two their weighted sum is told
@@ -247,7 +247,7 @@ class TestTokens:
         assert through_probe(late) == []
         for agent in range(5):
             found = probed(late, agent)
-            heard = [row.number for row in rows_of(late, agent) if not not_recorded(row)]
+            heard = [row.number for row in rows_of(late, agent) if not _not_recorded(row)]
             whole = sum(heard.count(visit) == 2 for visit in set(heard))
             assert 8 <= whole < len(found.gradients)
             assert found.rank == whole - 1

@@ -70,7 +70,7 @@ def test_public_labels_are_used():
     model = MLP((64, 64, 10))
     features, labels = (np.concatenate(p) for p in zip(digits(5), digits(5, skip=1), strict=True))
     held = secret(model, features, labels)
-    told = held._replace(case=Case(held.case.evidence, held.case.known.told(labels)))
+    told = held._replace(case=Case(held.case.evidence, held.case.known.with_labels(labels)))
     (answer,) = attacked(DLG(), told)
     assert psnr(answer.features, features) > 50
     assert list(answer.labels(model)[0]) == [5, 5]
@@ -99,7 +99,7 @@ def test_one_logistic_record_is_not_told_by_one_gradient():
     other = model.gradient(evidence.points[round_, 0], answer.features[0], answer.targets[0])
     np.testing.assert_allclose(other, evidence.gradients[round_, 0], atol=1e-8)
     assert psnr(answer.features, held.features) < 40
-    assert "do not tell 1 direction" in answer.open
+    assert "do not determine 1 direction" in answer.open
     (joint,) = attacked(DLG(rounds=3), held)
     assert joint.open == "each record may as well have the other sign, and with it the other target"
     assert len(joint.queries) == 3

@@ -4,27 +4,27 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.reconstruction.verdict import gaussian_tail, laplace_tail, unknown_tail
+from attacks.reconstruction.verdict import _gaussian_tail, _laplace_tail, _unknown_tail
 
 LEVEL, DRAWS = 1e-3, 200_000
 
 
 def test_one_squared_laplace_error_in_closed_form():
-    assert laplace_tail(LEVEL, 1) == pytest.approx(0.5 * np.log(LEVEL) ** 2, abs=0.02)
+    assert _laplace_tail(LEVEL, 1) == pytest.approx(0.5 * np.log(LEVEL) ** 2, abs=0.02)
 
 
 @pytest.mark.parametrize("terms", [2, 6, 30])
 def test_the_stated_level_is_kept(terms):
     rng = np.random.default_rng(terms)
     sums = 0.5 * np.sum(rng.standard_exponential((DRAWS, terms)) ** 2, axis=1)
-    exceeded = int(np.sum(sums > laplace_tail(LEVEL, terms)))
+    exceeded = int(np.sum(sums > _laplace_tail(LEVEL, terms)))
     assert stats.binom.cdf(exceeded, DRAWS, LEVEL) > 1e-4
     assert stats.binom.sf(exceeded - 1, DRAWS, LEVEL) > 1e-4
-    assert laplace_tail(LEVEL, terms) > gaussian_tail(LEVEL, terms)
+    assert _laplace_tail(LEVEL, terms) > _gaussian_tail(LEVEL, terms)
 
 
 def test_the_two_ways_to_compute_it_agree():
-    below, above = laplace_tail(LEVEL, 4096), laplace_tail(LEVEL, 4097)
+    below, above = _laplace_tail(LEVEL, 4096), _laplace_tail(LEVEL, 4097)
     assert above - below == pytest.approx(1.0, abs=0.02 * (5 * 4096) ** 0.5)
 
 
@@ -36,5 +36,5 @@ def test_an_unknown_law_is_taken_for_the_worst_one(mixing):
     draws = rng.laplace(scale=0.5**0.5, size=(20_000, rounds, dimension))
     shared = rng.random((20_000, 1, dimension)) < mixing
     draws = np.where(shared, draws[:, :1], draws)
-    exceeded = int(np.sum(np.sum(draws**2, axis=(1, 2)) > unknown_tail(LEVEL, rounds, dimension)))
+    exceeded = int(np.sum(np.sum(draws**2, axis=(1, 2)) > _unknown_tail(LEVEL, rounds, dimension)))
     assert stats.binom.sf(exceeded - 1, 20_000, LEVEL) > 1e-4

@@ -92,5 +92,5 @@ def test_properties_are_counted_by_replica_and_trial():
     found = score_property([Choice("property", 0, ("a", "b"), rows, (0,))] * 2, [0, 1], 0.95)
     assert (found.count, found.trials) == (2, 4)
     assert found.confusion.tolist() == [[1, 1], [1, 1]]
-    assert found.said == pytest.approx(0.7)
+    assert found.stated == pytest.approx(0.7)
     assert found.bits == pytest.approx(np.mean(np.log2([1.6, 0.8, 0.4, 1.2])))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.score import psnr, ssim
-from attacks.score.images import window_of
+from attacks.score.images import _window_of
 
 SHAPES = ((8, 8), (28, 28), (32, 32, 3), (10, 12))
 SCIKIT = (0.8608995430404699, 0.8074760075483814, 0.8224163241848181, 0.8035066580599883)
@@ -28,7 +28,7 @@ def test_the_same_where_scikit_image_is_there():
     metrics = pytest.importorskip("skimage.metrics", reason="scikit-image is not installed")
     for shape, image, other in pairs():
         channel = {"channel_axis": 2} if len(shape) == 3 else {}
-        expected = metrics.structural_similarity(image, other, win_size=window_of(shape), data_range=1.0, **channel)
+        expected = metrics.structural_similarity(image, other, win_size=_window_of(shape), data_range=1.0, **channel)
         assert ssim(image.reshape(1, -1), other.reshape(1, -1), shape, 1.0)[0] == pytest.approx(expected, abs=1e-12)
 
 
@@ -42,7 +42,7 @@ def test_ssim_of_equal_shifted_and_opposite_images():
 
 
 def test_windows():
-    assert [window_of(shape) for shape in ((8, 8), (4, 4), (12, 28), (28, 28), (32, 32, 3))] == [5, 3, 7, 7, 7]
+    assert [_window_of(shape) for shape in ((8, 8), (4, 4), (12, 28), (28, 28), (32, 32, 3))] == [5, 3, 7, 7, 7]
 
 
 def test_psnr():

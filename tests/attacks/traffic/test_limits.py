@@ -77,7 +77,7 @@ def test_outages_are_refused():
 
 
 def test_other_protocols_and_deaf_taps_are_refused():
-    with pytest.raises(AttackError, match="no packet was heard"):
+    with pytest.raises(AttackError, match="no packet was observed"):
         listened(WALK, SEALED, Adversary(links=(), nodes=(1,)))
     walker = RwAdmm(penalty=2.0, activations=20, activation="walk")
     run = Simulation(PROBLEM, ring(5), walker, NetworkSettings(SEALED), adversaries=(EARS,)).run()

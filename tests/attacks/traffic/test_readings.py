@@ -1,13 +1,13 @@
 """All readings of one agent's packets."""
 
-from attacks.traffic.exchanges import Wires, readings, settled
+from attacks.traffic.exchanges import _Wires, readings, settled
 
 OFTEN = tuple(0.1 * k + 0.05 for k in range(80))
 TWICE = (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
 
 
 def wires(*data, back=OFTEN, arrived=None):
-    return Wires(data, [back] * len(data), arrived, 9.0)
+    return _Wires(data, [back] * len(data), arrived, 9.0)
 
 
 def test_a_packet_on_one_link_alone_is_a_repetition():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attacks.traffic.compute_times import gaps_of_rounds
+from attacks.traffic.compute_times import _gaps_of_rounds
 from attacks.traffic.exchanges import exchanged
 from attacks.traffic.packets import ObservedPackets
 from attacks.traffic.protocol import read
@@ -47,7 +47,7 @@ def test_every_computing_time_that_is_said_to_be_seen_is_the_one_that_was_drawn(
     view = run.views[0]
     protocol = read(view.public)
     heard = ObservedPackets.of(view, protocol)
-    gaps = gaps_of_rounds(heard, protocol, exchanged(heard, protocol).times)
+    gaps = _gaps_of_rounds(heard, protocol, exchanged(heard, protocol).times)
     for agent, one in enumerate(gaps):
         rng, compute = Streams(seed).plain("agent", agent, "compute"), run.simulation.timing.compute_law(agent)
         drawn = [compute.draw(rng) for _ in range(40)]

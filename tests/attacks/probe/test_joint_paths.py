@@ -7,7 +7,7 @@ from attacks.probe import Basis, Constant, Free, probe_network
 from netsim import schedules, topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Dpp2, Extra, GradientTracking, PrivateGradientDescent
-from tests.attacks.scripted import drawn, given, observed, run_script, values, within_bounds, worst
+from tests.attacks.probe.scripted import drawn, given, observed, run_script, values, within_bounds, worst
 
 AGENTS = 50
 PATH = topology.path(AGENTS)

@@ -236,7 +236,7 @@ class TestRefusals:
 
     def test_an_agent_that_was_not_heard(self):
         run = ran(Mixed(), Adversary("door", links=(), nodes=(1,)))
-        with pytest.raises(AttackError, match="nothing was heard of agent 3"):
+        with pytest.raises(AttackError, match="nothing was observed of agent 3"):
             probed(run.views[0], 3)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from attacks.estimates import Evidence
-from attacks.inference import evidence_through_network, probed, through_network
+from attacks.inference import _evidence_through_network, probed, through_network
 from attacks.probe import Constant, RandomWalk, probe_network
 from attacks.score import score_gradients
 from netsim import topology
@@ -18,8 +18,19 @@ from netsim.network.radio import Radio
 from netsim.node import Node
 from netsim.schedules import Geometric
 from netsim.transcript.record import Transcript
-from tests.attacks.joint_worlds import EDGE, NEIGHBORS, SOME, Noisy, Proximal, Shifted, Summed, evidence_in, ran, step
-from tests.attacks.scripted import drawn, given, run_script, within_bounds, worst
+from tests.attacks.probe.joint_worlds import (
+    EDGE,
+    NEIGHBORS,
+    SOME,
+    Noisy,
+    Proximal,
+    Shifted,
+    Summed,
+    evidence_in,
+    ran,
+    step,
+)
+from tests.attacks.probe.scripted import drawn, given, run_script, within_bounds, worst
 from tests.worlds import ROUGH
 
 
@@ -125,7 +136,7 @@ class TestWithoutNoise:
 
     def test_evidence_for_reconstructions(self):
         run = ran(PrivateGradientDescent(8, step(0.05)), Adversary())
-        evidence = evidence_through_network(run.views[0])
+        evidence = _evidence_through_network(run.views[0])
         assert [e.agent for e in evidence] == list(range(8))
         assert all(isinstance(e, Evidence) and e.exact and e.rounds == 7 and e.hidden == 1 for e in evidence)
         np.testing.assert_allclose(evidence[3].gradients, given(run)[3][:7], atol=1e-12)

@@ -15,7 +15,7 @@ from attacks.reconstruction.one_record import (
 from attacks.reconstruction.record_hypotheses import MIRRORED
 from netsim.errors import AttackError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
-from tests.attacks.records import case_of
+from tests.attacks.reconstruction.records import case_of
 
 RNG = np.random.default_rng
 RIDGE = Penalty(0.3, 0.2, 1.5)

@@ -260,7 +260,7 @@ def test_refusals():
         Membership("replace").decide([one], [candidate], rng)
     with pytest.raises(AttackError, match="or a prior"):
         attack.decide([Case(one.evidence, replace(one.known, others=None))], [candidate], rng)
-    with pytest.raises(AttackError, match="cannot tell a level"):
+    with pytest.raises(AttackError, match="do not resolve a level"):
         SampledRatio(np.zeros((1, 1, 50)), np.zeros((1, 1, 50))).threshold(0.01)
 
 

@@ -10,7 +10,7 @@ from attacks.reconstruction.record_hypotheses import Hypotheses
 from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
-from tests.attacks.records import case_of
+from tests.attacks.reconstruction.records import case_of
 
 RNG = np.random.default_rng
 WIDTH = 30
@@ -196,7 +196,7 @@ def test_laplace_noise_is_taken_as_such():
 def test_public_labels_are_used():
     model = Softmax(WIDTH, 4)
     case, _, labels, _ = world(model, 1, 1, 3.0, 0.2)
-    told = case._replace(known=case.known.told(labels[0]))
+    told = case._replace(known=case.known.with_labels(labels[0]))
     assert one(PosteriorMode(), told).labels(model)[0] == labels[0]
 
 

@@ -9,7 +9,7 @@ from attacks.inference import probed
 from attacks.probe import probe_network
 from netsim.adversary import Adversary
 from netsim.errors import AttackError
-from tests.attacks.scripted import given, within_bounds, worst
+from tests.attacks.probe.scripted import given, within_bounds, worst
 from tests.netsim.algorithms.every import DOOR, EXAMPLES
 from tests.worlds import ROUGH
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.closed_form.recal import published_inversion_of, through_duals, through_noisy_duals
-from attacks.inference import inversion_of
+from attacks.inference import inversions_of
 from netsim.algorithms import Recal
 from netsim.errors import AttackError
 from tests.worlds import digits_problem, dp_recal, tapped_ring
@@ -49,6 +49,6 @@ def test_without_noise_it_is_recals_own_inversion():
 
 def test_only_dp_recal_has_one_of_its_own():
     recal = Recal(step=0.1, activations=10)
-    assert published_inversion_of(recal) is inversion_of(recal)
+    assert published_inversion_of(recal) is inversions_of(recal)[0]
     with pytest.raises(AttackError, match="is not DP-RECAL"):
         through_noisy_duals(tapped_ring(PROBLEM, Recal(step=0.05, activations=10)).run().views[0])

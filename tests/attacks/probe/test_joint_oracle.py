@@ -12,8 +12,8 @@ from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import GradientTracking, PrivateGradientDescent
 from netsim.transcript.record import Transcript
-from tests.attacks.joint_worlds import step
-from tests.attacks.scripted import drawn, run_script
+from tests.attacks.probe.joint_worlds import step
+from tests.attacks.probe.scripted import drawn, run_script
 
 
 def by_hand(W: np.ndarray, rounds: int, tracking: bool, heard: set[tuple[int, int]]) -> int:

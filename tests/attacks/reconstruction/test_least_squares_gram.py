@@ -6,7 +6,7 @@ import pytest
 from attacks.reconstruction import Prior
 from attacks.reconstruction.least_squares_gram import NOT_IDENTIFIABLE, LeastSquaresGram
 from netsim.models import Linear, Penalty
-from tests.attacks.records import case_of
+from tests.attacks.reconstruction.records import case_of
 
 RNG = np.random.default_rng
 

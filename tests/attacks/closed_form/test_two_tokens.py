@@ -48,7 +48,7 @@ def test_links_tell_no_gradient_that_is_wrong(algorithm, adversary, graph):
             try:
                 found = probed(run.views[0], agent)
             except AttackError as refusal:
-                assert "nothing was heard" in str(refusal)  # noqa: PT017
+                assert "nothing was observed" in str(refusal)  # noqa: PT017
                 continue
             for t in np.flatnonzero(found.identifiable):
                 error = np.abs(found.gradients[t] - run.truth.queries[agent][t].gradient)

@@ -7,7 +7,7 @@ from scipy import ndimage, stats
 from attacks.reconstruction.record_hypotheses import MIRRORED
 from attacks.reconstruction.row_space import RowSpace, rank
 from netsim.models import Logistic, Penalty
-from tests.attacks.records import case_of
+from tests.attacks.reconstruction.records import case_of
 
 RNG = np.random.default_rng
 

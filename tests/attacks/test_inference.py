@@ -8,7 +8,7 @@ import pytest
 from attacks.closed_form.gradient_descent import through_differences
 from attacks.closed_form.recal import through_duals, through_iterates
 from attacks.closed_form.token_walk import unbroken_visits
-from attacks.inference import infer, inversion_of
+from attacks.inference import infer, inversions_of
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
@@ -183,9 +183,9 @@ def test_attacks_refuse_what_they_cannot_invert():
 
 def test_infer_picks_the_strongest_inversion():
     problem = digits_problem()
-    assert inversion_of(Recal(step=0.1, activations=1)) is through_duals
-    assert inversion_of(dp_recal(problem, "as_analysed")) is through_duals
-    assert inversion_of(dp_recal(problem, "sent_state")) is through_iterates
+    assert inversions_of(Recal(step=0.1, activations=1))[0] is through_duals
+    assert inversions_of(dp_recal(problem, "as_analysed"))[0] is through_duals
+    assert inversions_of(dp_recal(problem, "sent_state"))[0] is through_iterates
     view = tapped_ring(problem, dp_recal(problem, "as_deployable")).run().views[0]
     assert len(infer(view)) == len(through_iterates(view))
 

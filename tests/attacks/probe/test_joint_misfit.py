@@ -13,7 +13,7 @@ from netsim.mechanisms import Gaussian
 from netsim.node import Node
 from netsim.schedules import Constant as Step
 from netsim.schedules import Geometric
-from tests.attacks.scripted import drawn, run_script
+from tests.attacks.probe.scripted import drawn, run_script
 
 SCALES = [(1.0, 1e-3), (1.0, 1e-7), (100.0, 1e-5), (1.0, 1e-10), (1e-10, 1.0)]
 

@@ -19,8 +19,8 @@ from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
 from netsim.problems import L1
 from netsim.transcript.record import Transcript
-from tests.attacks.joint_worlds import GRAPH, Proximal, Shifted, ran, step
-from tests.attacks.scripted import worst
+from tests.attacks.probe.joint_worlds import GRAPH, Proximal, Shifted, ran, step
+from tests.attacks.probe.scripted import worst
 from tests.worlds import synthetic_problem
 
 

@@ -9,8 +9,8 @@ from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.schedules import Constant as Step
 from netsim.schedules import Geometric
-from tests.attacks.joint_worlds import estimates_in, evidence_in
-from tests.attacks.scripted import drawn, given, run_script
+from tests.attacks.probe.joint_worlds import estimates_in, evidence_in
+from tests.attacks.probe.scripted import drawn, given, run_script
 
 
 def from_the_end():
