@@ -170,7 +170,9 @@ def analysed(view: AdversaryView) -> Sealed:
         observed.packets,
         found.activity,
         _rounds_computing(view, protocol, observed, found.times),
-        _carried(observed, messages, _exchange_sendings(observed, found, endless=view.public.exchange_policy.endless)),
+        _carried(
+            observed, messages, _exchange_sendings(observed, found, endless=view.public.exchange_policy.endless)
+        ),
         _dimension(observed, protocol, view.public.codec),
     )
 
