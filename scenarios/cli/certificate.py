@@ -11,16 +11,16 @@ from scenarios.render.terminal import DONE, REFUTED, fail, problems, remark, wri
 
 def certificate(
     repetitions: Annotated[
-        int, typer.Option(help="Audits of each sound mechanism; games are more, audits of each fault fewer.")
+        int, typer.Option(help="Audits of each sound mechanism; games are repeated more often, faults less.")
     ] = 1000,
-    out: Annotated[Path | None, typer.Option(help="Where to write the page; if not given, it is printed.")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Where to write what it rests on.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. The page does not depend on it.")] = -1,
+    out: Annotated[Path | None, typer.Option(help="Where to write the page. Default: it is printed.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Where to write the page's numbers.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. Does not change the page.")] = -1,
 ) -> None:
     """Audit the auditor: its false alarms on sound mechanisms, and its power on planted faults.
 
-    Exit status: 0 it holds, 1 it does not, 2 wrong input.
+    Exit status: 0 the auditor passes, 1 it does not, 2 wrong input.
     """
     from netsim.errors import ScenarioError
     from scenarios.certificate import cases, certify, failures, page, times
@@ -46,7 +46,7 @@ def certificate(
 
 
 def _check(*files: Path | None) -> None:
-    """Files that can be written, each another one, before minutes are spent; what is in them stays."""
+    """Raise a `ScenarioError`, before minutes are spent, for files that cannot be written, or are the same."""
     from netsim.errors import ScenarioError
 
     for name, file in zip(("out", "json"), files, strict=True):
@@ -58,7 +58,7 @@ def _check(*files: Path | None) -> None:
 
 
 def _unwritable(file: Path) -> str | None:
-    """Why a file cannot be written; None: it can. One that was not there is not there afterwards either."""
+    """Why a file cannot be written; None where it can. Leaves the folder as it is."""
     if not file.parent.is_dir():
         return "its folder is not there"
     if file.is_dir():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
-    """Check a scenario without running it: all that can be known before time 0.
+    """Check a scenario without running it: everything that can be known before time 0.
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """

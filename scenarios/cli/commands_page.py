@@ -8,16 +8,17 @@ from typing import Any, cast
 HEAD = """\
 # Commands
 
-All that `netsim` can do, as `netsim COMMAND --help` says it. Where a scenario is asked for, a YAML file or the name
-of a shipped scenario will do. This page is written by `python -m scenarios.cli.commands_page`.
+The help of every command. A scenario is a YAML file, or the name of a shipped scenario. `netsim --install-completion`
+makes your shell complete names, fields and folders. This page is written by `python -m scenarios.cli.commands_page`.
 
 | exit status | meaning |
 |---|---|
-| 0 | done: nothing but baselines was found refuted or unprotected, every check agrees |
-| 1 | refuted, unprotected or a claim that membership breaks, and no `baseline: true`; or what a paper shows differs |
-| 2 | wrong input: file, line, field, value and what is allowed are said |
+| 0 | done: nothing but baselines is refuted or unprotected, and every check agrees |
+| 1 | an algorithm without `baseline: true` is refuted or unprotected, or membership breaks its claim; or a paper's \
+finding differs |
+| 2 | wrong input: the message has file, line, field, value, and what is allowed |
 | 70 | the run failed midway: an error of netsim or of an algorithm, and no finding |
-| 130 | interrupted by Ctrl-C: the same command with its folder goes on |
+| 130 | interrupted by Ctrl-C: the same command with its folder continues |
 """
 
 

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -12,26 +12,27 @@ from netsim.errors import ScenarioError
 from scenarios.cli import options
 from scenarios.cli.options import AsJson
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
+from scenarios.results.base import result
 
-data = typer.Typer(help="Data sets by name: list them, fetch one, or say where they are kept.", no_args_is_help=True)
+data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
 PARTS = ("train", "test")
 NAME = typer.Argument(
     help="A data set of `netsim data list`.", show_default=False, autocompletion=options.complete_data_set
 )
-PART = typer.Option(
-    help="Only this part of the published split; if not given, all that there is.", show_default=False
-)
+PART = typer.Option(help="Only this part of the published split. Default: all parts.", show_default=False)
 
 
 @data.command("list", epilog="Example: netsim data list")
 def list_sets(as_json: AsJson = False) -> None:
-    """The data sets: records, dimension, whose they are, and whether they are on this machine.
+    """List the data sets: records, dimension, source, and whether they are on this machine.
 
     Exit status: 0 done.
     """
     found = sets()
     if as_json:
-        write_document({"data": found, "folder": str(_folder())})
+        from scenarios.results.serialize import plain
+
+        write_document({"data": [plain(one) for one in found], "folder": str(_folder())})
         return
     print_sets(found)
     console.print(f"\nThe data folder is [bold]{escape(str(_folder()))}[/].", highlight=False, soft_wrap=True)
@@ -40,7 +41,7 @@ def list_sets(as_json: AsJson = False) -> None:
 
 @data.command(epilog="Example: netsim data where")
 def where(as_json: AsJson = False) -> None:
-    """The folder in which downloaded data sets are kept: NETSIM_DATA, or netsim's among the user's caches.
+    """Print the folder of downloaded data sets: NETSIM_DATA, or netsim's among the user's caches.
 
     Exit status: 0 done.
     """
@@ -81,7 +82,9 @@ def fetch(
     else:
         _fetch(name, part, as_json)
     if as_json:
-        write_document({"exit_status": DONE, **_row(name)})
+        from scenarios.results.serialize import plain
+
+        write_document({"exit_status": DONE, **plain(_data_set(name))})
 
 
 def _has(name: str, part: str) -> None:
@@ -122,76 +125,101 @@ def _fetch(name: str, part: str | None, as_json: bool) -> None:
         )  # fmt: skip
 
 
-def sets() -> list[dict[str, Any]]:
-    """Every data set as plain data."""
+@result
+class Part:
+    """A part of the published split."""
+
+    part: str
+    present: bool
+    original: bool
+    """Whether it is as published."""
+    files: tuple[str, ...]
+
+
+@result
+class DataSet:
+    """A data set and its parts on this machine."""
+
+    name: str
+    task: str
+    records: int | None
+    dimension: int | None
+    source: str
+    licence: str
+    url: str | None
+    kept: bool
+    """Whether it has files."""
+    present: bool | None
+    """Whether it can be loaded here; null of a file of the user's own."""
+    parts: tuple[Part, ...]
+
+    @property
+    def altered(self) -> bool:
+        """Whether what is here is not as published."""
+        return any(part.present and not part.original for part in self.parts)
+
+    @property
+    def here(self) -> str:
+        """The parts that are here, in rich's markup."""
+        if self.present is None:
+            return "by path"
+        if not self.present:
+            return "[yellow]no[/]"
+        there = [one.part for one in self.parts if one.present]
+        names = "yes" if len(there) == len(self.parts) else f"{', '.join(there)} only"
+        return f"[green]{names}[/]" + ("*" if self.altered else "")
+
+
+def sets() -> list[DataSet]:
+    """All data sets."""
     from netsim.problems.data import LOADERS
 
-    return [_row(name) for name in LOADERS]
+    return [_data_set(name) for name in LOADERS]
 
 
-def _row(name: str) -> dict[str, Any]:
-    """`present`: whether it can be loaded here; None for a file of the user's own."""
+def _data_set(name: str) -> DataSet:
     from netsim.problems.data import OWN, facts, is_kept, stored
 
     known = facts(name)
     parts = [
-        {"part": one.part, "present": one.present, "original": one.original, "files": [str(f) for f in one.files]}
+        Part(part=one.part, present=one.present, original=one.original, files=tuple(map(str, one.files)))
         for one in stored(name)
     ]
-    own = known.source == OWN
-    return {
-        "name": name,
-        "task": known.task,
-        "records": known.records,
-        "dimension": known.dimension,
-        "source": known.source,
-        "licence": known.licence,
-        "url": known.url,
-        "kept": is_kept(name),
-        "present": None if own else any(one["present"] for one in parts) if parts else True,
-        "parts": parts,
-    }
+    present = None if known.source == OWN else any(one.present for one in parts) if parts else True
+    return DataSet(
+        name=name,
+        task=known.task,
+        records=known.records,
+        dimension=known.dimension,
+        source=known.source,
+        licence=known.licence,
+        url=known.url,
+        kept=is_kept(name),
+        present=present,
+        parts=tuple(parts),
+    )
 
 
-def print_sets(found: list[dict[str, Any]]) -> None:
-    """As a table."""
+def print_sets(found: list[DataSet]) -> None:
+    """Data sets as a table."""
+    from scenarios.render.numbers import MISSING
+
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("data set", no_wrap=True, style="bold")
     table.add_column("records", justify="right", no_wrap=True)
     table.add_column("features", justify="right", no_wrap=True)
-    table.add_column("what")
+    table.add_column("description")
     table.add_column("licence", no_wrap=True)
     table.add_column("here", no_wrap=True)
     for one in found:
-        table.add_row(
-            one["name"], _count(one["records"]), _count(one["dimension"]), escape(one["task"]),
-            one["licence"], _here(one),
-        )  # fmt: skip
+        counts = [MISSING if number is None else f"{number:,}" for number in (one.records, one.dimension)]
+        table.add_row(one.name, *counts, escape(one.task), one.licence, one.here)
     console.print(table, highlight=False)
     console.print(
         "\nRecords are those of the training part, and of images those of the first two classes.", style="dim"
     )
-    if any(map(_altered, found)):
+    if any(one.altered for one in found):
         console.print("* in another form than published; results and reports say in which way", style="dim")
-
-
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
-
-
-def _here(one: dict[str, Any]) -> str:
-    if one["present"] is None:
-        return "by path"
-    if not one["present"]:
-        return "[yellow]no[/]"
-    there = [part for part in one["parts"] if part["present"]]
-    names = "yes" if len(there) == len(one["parts"]) else f"{', '.join(part['part'] for part in there)} only"
-    return f"[green]{names}[/]" + ("*" if _altered(one) else "")
-
-
-def _altered(one: dict[str, Any]) -> bool:
-    """Whether what is here of a set is not as published."""
-    return any(part["present"] and not part["original"] for part in one["parts"])
 
 
 def _folder() -> Path:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from scenarios.lab.server import Lesson
 
 COPIES = Path("netsim-lab")
-"""Where `--edit` puts the copy of a shipped lesson that it opens."""
+"""Folder for the copy of a shipped lesson that `--edit` opens."""
 NEEDED = ("marimo", "uvicorn", "zmq")
 
 
@@ -17,23 +17,24 @@ def lab(
     lesson: Annotated[
         str | None,
         typer.Argument(
-            help="A lesson's number or name, a notebook (.py), or a folder of them; if not given, all.",
+            help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.",
             show_default=False,
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port; if not given, 2719 or the next free one.")
+        int | None,
+        typer.Option(min=1, max=65535, help="Port. Default: 2719 or the next free one.", show_default=False),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     headless: Annotated[bool, typer.Option("--headless", help="The same as --no-browser.")] = False,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Open the lesson in marimo's editor; of a shipped one, a copy.")
+        bool, typer.Option("--edit", help="Open the lesson in marimo's editor; for a shipped one, a copy.")
     ] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Print the lessons and do nothing else.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only print the lessons.")] = False,
     copy: Annotated[
         Path | None,
         typer.Option(
-            help="Copy the lesson, or all, into this folder, to be changed; existing files are kept.",
+            help="Copy the lesson, or all, into this folder; existing files are kept.",
             metavar="FOLDER",
             show_default=False,
         ),
@@ -62,7 +63,7 @@ def lab(
 
 
 def _found(name: str | None) -> "tuple[list[Lesson], Lesson | None]":
-    """The lessons that are served, and the one that was asked for."""
+    """The lessons that are served, and the requested one."""
     from netsim.errors import ScenarioError
     from scenarios.lab import server as catalogue
 
@@ -90,7 +91,7 @@ def _list(lessons: "list[Lesson]") -> None:
     from scenarios.render.terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "lesson", "what it is about"):
+    for column in ("", "lesson", "subject"):
         table.add_column(column, no_wrap=column == "lesson")
     for number, one in enumerate(lessons, 1):
         table.add_row(str(number), f"[bold]{escape(one.name)}[/]", escape(f"{one.title}. {one.sentence}"))

@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
-NAMES = typer.Argument(help="Entries; all if none is given.", show_default=False)
+NAMES = typer.Argument(help="Entries. Default: all.", show_default=False)
 
 
 def ledger(
     names: Annotated[list[str] | None, NAMES] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page, Markdown; if not given, FOLDER/ledger.md.", show_default=False),
+        typer.Option(help="The page, in Markdown. Default: FOLDER/ledger.md.", show_default=False),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where the entries' results are.")] = Path("results/ledger"),
+    folder: Annotated[Path, typer.Option(help="Folder of the entries' results.")] = Path("results/ledger"),
     jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
-    again: Annotated[bool, typer.Option("--again", help="Run entries whose results are there, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Rows as JSON, in place of the table.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also run entries that have results.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON, in place of the table.")] = False,
 ) -> None:
-    """Audit every shipped algorithm at its paper's own parameters, and write the table of what holds.
+    """Audit every shipped algorithm at its paper's own parameters, and write the table of verdicts.
 
-    An entry whose results are there, of the same scenario and code, is not run again. The page is written when all
-    entries have results.
+    An entry that has results of the same scenario and code is not run again. The page is written when all entries
+    have results.
 
-    Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (what was done is
+    Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (finished entries are
     kept).
     """
     from netsim.errors import ScenarioError
@@ -70,12 +70,12 @@ def ledger(
     elif out is not None or not names:
         remark(f"No page: without results yet: {', '.join(missing)}")
     if status == INTERRUPTED:
-        remark("Interrupted: entries that were done are kept; the same command goes on from there.")
+        remark("Interrupted: finished entries are kept; the same command continues.")
     raise typer.Exit(status)
 
 
 def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
-    """Run what is not there; the exit status."""
+    """Run the entries without results; the exit status."""
     from netsim.errors import ScenarioError
     from scenarios.cli.progress import Bars
     from scenarios.ledger import run_entry, stored_entry
@@ -126,7 +126,7 @@ def _delta(row: "Row") -> str:
 
 
 def _print(found: Sequence["Row"], said: Console) -> None:
-    """The table, and below it why claims do not hold."""
+    """The table, and the reasons why claims do not hold."""
     said.print(_table(found))
     said.print(
         "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n",

@@ -1,8 +1,9 @@
 """Command `netsim list`."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -12,11 +13,20 @@ from rich.table import Table
 from scenarios.cli.options import AsJson
 from scenarios.render.terminal import console, write_document
 
-Rows = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from scenarios.cli.catalogue import Row
+
+_HEADS = {
+    "algorithms": ("kind", "description", "claim"),
+    "attacks": ("attack", "needs", "source"),
+    "problems": ("kind", "loss of an agent"),
+    "faults": ("fault", "lesson"),
+    "ledger": ("entry", "algorithms"),
+}
 
 
 class Kind(StrEnum):
-    """What there is to list: the names of `scenarios.cli.catalogue.KINDS`, which takes its time to load."""
+    """Lists by name; their rows are in `scenarios.cli.catalogue`, which takes its time to load."""
 
     SCENARIOS = "scenarios"
     ALGORITHMS = "algorithms"
@@ -29,30 +39,34 @@ class Kind(StrEnum):
     LEDGER = "ledger"
 
 
-KIND = typer.Argument(help="What to list; if not given, the scenarios (with --json: everything).", show_default=False)
+KIND = typer.Argument(help="What to list. Default: the scenarios (with --json: everything).", show_default=False)
 
 
 def list_kinds(kind: Annotated[Kind | None, KIND] = None, as_json: AsJson = False) -> None:
-    """List what comes with netsim: scenarios, algorithms, attacks, problems, data sets, and more.
+    """List the scenarios, algorithms, attacks, problems, data sets, … that come with netsim.
 
     Exit status: 0 done, 2 wrong input.
     """
     if as_json:
-        from scenarios.cli.catalogue import KINDS
+        from scenarios.cli.catalogue import document
 
-        write_document({name: rows() for name, rows in KINDS.items() if kind in (None, name)})
+        write_document({one.value: document(one) for one in Kind if kind in (None, one)})
         return
     chosen = kind or Kind.SCENARIOS
     if chosen == Kind.SCENARIOS:
-        _scenarios()
+        _print_scenarios()
+    elif chosen == Kind.DATA:
+        from scenarios.cli.data import print_sets, sets
+
+        print_sets(sets())
     else:
-        _table(chosen)
+        _print_table(chosen)
     others = ", ".join(one.value for one in Kind if one != chosen)
     console.print(f"\n[bold]netsim list KIND[/] also lists: {others}.", highlight=False)
 
 
-def _scenarios() -> None:
-    """By group, a title each: what a file does not say is not built for that."""
+def _print_scenarios() -> None:
+    """Names and titles by group, read from the files: nothing is built for that."""
     from scenarios.files.library import shipped
 
     found = shipped()
@@ -69,48 +83,22 @@ def _scenarios() -> None:
     console.print("Run one with [bold]netsim run NAME[/], read it with [bold]netsim show NAME[/].", highlight=False)
 
 
-def _table(kind: Kind) -> None:
-    from scenarios.cli.catalogue import KINDS
-    from scenarios.cli.data import print_sets
+def _print_table(kind: Kind) -> None:
+    from scenarios.cli.catalogue import TABLES, AttackRow
 
-    rows = KINDS[kind]()
-    if kind == Kind.DATA:
-        print_sets(rows)
+    rows = TABLES[kind]()
+    if kind != Kind.ATTACKS:
+        console.print(_table(kind, rows), highlight=False)
         return
-    if kind == Kind.ATTACKS:
-        for on, some in groupby(rows, key=lambda row: row["on"]):
-            console.print(f"[bold cyan]On {on}[/]", highlight=False)
-            console.print(Padding(_laid_out(kind, list(some)), (0, 0, 1, 2)), highlight=False)
-        return
-    console.print(_laid_out(kind, rows), highlight=False)
+    for on, some in groupby(rows, key=lambda row: row.on if isinstance(row, AttackRow) else ""):
+        console.print(f"[bold cyan]On {on}[/]", highlight=False)
+        console.print(Padding(_table(kind, list(some)), (0, 0, 1, 2)), highlight=False)
 
 
-def _laid_out(kind: str, rows: Rows) -> Table:
+def _table(kind: str, rows: "Sequence[Row]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    heads = {
-        "algorithms": ("kind", "what it is", "claim"),
-        "attacks": ("attack", "needs", "source"),
-        "problems": ("kind", "loss of an agent"),
-        "faults": ("fault", "lesson"),
-        "ledger": ("entry", "algorithms"),
-    }.get(kind, ("kind", "what it is"))
-    for k, head in enumerate(heads):
+    for k, head in enumerate(_HEADS.get(kind, ("kind", "description"))):
         table.add_column(head, no_wrap=k == 0, style="bold" if k == 0 else None)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in _cells(kind, row)))
+        table.add_row(*map(escape, row.cells))
     return table
-
-
-def _cells(kind: str, row: dict[str, Any]) -> tuple[str, ...]:
-    if kind == Kind.ALGORITHMS:
-        claim = row["claim"]
-        return row["kind"], row["update"], "none" if claim is None else claim["source"]
-    if kind == Kind.ATTACKS:
-        return row["kind"] or row["name"], ", ".join(row["needs"]) or "nothing else", row["source"]
-    if kind == Kind.PROBLEMS:
-        return row["name"], row["loss"]
-    if kind == Kind.FAULTS:
-        return row["name"], row["lesson"]
-    if kind == Kind.LEDGER:
-        return row["name"], "; ".join(row["algorithms"])
-    return row["name"], row["what"]

@@ -17,14 +17,17 @@ from netsim.errors import ScenarioError
 from scenarios.cli import options
 from scenarios.render.terminal import console, fail
 
-NAME = typer.Argument(help="What to call it: small letters, digits, hyphens.", show_default=False)
+NAME = typer.Argument(help="Its name: small letters, digits, hyphens.", show_default=False)
 FROM = typer.Option(
-    "--from", help="A shipped scenario, or a file, of which to say only what is different.", show_default=False,
-    metavar="SCENARIO", autocompletion=options.complete_scenario,
-)  # fmt: skip
+    "--from",
+    help="A shipped scenario, or a file, to extend: the new file has only the differences.",
+    show_default=False,
+    metavar="SCENARIO",
+    autocompletion=options.complete_scenario,
+)
 DEFAULT = "private_gradient_descent"
 KIND = typer.Option(
-    help=f"The kind of the algorithm; if not given, {DEFAULT}.", show_default=False, metavar="KIND",
+    help=f"The kind of the algorithm. Default: {DEFAULT}.", show_default=False, metavar="KIND",
     autocompletion=options.complete_algorithm,
 )  # fmt: skip
 VALID = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -37,12 +40,14 @@ def new(
     algorithm: Annotated[str | None, KIND] = None,
     python: Annotated[
         bool,
-        typer.Option("--python", help="An algorithm of your own, in Python, and a script that audits its claim."),
+        typer.Option(
+            "--python", help="Write an algorithm of your own, in Python, and a script that audits its claim."
+        ),
     ] = False,
 ) -> None:
-    """Write the start of a scenario of your own, or with --python of an algorithm of your own. Runs as it is.
+    """Write a first version of a scenario, or with --python of an algorithm of your own, that runs as it is.
 
-    Nothing is ever overwritten. Exit status: 0 done, 2 wrong input, or a file that is there.
+    Nothing is ever overwritten. Exit status: 0 done, 2 wrong input, or a file that exists.
     """
     try:
         if not VALID.fullmatch(name):
@@ -190,7 +195,7 @@ algorithms:                   # each on the same problem and network; `netsim sh
 
 attacks: {{gradients: true}}    # infer the private gradients from what was heard
 
-audit:                        # is the claim true? two adjacent worlds, told apart by what agent 0 sends
+audit:                        # is the claim true? two adjacent worlds, distinguished by agent 0's messages
   agent: 0
   adjacency: record           # one record of the agent replaced; or agent, or {{change: …}}
   trials: 500                 # transcripts of each world: more prove more

@@ -31,12 +31,12 @@ WINDOW = 1.0
 EVERY = 5.0
 """Seconds between plain lines."""
 SENTENCES = 3
-"""Agents whose waiting is told."""
+"""Waiting agents that are named."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What is seen of a run at one moment: real and virtual seconds, counts so far."""
+    """A run at one moment: real and virtual seconds, counts so far."""
 
     real: float
     now: float
@@ -67,13 +67,13 @@ class Watcher:
     panel: RenderableType | None = None
     _moments: deque[Moment] = field(default_factory=deque[Moment])
     _running: "Running | None" = None
-    _told: float = 0.0
+    _printed: float = 0.0
 
     def look(self, running: "Running") -> None:
         """Take in a run as it is now. A run not seen before is one that has just begun."""
         now = Moment.of(running, self.clock())
         if running is not self._running:
-            self._running, self._told = running, now.real
+            self._running, self._printed = running, now.real
             self._moments.clear()
         self._moments.append(now)
         while len(self._moments) > 2 and self._moments[1].real <= now.real - WINDOW:
@@ -81,8 +81,8 @@ class Watcher:
         rates = now.rates(self._moments[0])
         if self.console.is_terminal:
             self.panel = panel(now, rates)
-        elif now.real - self._told >= EVERY:
-            self._told = now.real
+        elif now.real - self._printed >= EVERY:
+            self._printed = now.real
             self.console.print(line(now, rates), highlight=False, markup=False, soft_wrap=True)
 
     def clear(self) -> None:
@@ -91,7 +91,7 @@ class Watcher:
 
 
 def panel(now: Moment, rates: tuple[float, float]) -> Table:
-    """Everything, a line a subject."""
+    """A line for each quantity."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
     table.add_column(overflow="ellipsis", no_wrap=True)
@@ -107,7 +107,7 @@ def panel(now: Moment, rates: tuple[float, float]) -> Table:
     table.add_row("waiting", Text(_waiting(now)))
     spooled = now.spooled
     table.add_row(
-        "heard",
+        "captured",
         f"{spooled['rows']:,} rows on disk ({decimal(spooled['bytes'])}), {spooled['in_memory']:,} in memory",
     )
     return table
@@ -115,10 +115,10 @@ def panel(now: Moment, rates: tuple[float, float]) -> Table:
 
 def line(now: Moment, rates: tuple[float, float]) -> str:
     """The same in one line."""
-    heard = now.spooled["rows"] + now.spooled["in_memory"]
+    captured = now.spooled["rows"] + now.spooled["in_memory"]
     return (
         f"  t={now.now:.6g} s; closed: {_closed(now)}; {rates[0]:,.0f} packets per real second, {rates[1]:,.4g} per "
-        f"virtual second; {_bytes(now)}; {len(now.waiting)} agents wait; {heard:,} rows heard"
+        f"virtual second; {_bytes(now)}; {len(now.waiting)} agents wait; {captured:,} rows captured"
     )
 
 
@@ -134,8 +134,8 @@ def _bytes(now: Moment) -> str:
 
 def _waiting(now: Moment) -> str:
     rest = len(now.waiting) - SENTENCES
-    told = "; ".join(now.waiting[:SENTENCES]) + ("; …" if rest > 0 else "")
-    return f"{len(now.waiting):,} of {len(now.activations):,} agents" + (f": {told}" if told else "")
+    named = "; ".join(now.waiting[:SENTENCES]) + ("; …" if rest > 0 else "")
+    return f"{len(now.waiting):,} of {len(now.activations):,} agents" + (f": {named}" if named else "")
 
 
 class _Stacked(Progress):

@@ -23,23 +23,25 @@ FOLDER = typer.Argument(
 def report(
     folder: Annotated[Path, FOLDER],
     out: Annotated[
-        Path | None, typer.Option(help="The page; if not given, report.html in the folder.", show_default=False)
+        Path | None, typer.Option(help="The page. Default: report.html in the folder.", show_default=False)
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
-    figures: Annotated[bool, typer.Option("--figures", help="Write the page's figures as files, too.")] = False,
-    tables: Annotated[bool, typer.Option("--tables", help="Write the three epsilons as LaTeX and CSV, too.")] = False,
+    figures: Annotated[bool, typer.Option("--figures", help="Also write the page's figures as files.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="Also write the three epsilons as LaTeX and CSV.")] = False,
     into: Annotated[
         Path | None,
-        typer.Option(help="Where figures and tables go; if not given, FOLDER/figures.", show_default=False),
+        typer.Option(help="Folder of figures and tables. Default: FOLDER/figures.", show_default=False),
     ] = None,
-    kinds: Annotated[str, typer.Option("--format", help="Of figures: svg, png, pdf, some of them.")] = "svg,png",
-    dpi: Annotated[int, typer.Option(help="Of PNG figures: dots per inch.")] = 300,
-    width: Annotated[str, typer.Option(help="Of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
+    kinds: Annotated[
+        str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
+    ] = "svg,png",
+    dpi: Annotated[int, typer.Option(help="Dots per inch of PNG figures.")] = 300,
+    width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
 ) -> None:
-    """Make the page of a results folder again, from its results.json alone: nothing is run.
+    """Write the page of a results folder again, from its results.json alone: nothing is run.
 
-    For a run that was interrupted or killed, for results that were written by another release of netsim, and for a
-    page to put elsewhere. Of a scenario with variants: the page over all of them, and without --out theirs too.
+    For a run that was interrupted or killed, and for a page to put elsewhere. For a scenario with variants: the page
+    over all of them, and without --out also those of each.
 
     Exit status: 0 done, 2 wrong input.
     """

@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
 
 def schema(
-    sweep: Annotated[bool, typer.Option("--sweep", help="That of a sweep file, in place of a scenario's.")] = False,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="The schema of a sweep file, in place of a scenario's.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write it to this file, and print the line that names it.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Write it to this file, and print the line that a scenario names it by.", show_default=False
+        ),
     ] = None,
     where: Annotated[
-        bool, typer.Option("--where", help="Print where the installed schema file is, for an editor's settings.")
+        bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of a scenario file, or of a sweep file: editors complete and check files by it.
+    """Print the JSON Schema of a scenario file or a sweep file, by which editors complete and check files.
 
-    A file names its schema in its first line; every shipped file does, and so does what `netsim show` prints.
+    A file names its schema in its first line, as every shipped file does, and everything that `netsim show` prints.
 
     Exit status: 0 done, 2 wrong input.
     """

@@ -23,14 +23,14 @@ def show(
     name: Annotated[str, WHAT],
     resolved: Annotated[
         bool,
-        typer.Option("--resolved", help="A scenario with every default written out, and nothing left to extend."),
+        typer.Option("--resolved", help="Print a scenario with every default, and without `extends`."),
     ] = False,
     option: Settings = None,
 ) -> None:
-    """Print a scenario, the start of one of your own, or say what an algorithm is.
+    """Print a scenario, to start one of your own, or describe an algorithm: its update, parameters, and claim.
 
-    A shipped scenario is printed as it is written, a comment at the end counts its variants. A file that extends
-    another is printed with what it takes from there. Of an algorithm: its update, parameters, and claim.
+    A shipped scenario is printed as it is written, with its variants in a comment at the end. A file that extends
+    another is printed with the fields that it takes from there.
 
     Exit status: 0 done, 2 wrong input.
     """

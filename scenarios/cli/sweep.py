@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,35 +13,36 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, install
-from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, problems
+from scenarios.cli.options import dated_folder
+from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
 SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
 """Columns, and in which order they go where there is no room; 0: never."""
 HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
-PATIENCE = 15.0
+_WAIT = 15.0
 """Seconds to wait for a scheduler's file."""
 MOST = 24
 """Rows on the terminal; the table has all."""
 
 
 def sweep(
-    file: Annotated[str, typer.Argument(help="A YAML file that says what to vary; see docs/sweeps.md.")],
+    file: Annotated[str, typer.Argument(help="A YAML file of the fields to vary; see docs/sweeps.md.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="The results folder; if not given, results/NAME/DATE-TIME.", show_default=False),
+        typer.Option(help="The results folder. Default: results/NAME/sweep-DATE-TIME.", show_default=False),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="The address of a Dask scheduler whose workers run the points, or its scheduler file (.json).",
+            help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points.",
             show_default=False,
         ),
     ] = None,
     shard: Annotated[
         str | None,
         typer.Option(
-            help="Run share I of N alone, as 3/8: for N jobs that share the folder --out.",
+            help="Run only share I of N, as 3/8: for N jobs that share the folder --out.",
             metavar="I/N",
             show_default=False,
         ),
@@ -50,8 +50,8 @@ def sweep(
 ) -> None:
     """Run a scenario at many points, into one Parquet table.
 
-    The same command with the same folder goes on where it was interrupted. Exit status: 0 done, 2 wrong input,
-    70 some points failed (the table says which and why), 130 interrupted.
+    The same command with the same folder continues an interrupted sweep. Exit status: 0 done, 2 wrong input,
+    70 some points failed (the table has their errors), 130 interrupted.
     """
     from scenarios.cli.progress import Bars
     from scenarios.files.library import read_text
@@ -66,7 +66,7 @@ def sweep(
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         spec = load_sweep(read_text(Path(file)), file)
         base = load_scenario(_beside(file, spec.scenario))
-        folder = out or Path("results") / base.scenario.name / datetime.now().strftime("sweep-%Y%m%d-%H%M%S")
+        folder = out or dated_folder(base.scenario.name, "sweep-")
         given = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
@@ -84,14 +84,14 @@ def sweep(
         _print_there(found, again)
     if found["status"] == "interrupted":
         on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
-        problems.print(f"Interrupted. Go on with: [bold]{escape(again + on)}[/]", highlight=False, soft_wrap=True)
+        interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found["failed"] else DONE)
 
 
 @contextmanager
 def ended_as_by_hand() -> Generator[None]:
-    """What a batch system sends before it kills (SIGTERM) ends the sweep as Ctrl-C does: its table is written."""
+    """SIGTERM, which a batch system sends before it kills, ends the sweep as Ctrl-C does: its table is written."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -136,10 +136,10 @@ def _client(address: str) -> Any:
 
 def _wait_for(file: Path) -> None:
     """A scheduler that was just started writes its file soon. You get a `ScenarioError` where it does not."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + _WAIT
     while not file.exists():
         if time.monotonic() > end:
-            why = f"no such file, also after {PATIENCE:g} s"
+            why = f"no such file, also after {_WAIT:g} s"
             raise ScenarioError("--cluster", str(file), why, "what `dask scheduler --scheduler-file` wrote")
         time.sleep(0.2)
 
@@ -168,6 +168,6 @@ def _print(found: dict[str, Any], varied: list[str]) -> None:
 
 
 def _cell(value: Any) -> str:
-    from scenarios.render import former_sentences as sentences
+    from scenarios.render.numbers import MISSING, show
 
-    return sentences.number(value) if isinstance(value, float) else "–" if value is None else escape(str(value))
+    return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))

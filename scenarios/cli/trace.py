@@ -28,14 +28,15 @@ USES = {
     "--json": ("--values", "--limit"),
     "--jsonl": ("--values", "--limit"),
 }
-"""The ways to tell rows, the first of those given; and which options each has a use for."""
+"""Outputs, the first of those given, and the options that each takes."""
 AGENT = "number of an agent; may be given several times"
 
 
 def trace(
     place: Annotated[Path, PLACE],
     algorithm: Annotated[
-        str | None, typer.Option(help="Which algorithm's transcript of a folder.", metavar="SLUG", show_default=False)
+        str | None,
+        typer.Option(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG", show_default=False),
     ] = None,
     sender: Annotated[
         list[int] | None, typer.Option("--from", help=f"Sent by: {AGENT}.", metavar="AGENT", show_default=False)
@@ -43,33 +44,36 @@ def trace(
     receiver: Annotated[
         list[int] | None, typer.Option("--to", help=f"For: {AGENT}; -1: all.", metavar="AGENT", show_default=False)
     ] = None,
-    since: Annotated[float, typer.Option(help="From this virtual second on.")] = -math.inf,
-    until: Annotated[float, typer.Option(help="Before this virtual second.")] = math.inf,
+    since: Annotated[float, typer.Option(help="First virtual second.")] = -math.inf,
+    until: Annotated[float, typer.Option(help="Virtual second before which rows are shown.")] = math.inf,
     at: Annotated[
         Literal["link", "node"] | None,
-        typer.Option("--place", help="Taps on links, or at agents.", show_default=False),
+        typer.Option("--place", help="Only taps on links, or at agents.", show_default=False),
     ] = None,
     kind: Annotated[
         list[KindName] | None,
         typer.Option(help="Kinds of packets; may be given several times.", show_default=False),
     ] = None,
     number: Annotated[
-        list[int] | None, typer.Option(help="The sender's count of messages of that kind.", show_default=False)
+        list[int] | None,
+        typer.Option(help="Number of a message: the sender's count of its kind.", show_default=False),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
-    replica: Annotated[int | None, typer.Option(min=0, help="Whose values.", show_default="0")] = None,
-    values: Annotated[bool, typer.Option("--values", help="Show values, not norms.")] = False,
-    summary: Annotated[bool, typer.Option("--summary", help="Count all chosen rows, by link and kind.")] = False,
+    replica: Annotated[
+        int | None, typer.Option(min=0, help="Replica whose values are shown.", show_default="0")
+    ] = None,
+    values: Annotated[bool, typer.Option("--values", help="Show values in place of norms.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Count all selected rows, by link and kind.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document: the list of rows, or the summary.")
     ] = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines: one object a row, for jq.")] = False,
     pcapng: Annotated[
         Path | None,
-        typer.Option(help="Write all chosen rows for Wireshark, in place of showing any.", show_default=False),
+        typer.Option(help="Write all selected rows for Wireshark, in place of showing any.", show_default=False),
     ] = None,
 ) -> None:
-    """Who sent what to whom when: ask a transcript that a run left.
+    """Show messages of a recorded transcript: sender, receiver, time, kind, size and values.
 
     Exit status: 0 done, 2 wrong input.
     """
@@ -79,7 +83,7 @@ def trace(
 
     try:
         ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json, "--jsonl": as_lines}
-        together({**ways, "--values": values, "--limit": limit, "--replica": replica})
+        _check_options({**ways, "--values": values, "--limit": limit, "--replica": replica})
         by = selection(
             Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
         )
@@ -102,9 +106,9 @@ def trace(
         fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
 
 
-def together(given: "Mapping[str, object]") -> None:
-    """You get a `TranscriptError` for what would be ignored: an option of no use to the way in which rows are told,
-    or a second way. Of `given`, None and False are what was not given.
+def _check_options(given: "Mapping[str, object]") -> None:
+    """Raise a `TranscriptError` for an option without use in the chosen output, and for a second output. None and
+    False in `given` are options that were not given.
     """
     from netsim.errors import TranscriptError
 

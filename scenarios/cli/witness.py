@@ -30,8 +30,8 @@ NAMED = 4
 
 def witness(
     file: Annotated[Path, FILE],
-    every: Annotated[bool, typer.Option("--all", help="Show every release, of a long transcript too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all releases.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show every release of a long transcript.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all releases.")] = False,
 ) -> None:
     """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
 

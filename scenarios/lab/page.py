@@ -174,7 +174,7 @@ class Until(Question):
         return [] if self.reached else [None]
 
 
-GO_ON = "### Go on with"
+GO_ON = "### Continue with"
 
 
 def number(ask: str) -> Any:

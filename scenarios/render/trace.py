@@ -20,7 +20,7 @@ from scenarios.results.files import MANIFEST
 if TYPE_CHECKING:
     from scenarios.schema.network import MessageSpec
 
-NAMED = 20
+_NAMED = 20
 """Agents that a message lists."""
 ALL = "`transcript.replicas: all` in the scenario keeps them all"
 
@@ -85,28 +85,30 @@ class Traced:
     def check(self, chosen: StreamedTranscript, by: Selection) -> str:
         """Why no row was chosen, if that is so and can be said; else "".
 
-        You get a `ScenarioError` for an agent that was not there. Where no manifest says who was there, only if no
-        row was chosen: who was heard is then looked for.
+        You get a `ScenarioError` for an agent that was not there. Without a manifest, which names all agents, only if
+        no row was chosen: agents are then those of the transcript.
         """
         if self.agents is not None:
             _present(by, range(self.agents))
         if _any(chosen):
             return ""
-        heard = TranscriptOverview.of(self.rows)
+        overview = TranscriptOverview.of(self.rows)
         if self.agents is None:
-            _present(by, sorted(heard.agents))
-        return heard.without(by)
+            _present(by, sorted(overview.agents))
+        return overview.without(by)
 
     def export(self, rows: StreamedTranscript, path: Path, replica: int, place: Place | None) -> int:
-        """Write what was heard on links, or at this place, for Wireshark; returns how many packets.
+        """Write rows captured on links, or at this place, for Wireshark; the number of packets.
 
-        You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all was heard at doors
+        You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all rows are of doors
         and these were not asked for, and for rows that are not of these messages.
         """
         from netsim.transcript.pcapng import export
 
         if place is None and _any(rows.select(place="node")) and not _any(rows.select(place="link")):
-            raise TranscriptError("--pcapng: none of these rows was heard on a link; --place node exports the others")
+            raise TranscriptError(
+                "--pcapng: none of these rows was captured on a link; --place node exports the others"
+            )
         spec = self.messages()
         packets = (row for row in rows if row.event != "closed")
         options: dict[str, Any] = {"codec": spec.codec.build(), "header_bytes": spec.header}
@@ -124,7 +126,7 @@ class Traced:
             ) from None
 
 
-# ── what is there ───────────────────────────────────────────────────────────────────────────────────────
+# ── transcripts of a place ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _chosen(place: Path, algorithm: str | None) -> Path:
@@ -177,11 +179,11 @@ def refused(error: NetsimError, place: Path) -> str:
         return f"{place}: no such file or folder"
     if isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
         other = place.name.replace("metrics", "transcript", 1)
-        return f"{place}: the metrics of a run, not what was heard; that is in {other}"
+        return f"{place}: the metrics of a run; its transcript is {other}"
     return str(error)
 
 
-# ── what was asked ──────────────────────────────────────────────────────────────────────────────────────
+# ── what was selected ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def selection(asked: Selection) -> Selection:
@@ -208,8 +210,8 @@ def _present(by: Selection, there: Iterable[int]) -> None:
 def _listed(agents: list[int]) -> str:
     if len(agents) > 2 and agents == list(range(len(agents))):
         return f"0 … {agents[-1]}"
-    names = ["all (-1)" if agent == EVERYBODY else str(agent) for agent in agents[:NAMED]]
-    return ", ".join(names) + (", …" if len(agents) > NAMED else "") or "none: nothing was heard"
+    names = ["all (-1)" if agent == EVERYBODY else str(agent) for agent in agents[:_NAMED]]
+    return ", ".join(names) + (", …" if len(agents) > _NAMED else "") or "none: nothing was captured"
 
 
 def _any(rows: StreamedTranscript) -> bool:
@@ -218,7 +220,7 @@ def _any(rows: StreamedTranscript) -> bool:
 
 @dataclass
 class TranscriptOverview:
-    """What a whole transcript has: who sent to whom, at which places, of which kinds, from when to when."""
+    """Links, places, kinds and time span of a whole transcript."""
 
     links: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     places: set[str] = field(default_factory=set[str])
@@ -229,16 +231,16 @@ class TranscriptOverview:
     @classmethod
     def of(cls, rows: StreamedTranscript) -> "TranscriptOverview":
         """In bounded memory; values are not read."""
-        heard = cls()
+        found = cls()
         for part in rows.columns():
             if len(part["time"]):
                 pairs = np.unique(np.stack([part["sender"], part["receiver"]]), axis=1)
-                heard.links.update(zip(*pairs.tolist(), strict=True))
-                heard.places.update(part["place"].tolist())
-                heard.kinds.update(part["kind"].tolist())
-                heard.first = min(heard.first, float(part["time"].min()))
-                heard.last = max(heard.last, float(part["time"].max()))
-        return heard
+                found.links.update(zip(*pairs.tolist(), strict=True))
+                found.places.update(part["place"].tolist())
+                found.kinds.update(part["kind"].tolist())
+                found.first = min(found.first, float(part["time"].min()))
+                found.last = max(found.last, float(part["time"].max()))
+        return found
 
     @property
     def agents(self) -> set[int]:
@@ -246,17 +248,17 @@ class TranscriptOverview:
         return {agent for link in self.links for agent in link} - {EVERYBODY}
 
     def without(self, by: Selection) -> str:
-        """Which of what was asked there is nowhere in the transcript, in a sentence; "" where each is somewhere."""
+        """The selected thing that is nowhere in the transcript, in a sentence."""
         if not self.links:
             return "The transcript has no rows."
         if by.places is not None and not by.places & self.places:
             where = "on links" if "link" in by.places else "at doors: no tap sat at an agent, or nothing passed"
-            return f"Nothing was heard {where}."
+            return f"Nothing was captured {where}."
         if by.kinds is not None and not by.kinds & self.kinds:
             return f"The transcript has no such kind; it has {', '.join(sorted(self.kinds))}."
         if by.since > self.last or by.until <= self.first:
             return f"The transcript has no such times; it goes from {self.first:.6g} to {self.last:.6g} s."
-        return self._who(by) or "Each of what was asked is in the transcript, but not together."
+        return self._who(by) or "Each selected value is in the transcript, but not together."
 
     def _who(self, by: Selection) -> str:
         sends = {i: sorted(j for one, j in self.links if one == i) for i in sorted(by.senders or ())}
@@ -264,24 +266,23 @@ class TranscriptOverview:
         if any((by.senders is None or i in by.senders) and (by.receivers is None or j in by.receivers)
                for i, j in self.links):  # fmt: skip
             return ""
-        told = [
-            f"{i} was heard sending to {_listed(to)}" if to else f"{i} was never heard" for i, to in sends.items()
-        ]
-        if not sends:
-            told = [f"nothing for {j} was heard" if not of else f"{j} heard {_listed(of)}" for j, of in gets.items()]
-        return f"The transcript has no such link: {'; '.join(told[:3])}."
+        found = [
+            f"{i} was captured sending to {_listed(to)}" if to else f"{i} was never captured"
+            for i, to in sends.items()
+        ] or [f"{j} received from {_listed(of)}" if of else f"nothing for {j} was captured" for j, of in gets.items()]
+        return f"The transcript has no such link: {'; '.join(found[:3])}."
 
 
-TALKERS = 10
-"""Links that a summary names, of each way to hear them."""
-HEARD: dict[Event, str] = {"air": "on air", "sent": "sent", "received": "received"}
+_TALKERS = 10
+"""Links that a summary names, by event."""
+_EVENTS: dict[Event, str] = {"air": "on air", "sent": "sent", "received": "received"}
 """A message passes each of these, so that they are never added up."""
 Link = tuple[int, int]
 
 
 @dataclass
 class Sum:
-    """Rows and bytes, in all and per link and kind, of what was heard in one way."""
+    """Rows and bytes, in all and per link and kind, of the rows of one event."""
 
     rows: int = 0
     bytes: int = 0
@@ -300,8 +301,8 @@ class Sum:
         """Every link, in order of bytes."""
         return sorted(self.links.items(), key=lambda item: (-item[1][1], item[0]))
 
-    def told(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def plain(self) -> dict[str, Any]:
+        """The sums as JSON has them."""
         links = [{"sender": i, "receiver": j, "rows": r, "bytes": b} for (i, j), (r, b) in self.talkers()]
         kinds = {kind: {"rows": r, "bytes": b} for kind, (r, b) in sorted(self.kinds.items())}
         return {"rows": self.rows, "bytes": self.bytes, "links": links, "kinds": kinds}
@@ -309,13 +310,13 @@ class Sum:
 
 @dataclass
 class Totals:
-    """How many rows, from when to when, the sum of each way to hear, and how many exchanges were closed."""
+    """How many rows, from when to when, the sums by event, and how many exchanges were closed."""
 
     rows: int = 0
     closed: int = 0
     first: float = math.inf
     last: float = -math.inf
-    heard: dict[Event, Sum] = field(default_factory=dict[Event, Sum])
+    events: dict[Event, Sum] = field(default_factory=dict[Event, Sum])
 
     @classmethod
     def of(cls, rows: StreamedTranscript) -> "Totals":
@@ -337,21 +338,21 @@ class Totals:
         self.rows, self.first, self.last = self.rows + rows, min(self.first, first), max(self.last, last)
 
     def _sum(self, event: Event) -> Sum:
-        return self.heard.setdefault(event, Sum())
+        return self.events.setdefault(event, Sum())
 
     def _add_columns(self, part: dict[str, Any]) -> None:
         if not len(part["time"]):
             return
         self._meet(len(part["time"]), float(part["time"].min()), float(part["time"].max()))
         self.closed += int(np.count_nonzero(part["event"] == "closed"))
-        for event in HEARD:
+        for event in _EVENTS:
             chosen = np.flatnonzero(part["event"] == event)
             if len(chosen):
                 names = ("sender", "receiver", "kind", "size")
-                self._add_heard(self._sum(event), *(part[name][chosen] for name in names))
+                self._add_event(self._sum(event), *(part[name][chosen] for name in names))
 
     @staticmethod
-    def _add_heard(to: Sum, sender: Any, receiver: Any, kind: Any, size: Any) -> None:
+    def _add_event(to: Sum, sender: Any, receiver: Any, kind: Any, size: Any) -> None:
         kinds, which = np.unique(kind.astype(str), return_inverse=True)
         receivers = int(receiver.max()) - EVERYBODY + 1
         keys, group = np.unique(
@@ -366,10 +367,10 @@ class Totals:
             to.count((i, j + EVERYBODY), str(kinds[what]), count, total)
 
     def _sums(self) -> list[tuple[str, Sum]]:
-        return [(word, self.heard[event]) for event, word in HEARD.items() if event in self.heard]
+        return [(word, self.events[event]) for event, word in _EVENTS.items() if event in self.events]
 
     def sentence(self) -> str:
-        """Rows, bytes and span; apart for what was heard on air, sent and received."""
+        """Rows, bytes and span, by event: on air, sent and received."""
         span = f", {self.first:.6g} … {self.last:.6g} s" if self.rows else ""
         rows, sums = f"{self.rows:,} row{'s' * (self.rows != 1)}", self._sums()
         if not self.closed and len(sums) < 2:
@@ -380,13 +381,13 @@ class Totals:
         return f"{rows}: {', '.join(parts)}{span}"
 
     def tables(self) -> tuple[Table, Table]:
-        """The links with most bytes, and every kind; shares are of the bytes that were heard in the same way."""
+        """The links with most bytes, and every kind; shares are of the bytes of the same event."""
         links, kinds = _table("from → to"), _table("kind")
         for word, one in self._sums():
             talkers = one.talkers()
-            for (i, j), counts in talkers[:TALKERS]:
+            for (i, j), counts in talkers[:_TALKERS]:
                 _add(links, word, f"{i} → {'all' if j == EVERYBODY else j}", counts, one)
-            if rest := [counts for _, counts in talkers[TALKERS:]]:
+            if rest := [counts for _, counts in talkers[_TALKERS:]]:
                 more = sum(rows for rows, _ in rest), sum(size for _, size in rest)
                 _add(links, word, f"… and {len(rest):,} more link{'s' * (len(rest) != 1)}", more, one)
             for kind, counts in sorted(one.kinds.items()):
@@ -394,15 +395,15 @@ class Totals:
         return links, kinds
 
     def as_json(self) -> str:
-        """Everything as one JSON object; of each way to hear, its links are in order of bytes."""
+        """Everything as one JSON object; links of an event in order of bytes."""
         span = [_finite(self.first), _finite(self.last)] if self.rows else None
-        heard = {event: self.heard[event].told() for event in HEARD if event in self.heard}
-        return json.dumps({"rows": self.rows, "span": span, "heard": heard, "closed": self.closed})
+        events = {event: self.events[event].plain() for event in _EVENTS if event in self.events}
+        return json.dumps({"rows": self.rows, "span": span, "events": events, "closed": self.closed})
 
 
 def _table(what: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("heard", no_wrap=True)
+    table.add_column("event", no_wrap=True)
     table.add_column(what, no_wrap=True)
     for name in ("rows", "bytes", "share"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -418,9 +419,9 @@ def _finite(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-HEADS = ("time (s)", "from", "to", "heard", "kind", "no.", "try", "bytes")
-LEFT = ("heard", "kind")
-SPARED = ("heard", "try")
+_HEADS = ("time (s)", "from", "to", "event", "kind", "no.", "try", "bytes")
+_LEFT = ("event", "kind")
+_SPARED = ("event", "try")
 """Columns that give way in a narrow terminal where they say the same in every row."""
 
 
@@ -434,24 +435,24 @@ def table(rows: StreamedTranscript, limit: int, replica: int, values: bool, widt
     return _laid_out(cells, "values" if values else "norms", width), totals, next(read, None) is not None
 
 
-def _laid_out(cells: list[tuple[str, ...]], told: str, width: int) -> Table:
+def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
     """Numbers stay whole, fields fold at spaces. Where the longest word of a field has no room, columns give way."""
-    columns = dict(zip((*HEADS, told), zip(*cells, strict=True), strict=False))
+    columns = dict(zip((*_HEADS, last), zip(*cells, strict=True), strict=False))
     widths = {name: max(map(len, (name, *column))) for name, column in columns.items()}
-    widths[told] = max(map(len, (told, *" ".join(columns.get(told, ())).split())))
+    widths[last] = max(map(len, (last, *" ".join(columns.get(last, ())).split())))
     tight = sum(widths.values()) + 2 * len(widths) + 1 > width
     shown = Table(box=SIMPLE_HEAD, padding=(0, 0 if tight else 1, 0, 0), show_edge=not tight, caption_justify="left")
-    for name in SPARED:
+    for name in _SPARED:
         if sum(widths.values()) + len(widths) - 1 > width and len(set(columns.get(name, ()))) == 1:
             shown.caption = f"{shown.caption or 'every row:'} {name} {columns.pop(name)[0]} "
             del widths[name]
     for name in columns:
-        numbers = name != told and name not in LEFT
+        numbers = name != last and name not in _LEFT
         shown.add_column(
             name,
             justify="right" if numbers else "left",
-            no_wrap=name != told,
-            overflow="fold" if name == told else "ellipsis",
+            no_wrap=name != last,
+            overflow="fold" if name == last else "ellipsis",
         )
     for row in zip(*columns.values(), strict=True):
         shown.add_row(*(cell.replace("[", "\\[") for cell in row))
@@ -462,7 +463,7 @@ def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
     yield f"{row.time:.6f}"
     yield str(row.sender)
     yield "all" if row.receiver == EVERYBODY else str(row.receiver)
-    yield HEARD.get(row.event, row.event)
+    yield _EVENTS.get(row.event, row.event)
     yield row.kind
     yield "" if row.number < 0 else str(row.number)
     yield str(row.attempt)

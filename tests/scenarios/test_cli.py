@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130, output + errors
     assert "Interrupted" in errors
-    assert f"Go on with: netsim run {file} --out out" in errors
+    assert f"Continue with: netsim run {file} --out out" in errors
     assert "Traceback" not in errors
     assert '"status": "interrupted"' in (file.parent / "out" / "results.json").read_text()
     assert (file.parent / "out" / "transcript-plain.parquet").exists()

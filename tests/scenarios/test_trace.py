@@ -109,9 +109,9 @@ def test_a_row_reads_who_what_when(folder, rows):
 
 def test_a_summary_counts_every_link_and_kind(folder, rows):
     told = json.loads(trace(folder, "--algorithm", "leaky", "--summary", "--json"))
-    assert (told["rows"], told["closed"], set(told["heard"])) == (len(rows), 0, {"air"})
+    assert (told["rows"], told["closed"], set(told["events"])) == (len(rows), 0, {"air"})
     assert told["span"] == [rows[0].time, rows[-1].time]
-    air = told["heard"]["air"]
+    air = told["events"]["air"]
     assert (air["rows"], air["bytes"]) == (len(rows), sum(r.size for r in rows))
     for link in air["links"]:
         mine = [r.size for r in rows if (r.sender, r.receiver) == (link["sender"], link["receiver"])]
@@ -186,7 +186,7 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
     assert "holds no transcript" in trace(tmp_path, status=2)
     assert "no such file or folder" in trace(tmp_path / "none", status=2)
     told = trace(folder / "metrics-leaky.parquet", status=2)
-    assert "the metrics of a run, not what was heard; that is in transcript-leaky.parquet" in told
+    assert "the metrics of a run; its transcript is transcript-leaky.parquet" in told
     (tmp_path / "empty.spool").touch()
     (tmp_path / "a.yaml").write_text("name: a scenario\n" * 100)
     (tmp_path / "cut.parquet").write_bytes((folder / "transcript-leaky.parquet").read_bytes()[:-40])
@@ -298,9 +298,9 @@ def doors(tmp_path_factory):
 def test_each_way_to_hear_is_counted_apart(doors):
     rows = Transcript.read(doors / "transcript-plain.parquet").records
     told = json.loads(trace(doors, "--summary", "--json"))
-    assert set(told["heard"]) == {"air", "sent", "received"}
+    assert set(told["events"]) == {"air", "sent", "received"}
     assert told["closed"] == sum(r.event == "closed" for r in rows) > 0
-    for event, one in told["heard"].items():
+    for event, one in told["events"].items():
         mine = [r for r in rows if r.event == event]
         assert (one["rows"], one["bytes"]) == (len(mine), sum(r.size for r in mine))
         assert sum(link["rows"] for link in one["links"]) == len(mine)
@@ -314,7 +314,7 @@ def test_each_way_to_hear_is_counted_apart(doors):
 def test_shares_of_one_way_to_hear_add_up_and_say_how_many_links_are_left(doors):
     text = trace(doors, "--summary")
     told = json.loads(trace(doors, "--summary", "--json"))
-    assert f"… and {len(told['heard']['air']['links']) - 10} more links" in text
+    assert f"… and {len(told['events']['air']['links']) - 10} more links" in text
     links, kinds = text.split("kind ")
     for table in (links, kinds):
         for way in ("on air", "sent", "received"):
@@ -362,7 +362,7 @@ def test_a_spool_in_its_folder_is_exported_by_the_manifest_one_further_up(tmp_pa
 def test_doors_alone_are_exported_when_that_is_asked(tmp_path):
     rows = ran(tmp_path / "a", links="[]")
     told = trace(tmp_path / "a", "--pcapng", tmp_path / "a.pcapng", status=2)
-    assert "none of these rows was heard on a link; --place node exports the others" in told
+    assert "none of these rows was captured on a link; --place node exports the others" in told
     count = sum(r.event != "closed" for r in rows)
     assert f"{count} packets" in trace(tmp_path / "a", "--place", "node", "--pcapng", tmp_path / "a.pcapng")
 
@@ -370,9 +370,9 @@ def test_doors_alone_are_exported_when_that_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--from", 3, "--to", 5], "no such link: 3 was heard sending to 2, 4"),
-        (["--to", -1], "no such link: nothing for -1 was heard"),
-        (["--place", "node"], "Nothing was heard at doors"),
+        (["--from", 3, "--to", 5], "no such link: 3 was captured sending to 2, 4"),
+        (["--to", -1], "no such link: nothing for -1 was captured"),
+        (["--place", "node"], "Nothing was captured at doors"),
         (["--kind", "sealed"], "no such kind; it has ack, direct"),
         (["--since", 1e9], "no such times; it goes from 0 to "),
         (["--from", 3, "--to", 2, "--number", 10_000], "but not together"),
@@ -407,5 +407,5 @@ def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder, monkeyp
     for width, left_out in ((45, True), (200, False)):
         monkeypatch.setattr(console, "_width", width)
         told = runner.invoke(app, words).stdout
-        assert ("every row: heard on air" in told) == left_out
+        assert ("every row: event on air" in told) == left_out
         assert ("on air  direct" in told) != left_out

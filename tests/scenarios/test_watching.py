@@ -65,7 +65,7 @@ def test_a_narrow_terminal_keeps_the_names_of_the_lines():
     console.print(panel(Moment.of(Still(), 0.0), (1.0, 2.0)))
     lines = console.file.getvalue().splitlines()
     assert len(lines) == 6
-    names = ("virtual time", "closed", "packets", "bytes", "waiting", "heard")
+    names = ("virtual time", "closed", "packets", "bytes", "waiting", "captured")
     assert all(line.startswith(name) for line, name in zip(lines, names, strict=True))
 
 
@@ -78,7 +78,7 @@ def test_elsewhere_a_line_every_few_seconds():
     lines = out.getvalue().splitlines()
     assert len(lines) == 3
     assert "t=2.5 s; closed: 12 rounds or activations, 5 … 7 by one agent" in lines[0]
-    assert "5 agents wait; 17 rows heard" in lines[0]
+    assert "5 agents wait; 17 rows captured" in lines[0]
 
 
 def test_rates_are_those_of_the_last_second():

@@ -16,7 +16,7 @@ from tests.scenarios.lab.lessons import NAMES
 pytest.importorskip("marimo")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PATIENCE = 90.0
-ENDED = "document.body.innerText.includes('Go on with')"
+ENDED = "document.body.innerText.includes('Continue with')"
 FORMULAS = "[...document.querySelectorAll('marimo-tex')].map(f => f.shadowRoot)"
 IDLE = '!document.querySelector(\'[data-testid="loading-indicator"], [data-status="running"], .running\')'
 

@@ -206,5 +206,5 @@ def test_a_scheduler_file_and_a_scheduler_that_is_killed(place, alone):
             said = sweep.communicate(timeout=240)
     assert sweep.returncode == 130, said
     assert "scheduler" in said[0]
-    assert "Go on with: netsim sweep noise.yaml --out results/noise --cluster cluster.json" in said[1]
+    assert "Continue with: netsim sweep noise.yaml --out results/noise --cluster cluster.json" in said[1]
     assert 2 <= parquet.read_table(place / "results" / "noise" / "sweep.parquet").num_rows < POINTS

@@ -136,7 +136,7 @@ def test_the_command_wants_a_folder_for_shares(tmp_path):
 
 def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(command, "PATIENCE", 0.1)
+    monkeypatch.setattr(command, "_WAIT", 0.1)
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", str(tmp_path / "cluster.json")]

@@ -180,7 +180,7 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     child.send_signal(stop)
     said = child.communicate(timeout=60)
     assert child.returncode == 130, said
-    assert "Go on with: netsim sweep" in said[1]
+    assert "Continue with: netsim sweep" in said[1]
     kept = read(out).num_rows
     assert 2 * 2 <= kept < 40 * 2
     again = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
