@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from scenarios.files.dump import dump
+from scenarios.results.tree import Results
 from scenarios.schema.scenario import Scenario
 
 __all__ = ["dump", "load", "run"]
@@ -25,8 +25,8 @@ def load(source: str | Path, *options: str) -> Scenario:
 
 def run(
     scenario: Scenario | str | Path, folder: str | Path | None = None, *, options: Sequence[str] = (), jobs: int = 1
-) -> dict[str, Any]:
-    """Run a scenario, as ``netsim run`` does, with its variants if it has some; what results.json says.
+) -> Results:
+    """Run a scenario, as ``netsim run`` does, with its variants if it has some; returns what results.json holds.
 
     `scenario` may be what `load` reads. `folder`: new or empty, or one with results of a scenario of the same
     name, which are replaced; results/NAME/DATE-TIME if not given. `jobs` processes (−1: one per core) share an

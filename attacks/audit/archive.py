@@ -7,7 +7,7 @@ made it, when, or in which order.
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.noise_check import NoiseScores
 from attacks.audit.loss.unprotected import UnprotectedMessage
-from attacks.audit.loss.wire_fields import Details
+from attacks.audit.loss.wire_fields import Details, Released, UnprotectedField
 from netsim.arrays import Array
 
 MARK = "of.json"
@@ -140,48 +141,80 @@ def archive_in(archive: Archive | None) -> Generator[Archive]:
 # ── as arrays ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _arrays(seen: Seen) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Words:
+    """All of a chunk that is no array, under the names of `WorldComparison` and its `Details`."""
+
+    laws: tuple[str, ...]
+    """As "module:class"."""
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
+    granted_from: float
+    complete: bool
+    unreliable_from: int | None
+    rounded: bool
+    uncovered: UnprotectedMessage | None
+    faint: UnprotectedMessage | None
+    inexplicable: UnprotectedMessage | None
+    released: tuple[Released, ...]
+    fields: tuple[UnprotectedField, ...]
+    refused: dict[str, str]
+
+
+_WORDS = TypeAdapter(_Words)
+_SAME = (
+    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "uncovered", "faint", "inexplicable",
+)  # fmt: skip
+    "sent_in",
+    "dates",
+    "granted_from",
+    "complete",
+    "unreliable_from",
+    "rounded",
+    "uncovered",
+    "faint",
+    "inexplicable",
+)
+
+
+def _arrays(seen: Seen) -> dict[str, npt.NDArray[Any]]:
     one = seen.explained
-    arrays: dict[str, Any] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
-    arrays |= {f"noise.{name}": value for name, value in one.noise._asdict().items()}
+    arrays: dict[str, npt.NDArray[Any]] = {f"explained.{name}": getattr(one, name) for name in _ARRAYS}
+    arrays |= {f"noise.{name}": np.asarray(value) for name, value in one.noise._asdict().items()}
     arrays |= {_NOTED + name: value for name, value in seen.noted.items()}
     arrays["averages"] = one.details.averages
     if one.measured is not None:
-        arrays |= {f"measured.{name}": value for name, value in vars(one.measured).items()}
-    words = {
-        "laws": [f"{law.__module__}:{law.__qualname__}" for law in one.laws],
-        "sent_in": one.sent_in,
-        "dates": one.dates,
-        "granted_from": one.granted_from,
-        "complete": one.complete,
-        "unreliable_from": one.unreliable_from,
-        "rounded": one.rounded,
-        "details": one.details.words(),
-        "refused": seen.refused,
-    }
-    words |= {name: None if (u := getattr(one, name)) is None else asdict(u) for name in _MESSAGES}
-    return arrays | {"words": np.array(json.dumps(words))}
+        arrays |= {f"measured.{name}": np.asarray(value) for name, value in vars(one.measured).items()}
+    words = _Words(
+        **{name: getattr(one, name) for name in _SAME},
+        laws=tuple(f"{law.__module__}:{law.__qualname__}" for law in one.laws),
+        released=one.details.released,
+        fields=one.details.uncovered,
+        refused=seen.refused,
+    )
+    return arrays | {"words": np.array(json.dumps(asdict(words)))}
 
 
-def _seen(arrays: dict[str, Any]) -> Seen:
-    words: dict[str, Any] = json.loads(str(arrays["words"]))
-    refused: dict[str, str] = words.pop("refused")
-    words |= {name: None if words[name] is None else UnprotectedMessage(**words[name]) for name in _MESSAGES}
-    words["laws"] = tuple(map(_law, words["laws"]))
-    words["details"] = Details.of(words["details"], arrays["averages"])
-    words |= {name: tuple(words[name]) for name in ("sent_in", "dates")}
-    noise = NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields))
-    own = {name: arrays[f"explained.{name}"] for name in _ARRAYS}
-    explained = WorldComparison(**own, **words, noise=noise, measured=_measured(arrays))
+def _seen(arrays: Mapping[str, npt.NDArray[Any]]) -> Seen:
+    words = _WORDS.validate_python(json.loads(str(arrays["words"])))
+    explained = WorldComparison(
+        **{name: arrays[f"explained.{name}"] for name in _ARRAYS},
+        **{name: getattr(words, name) for name in _SAME},
+        laws=tuple(map(_law, words.laws)),
+        noise=NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields)),
+        measured=_measured(arrays),
+        details=Details(words.released, words.fields, arrays["averages"]),
+    )
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
-    return Seen(explained, noted, refused)
+    return Seen(explained, noted, words.refused)
 
 
-def _measured(arrays: dict[str, Any]) -> Measured | None:
+def _measured(arrays: Mapping[str, npt.NDArray[Any]]) -> Measured | None:
     if "measured.shifts" not in arrays:
         return None
-    found = {field.name: arrays[f"measured.{field.name}"] for field in fields(Measured)}
-    return Measured(**{name: value if value.ndim else value.item() for name, value in found.items()})
+    each = ((field.name, arrays[f"measured.{field.name}"]) for field in fields(Measured))
+    found: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in each}
+    return Measured(**found)
 
 
 def _law(name: str) -> type:
@@ -198,4 +231,3 @@ def _law(name: str) -> type:
 
 _ARRAYS = ("steps", "cost", "leaked", "bare")
 _NOTED = "noted."
-_MESSAGES = ("uncovered", "faint", "inexplicable")

@@ -6,11 +6,10 @@ that message, and the share of transcripts that hold one is the audit's to bound
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, islice
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -289,7 +288,7 @@ class Witness:
     agent: int
     rows: tuple[Record, ...]
     releases: tuple[Array, ...]
-    coins: Mapping[str, Any]
+    coins: plain.Coins
     dither: tuple[Array, ...]
 
     @classmethod
@@ -302,8 +301,7 @@ class Witness:
         if public.codec.random and sample.dither is not None:
             count = sum(len(row.values) for row in rows if row.event == "sent")
             drawn = list(islice(sample.dither.draws(public.dimension), count))
-        state = plain.known_coins(sample.coins().bit_generator.state)
-        return cls(agent, rows, tuple(sample.releases), state, tuple(drawn))
+        return cls(agent, rows, tuple(sample.releases), plain.Coins.of(sample.coins()), tuple(drawn))
 
     def sample(self, public: PublicKnowledge) -> Sample:
         """Transcript in an audit's form. Raises `TranscriptError` where its vectors are no points of the problem, or
@@ -317,14 +315,14 @@ class Witness:
             if value.shape != (1, public.dimension):
                 raise TranscriptError(f"a vector of {value.shape[-1]} numbers, where points have {public.dimension}")
         dither = _Drawn(np.random.default_rng, 1, numbers=self.dither) if self.dither else None
-        return Sample(view, partial(_coins, self.coins), list(self.releases), dither)
+        return Sample(view, self.coins.generator, list(self.releases), dither)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> dict[str, plain.Json]:
         """Numbers, texts, lists and mappings; `of_plain` makes the same of them, to the last bit."""
         return {
             "rows": [plain.row(row) for row in self.rows],
             "releases": plain.releases(self.releases, self.rows),
-            "coins": plain.coins(self.coins),
+            "coins": self.coins.plain(),
             "dither": [plain.vector(numbers) for numbers in self.dither],
         }
 
@@ -337,7 +335,7 @@ class Witness:
             agent,
             rows,
             tuple(plain.to_release(one, f"releases[{k}]", rows) for k, one in enumerate(given)),
-            plain.to_coins(plain.entry(tree, "coins")),
+            plain.Coins.of_plain(plain.entry(tree, "coins")),
             tuple(plain.to_vector(one, f"dither[{k}]") for k, one in enumerate(plain.listed(tree, "dither"))),
         )
 
@@ -353,14 +351,7 @@ class _Drawn(Dither):
         raise TranscriptError(f"a dither of {len(self.numbers)} values, and more are sent")
 
 
-def _coins(state: Mapping[str, Any]) -> np.random.Generator:
-    """Generator that starts at this state."""
-    stream = np.random.PCG64()
-    stream.state = cast("Any", dict(state))
-    return np.random.Generator(stream)
-
-
-def as_plain(account: Account) -> dict[str, Any]:
+def as_plain(account: Account) -> dict[str, plain.Json]:
     """An account as numbers, texts, lists and mappings; infinities are the text "inf"."""
     uncovered = account.uncovered
     return {

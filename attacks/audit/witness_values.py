@@ -1,16 +1,15 @@
 """Plain JSON values of rows, releases and coins, read back to the last bit.
 
-A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf",
-"-inf", and
-the sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for
-readers
+A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf", "-inf", and
+the sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for readers
 that know float64 only.
 """
 
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, cast, get_args
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeGuard, cast, get_args
 
 import numpy as np
 
@@ -19,11 +18,9 @@ from netsim.errors import TranscriptError
 from netsim.transcript.message import Kind
 from netsim.transcript.record import DoorEvent, Record
 
-Plain = dict[str, Any]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A tree that JSON can hold, in which infinities and NaN are texts."""
 GENERATOR = "PCG64"
-WIDE = ("state", "inc")
-"""The 128-bit numbers of PCG64."""
-NARROW = ("has_uint32", "uinteger")
 
 
 def is_mapping(tree: object) -> TypeGuard[Mapping[str, object]]:
@@ -62,7 +59,7 @@ def to_number(tree: object, where: str) -> float:
     raise _wrong(where, tree, "a number")
 
 
-def vector(value: Array) -> list[float | str]:
+def vector(value: Array) -> list[Json]:
     """(1, dimension)."""
     return [number(one) for one in cast("list[float]", value[0].tolist())]
 
@@ -76,8 +73,8 @@ def to_vector(tree: object, where: str) -> Array:
     return value
 
 
-def row(record: Record) -> Plain:
-    """A row at a door: `receiver` −1 is every neighbor; no row of it was heard on a link."""
+def row(record: Record) -> dict[str, Json]:
+    """A row at a door: `receiver` −1 is every neighbor; no row of it was recorded on a link."""
     return {
         "time": number(record.time),
         "event": record.event,
@@ -123,16 +120,16 @@ def to_row(tree: object, where: str, agent: int) -> Record:
     )
 
 
-def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Any]:
+def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Json]:
     """Each release: where it is on the wire to the last bit (the agent's `message`, from 0, and the `field`), or as
     numbers where it is nowhere."""
     sent = [one for one in rows if one.event == "sent"]
-    told = {
+    placed: dict[bytes, Json] = {
         value.tobytes(): {"message": k, "field": name}
         for k, one in reversed(list(enumerate(sent)))
         for name, value in one.values.items()
     }
-    return [told.get(release.tobytes()) or vector(release) for release in given]
+    return [placed.get(release.tobytes()) or vector(release) for release in given]
 
 
 def to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
@@ -147,40 +144,63 @@ def to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
     return sent[message].values[cast(str, name)]
 
 
-def known_coins(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A bit generator's state, if it is one that can be stored; else a `TranscriptError`."""
-    if state.get("bit_generator") != GENERATOR:
-        raise TranscriptError(f"coins of a {state.get('bit_generator')} cannot be stored: {GENERATOR} can")
-    return state
+@dataclass(frozen=True)
+class Coins:
+    """State of a PCG64, numpy's default generator: two numbers of 128 bits and two of 32."""
+
+    state: int
+    inc: int
+    has_uint32: int
+    uinteger: int
+
+    @classmethod
+    def of(cls, generator: np.random.Generator) -> "Coins":
+        """You get a `TranscriptError` for a generator that is no PCG64."""
+        found: dict[str, Any] = dict(generator.bit_generator.state)
+        if found["bit_generator"] != GENERATOR:
+            raise TranscriptError(f"coins of a {found['bit_generator']} cannot be stored: {GENERATOR} can")
+        wide: dict[str, int] = found["state"]
+        return cls(wide["state"], wide["inc"], int(found["has_uint32"]), int(found["uinteger"]))
+
+    def generator(self) -> np.random.Generator:
+        """A generator that starts at this state."""
+        stream = np.random.PCG64()
+        wide = {"state": self.state, "inc": self.inc}
+        narrow = {"has_uint32": self.has_uint32, "uinteger": self.uinteger}
+        stream.state = cast("Any", {"bit_generator": GENERATOR, "state": wide, **narrow})
+        return np.random.Generator(stream)
+
+    def plain(self) -> dict[str, Json]:
+        return {
+            "generator": GENERATOR,
+            "state": hex(self.state),
+            "inc": hex(self.inc),
+            "has_uint32": self.has_uint32,
+            "uinteger": self.uinteger,
+        }
+
+    @classmethod
+    def of_plain(cls, tree: object) -> "Coins":
+        if entry(tree, "generator", "coins") != GENERATOR:
+            raise _wrong("coins.generator", entry(tree, "generator", "coins"), GENERATOR)
+
+        def wide(key: str) -> int:
+            text = entry(tree, key, "coins")
+            try:
+                return _within(int(cast(str, text), 16), 128, key)
+            except (TypeError, ValueError):
+                raise _wrong(f"coins.{key}", text, "a hexadecimal number") from None
+
+        def narrow(key: str) -> int:
+            return _within(_whole(entry(tree, key, "coins"), f"coins.{key}"), 32, key)
+
+        return cls(wide("state"), wide("inc"), narrow("has_uint32"), narrow("uinteger"))
 
 
-def coins(state: Mapping[str, Any]) -> Plain:
-    """The state of a PCG64."""
-    return {
-        "generator": GENERATOR,
-        **{key: hex(state["state"][key]) for key in WIDE},
-        **{key: int(state[key]) for key in NARROW},
-    }
-
-
-def to_coins(tree: object) -> Mapping[str, Any]:
-    """The state of a PCG64."""
-    if entry(tree, "generator", "coins") != GENERATOR:
-        raise _wrong("coins.generator", entry(tree, "generator", "coins"), GENERATOR)
-    wide: dict[str, int] = {}
-    for key in WIDE:
-        text = entry(tree, key, "coins")
-        try:
-            wide[key] = int(cast(str, text), 16)
-        except (TypeError, ValueError):
-            raise _wrong(f"coins.{key}", text, "a hexadecimal number") from None
-        if not 0 <= wide[key] < 2**128:
-            raise _wrong(f"coins.{key}", text, "128 bits")
-    narrow = {key: _whole(entry(tree, key, "coins"), f"coins.{key}") for key in NARROW}
-    for key, value in narrow.items():
-        if not 0 <= value < 2**32:
-            raise _wrong(f"coins.{key}", value, "32 bits")
-    return {"bit_generator": GENERATOR, "state": wide, **narrow}
+def _within(value: int, bits: int, key: str) -> int:
+    if not 0 <= value < 2**bits:
+        raise _wrong(f"coins.{key}", value, f"{bits} bits")
+    return value
 
 
 def entry(tree: object, key: str, where: str = "") -> object:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.audit.pair import spread
@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from scenarios.certificate import false_alarms as games
 from scenarios.certificate import false_alarms as sound
 from scenarios.certificate import power
-from scenarios.certificate.false_alarms import Case, Outcome, Rate, Row, game_cases, repeated, sound_cases
+from scenarios.certificate.false_alarms import Case, Outcome, Rate, Row, StoredRow, game_cases, repeated, sound_cases
 from scenarios.certificate.power import planted_cases, subtle_cases
 from scenarios.certificate.worlds import CONFIDENCE
 
@@ -22,6 +22,14 @@ BATCH = 25
 """Repetitions that one process does at a time."""
 SHARES = {"sound": 1, "game": 4, "planted": 10, "subtle": 25}
 """Cases of a part are repeated REPETITIONS / share times, games share times as often."""
+
+
+class _Stored(TypedDict):
+    """The file certificate.json."""
+
+    repetitions: int
+    seed: int
+    rows: list[StoredRow]
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
         """You get a `KeyError` where something is missing."""
-        written: dict[str, Any] = json.loads(text)
+        written: _Stored = json.loads(text)
         return cls(written["repetitions"], written["seed"], tuple(map(Row.from_json, written["rows"])))
 
 

@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypedDict, cast
 
 import numpy as np
 
@@ -105,23 +105,35 @@ class Row:
         """How often one of the marks was the case; no two of them ever are together."""
         return Rate(sum(self.counts.get(mark, 0) for mark in marks), self.repetitions)
 
-    def as_json(self) -> dict[str, Any]:
-        first = [{"marks": sorted(one.marks), **one.numbers} for one in self.first]
+    def as_json(self) -> "StoredRow":
         return {
             "part": self.part,
             "name": self.name,
             "repetitions": self.repetitions,
             "counts": dict(self.counts),
             "medians": dict(self.medians),
-            "first": first,
+            "first": [{"marks": sorted(one.marks), **one.numbers} for one in self.first],
         }
 
     @classmethod
-    def from_json(cls, one: Mapping[str, Any]) -> Self:
+    def from_json(cls, row: "StoredRow") -> Self:
         """You get a `KeyError` where something is missing."""
-        first = (dict(outcome) for outcome in one["first"])
-        outcomes = tuple(Outcome(frozenset(outcome.pop("marks")), outcome) for outcome in first)
-        return cls(one["part"], one["name"], one["repetitions"], one["counts"], one["medians"], outcomes)
+        first: list[Outcome] = []
+        for one in row["first"]:
+            numbers = {name: value for name, value in one.items() if not isinstance(value, list)}
+            first.append(Outcome(frozenset(cast("list[str]", one["marks"])), numbers))
+        return cls(row["part"], row["name"], row["repetitions"], row["counts"], row["medians"], tuple(first))
+
+
+class StoredRow(TypedDict):
+    """A row as certificate.json has it; an outcome has its `marks` beside its numbers."""
+
+    part: str
+    name: str
+    repetitions: int
+    counts: dict[str, int]
+    medians: dict[str, float]
+    first: list[dict[str, list[str] | float | None]]
 
 
 SOUND_PART = "sound"

@@ -148,7 +148,7 @@ class _Order:
     def _folder(self, folder: Path, specs: "Sequence[RebuildModel] | None") -> "list[AttackReport]":
         """Attack the transcripts of a results folder."""
         from scenarios.results.attacked import AttackReport
-        from scenarios.results.folder import RunFolder, parts_of, subject_of
+        from scenarios.results.folder import RunFolder, parts_of
 
         reports: list[AttackReport] = []
         for place in parts_of(folder, self.variant):
@@ -158,12 +158,13 @@ class _Order:
             entries = kept.entries(self.algorithm)
             experiment = kept.experiment()
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
+            subjects = {one.spec.name: one for one in experiment.subjects}
             for entry in entries:
-                name, slug = str(entry["name"]), str(entry["slug"])
+                name, slug = entry.name, entry.slug
                 if (file := place / f"transcript-{slug}.parquet").is_file():
-                    subject, second = subject_of(experiment, entry), place / f"second-{slug}.parquet"
+                    subject, second = subjects[name], place / f"second-{slug}.parquet"
                     few = second if subject.attacked is not None and second.is_file() else None
-                    one = _Target(experiment, subject, name, slug, file, few, self.score is not False)
+                    one = _Target(experiment, subject, slug, file, few, self.score is not False)
                     reports.append(self._attack(one, wanted))
                 else:
                     why = "its transcript is not in the folder"
@@ -173,7 +174,7 @@ class _Order:
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":
         """Attack a transcript alone."""
         from scenarios.build.experiment import Experiment
-        from scenarios.results.entries import slug
+        from scenarios.results.header import slug
         from scenarios.schema.load import load_scenario
 
         if self.scenario is None:
@@ -190,14 +191,11 @@ class _Order:
             why = "several algorithms: choose one" if self.algorithm is None else "not in the scenario"
             raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
         name = wanted.pop()
-        return self._attack(
-            _Target(experiment, names[name], name, slug(name, ()), file, None, bool(self.score)), specs
-        )
+        return self._attack(_Target(experiment, names[name], slug(name, ()), file, None, bool(self.score)), specs)
 
     def _simulate(self, specs: "Sequence[RebuildModel] | None") -> None:
         """Run a scenario without its audit, and attack what it kept."""
         from scenarios.cli.progress import Bars
-        from scenarios.results.former import tree_of
         from scenarios.schema.load import load_scenario
         from scenarios.stages.study import run_study
 
@@ -211,44 +209,27 @@ class _Order:
         folder = self.out or dated_folder(name)
         apart(self.as_json).print(f"[bold]{escape(located.scenario.title or name)}[/]")
         with Bars(apart(self.as_json)) as bars:
-            results = tree_of(run_study(located, folder, command=f"netsim attack {self.what}", progress=bars))
+            results = run_study(located, folder, command=f"netsim attack {self.what}", progress=bars)
         if results.status == "interrupted":
             raise KeyboardInterrupt
         self._end(replace(self, out=None)._folder(folder, specs), folder)
 
     def _attack(self, target: "_Target", specs: "Sequence[RebuildModel]") -> "AttackReport":
         from scenarios.cli.progress import Bars
-        from scenarios.results.files import write_json
-        from scenarios.results.former import report_of
-        from scenarios.results.serialize import plain
-        from scenarios.stages.recorded_attack import Attacked, inferred_from_recording
+        from scenarios.results.files import write_text
+        from scenarios.results.serialize import dumps
+        from scenarios.stages.recorded_attack import Recording, attack_recording
 
-        others = _chosen_inference(self.attacks, target.experiment.scenario)
-        place, slug = target.file.parent, target.slug
-        folder = self.out or place
+        names = _chosen_inference(self.attacks, target.experiment.scenario)
+        folder = self.out or target.file.parent
         folder.mkdir(parents=True, exist_ok=True)
         with Bars(apart(self.as_json)) as bars:
-            whole = Attacked.of_all(target.experiment, target.subject, target.file, target.score, bars)
-            found: dict[str, object] = {
-                "folder": str(place),
-                "algorithm": target.name,
-                "slug": slug,
-                "transcript": str(target.file),
-                "rows": len(whole.transcript),
-                "replicas": whole.transcript.replicas,
-                "gradients": whole.gradients(folder / f"estimates-{slug}.parquet"),
-                "truth": whole.told.get("truth"),
-                "traffic_analysis": whole.traffic() if "traffic" in others else None,
-            }
-            one = whole
+            whole = Recording.of_all(target.experiment, target.subject, target.file, target.score, bars)
+            few = None
             if target.second is not None:
-                one = Attacked.of_few(target.experiment, target.subject, target.second, target.score, bars)
-            if specs:
-                records = one.records(specs, folder / f"records-{slug}.parquet")
-                found["reconstructions"] = records | {"transcript": str(one.file), "truth": one.told.get("truth")}
-            found |= inferred_from_recording(one, others)
-        report = report_of(found)
-        write_json(folder / f"attack-{slug}.json", plain(report))
+                few = Recording.of_few(target.experiment, target.subject, target.second, target.score, bars)
+            report = attack_recording(whole, few, specs, names, folder, target.slug)
+        write_text(folder / f"attack-{target.slug}.json", dumps(report))
         return report
 
     def _end(self, reports: "list[AttackReport]", folder: Path | None = None) -> None:
@@ -270,7 +251,6 @@ class _Target:
 
     experiment: "Experiment"
     subject: "Subject"
-    name: str
     slug: str
     file: Path
     second: Path | None

@@ -211,7 +211,7 @@ class _Order:
 
     def _only_audit(self, scenario: "Scenario") -> list[str]:
         """Settings that leave only the audit of a scenario."""
-        from scenarios.results.entries import slug
+        from scenarios.results.header import slug
 
         found = ["attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
         if scenario.audit is None:
@@ -227,7 +227,6 @@ class _Order:
 
     def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> None:
         from scenarios.cli.progress import Bars
-        from scenarios.results.former import tree_of
         from scenarios.stages.reaudit import remark
         from scenarios.stages.study import run_study
 
@@ -236,13 +235,12 @@ class _Order:
         if found := remark(folder, scenario):
             self._remark(found)
         with Bars(apart(self.as_json)) as bars:
-            results = tree_of(run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs))
+            results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)
 
     def _folder(self, folder: Path) -> None:
         """Continue the audits of a results folder, or make new ones."""
         from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
-        from scenarios.results.former import tree_of
         from scenarios.stages.reaudit import refresh
 
         self._refuse_claim()
@@ -263,7 +261,7 @@ class _Order:
             if places != [folder]:
                 refresh(folder)
         shown = places[0] if places != [folder] and self.variant is not None else folder
-        self._end(tree_of(read_results(shown)), shown)
+        self._end(read_results(shown), shown)
 
     def _reaudit(self, kept: "RunFolder") -> None:
         from scenarios.cli.progress import Bars

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.papers.outcome import DIFFERS
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
 from scenarios.results import findings
 from scenarios.results.attacks import Membership, Property
@@ -129,7 +128,7 @@ def ending(results: Results) -> Ending:
     )
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
     reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
-    if (paper := results.reproduction) is not None and paper.outcome == DIFFERS:
+    if (paper := results.reproduction) is not None and paper.outcome == "differs":
         reasons.append(f"{paper.item} of {paper.paper} differs")
     if reasons:
         return Ending(REFUTED, "; ".join(reasons))
@@ -201,12 +200,11 @@ def _full(variant: VariantResult, place: Path) -> tuple[Entry, ...]:
     """A variant's algorithms as in its own folder, or else as summed up."""
     from netsim.errors import ScenarioError
     from scenarios.results.folder import read_results
-    from scenarios.results.former import tree_of
 
     if not variant.algorithms:
         return ()
     try:
-        return tree_of(read_results(place)).algorithms
+        return read_results(place).algorithms
     except ScenarioError:
         return variant.algorithms
 

@@ -1,6 +1,7 @@
 """Command `netsim ledger`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +55,7 @@ def ledger(
     }
     shown = [row for entry in entries for row in found.get(entry.name, [])]
     if as_json:
-        write_document([row.as_dict() for row in shown])
+        write_document([asdict(row) for row in shown])
     else:
         _print(shown, said)
     missing = [entry.name for entry in ENTRIES if entry.name not in found]
@@ -121,7 +122,7 @@ def _plain(text: str) -> str:
 
 
 def _delta(row: "Row") -> str:
-    delta = row.numbers["delta"]
+    delta = row.numbers.delta
     return f"{delta:g}" if delta else ""
 
 

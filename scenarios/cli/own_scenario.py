@@ -9,7 +9,7 @@ from ruamel.yaml.error import YAMLError
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import keys_of, put
-from scenarios.results.entries import slug
+from scenarios.results.header import slug
 from scenarios.schema import Scenario
 from scenarios.schema import own as parameters
 from scenarios.schema import own_code as owncode

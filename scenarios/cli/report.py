@@ -89,9 +89,9 @@ def exported(
             )
         told.append(f"Figures: {len(found)}, in {place}, with their captions")
     if tables:
-        names = [str(one["name"]) for one in results.get("variants", [])]
+        names = [one.name for one in results.variants or ()]
         there = [name for name in names if (folder / name / RESULTS).is_file()]
-        runs = {name: read_results(folder / name) for name in there} or {str(results["name"]): results}
+        runs = {name: read_results(folder / name) for name in there} or {results.name: results}
         told.append(f"Tables: {', '.join(export_tables(runs, place, str(folder / 'results.json')))} in {place}")
     return told
 
@@ -109,15 +109,12 @@ def make(folder: Path, out: Path | None = None, progress: "Progress | None" = No
         why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
         raise ScenarioError("folder", str(folder), why, "a folder that `netsim run` or `netsim audit` left")
     results = read_results(folder)
-    for key in ("name", "status"):
-        if key not in results:
-            raise ScenarioError("folder", str(folder), f"results.json has no {key!r}", "what `netsim run` wrote")
     page = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
-    inner = [folder / one["name"] for one in results.get("variants", []) if out is None and one.get("report")]
+    inner = [folder / one.name for one in results.variants or () if out is None and one.report]
     if progress is not None:
         progress.begin("writing the page", 1 + len(inner))
     try:
-        (render_study if "variants" in results else render)(results, page)
+        (render if results.variants is None else render_study)(results, page)
     except OSError as error:
         raise ScenarioError("--out", str(page), f"cannot be written ({error.strerror or error})", "a file") from None
     pages = [page]

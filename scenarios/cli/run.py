@@ -32,7 +32,6 @@ def run(
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
-    from scenarios.results.former import tree_of
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import run_study
 
@@ -46,7 +45,7 @@ def run(
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
         with Bars(apart_from_json, watcher) as bars:
-            results = tree_of(run_study(located, folder, command=again, progress=bars, watch=look, jobs=jobs))
+            results = run_study(located, folder, command=again, progress=bars, watch=look, jobs=jobs)
     except ScenarioError as error:
         fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim

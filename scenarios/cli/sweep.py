@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,9 @@ from rich.markup import escape
 from netsim.errors import ScenarioError, install
 from scenarios.cli.options import dated_folder
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
+
+if TYPE_CHECKING:
+    from scenarios.sweep.run import SweepReport
 
 SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
 """Columns, and in which order they go where there is no room; 0: never."""
@@ -75,18 +78,17 @@ def sweep(
     except ScenarioError as error:
         fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
     _print(found, [*spec.grid, *spec.random])
-    for index in found["failed"][:MOST]:
-        row = next(row for row in found["rows"] if row["point"] == index)
-        problems.print(f"[bold red]point {index} failed[/]: {escape(str(row['error']))}", highlight=False)
-    if found["there"]:
+    for one in [one for one in found.results if one.point in found.failed][:MOST]:
+        problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
+    if found.there:
         console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
     if share is not None:
         _print_there(found, again)
-    if found["status"] == "interrupted":
+    if found.status == "interrupted":
         on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
         interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(FAILED if found["failed"] else DONE)
+    raise typer.Exit(FAILED if found.failed else DONE)
 
 
 @contextmanager
@@ -102,10 +104,10 @@ def ended_as_by_hand() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_there(found: dict[str, Any], again: str) -> None:
-    """Of a share: how much of the whole is there."""
-    console.print(f"It has {found['there']} of the sweep's {found['all']} points", highlight=False)
-    if found["there"] < found["all"]:
+def _print_there(found: "SweepReport", again: str) -> None:
+    """Print how much of the whole is there, for a share."""
+    console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
+    if found.there < found.all:
         words = f"The others come with the other shares; whatever is missing then, with: [bold]{escape(again)}[/]"
         console.print(words, highlight=False, soft_wrap=True)
 
@@ -144,10 +146,11 @@ def _wait_for(file: Path) -> None:
         time.sleep(0.2)
 
 
-def _print(found: dict[str, Any], varied: list[str]) -> None:
+def _print(found: "SweepReport", varied: list[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
 
-    rows = sorted(found["rows"], key=lambda row: row["point"])
+    ordered = sorted(found.results, key=lambda one: one.point)
+    rows: list[dict[str, Any]] = [{**one.fields, **row} for one in ordered for row in one.rows]
 
     def column(name: str, head: str, **how: Any) -> Column:
         return Column(head, [_cell(row.get(name)) for row in rows[:MOST]], **how)
@@ -164,7 +167,7 @@ def _print(found: dict[str, Any], varied: list[str]) -> None:
         console.print(fitted(columns, console))
     if len(rows) > MOST:
         console.print(f"{len(rows) - MOST} more rows are in the table.")
-    console.print(f"{found['complete']} of {found['points']} points done", highlight=False)
+    console.print(f"{found.complete} of {found.points} points done", highlight=False)
 
 
 def _cell(value: Any) -> str:

@@ -62,7 +62,7 @@ def _print(found: "Confirmation", every: bool) -> None:
     file = found.file
     if not file.intact:
         say(f"[bold yellow]{escape(found.remarks[0])}[/] What follows is of the file as it is, and no finding.")
-    say(f"[bold]{escape(file.algorithm)}[/] of {escape(file.scenario['name'])}")
+    say(f"[bold]{escape(file.algorithm)}[/] of {escape(str(file.scenario['name']))}")
     say(f"Agent {file.agent}: {file.place}.")
     say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:

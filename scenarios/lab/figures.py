@@ -12,7 +12,6 @@ from scenarios.render.numbers import show
 from scenarios.render.page import charts as drawn
 from scenarios.render.page import plan
 from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, Drawing, canvas, picture
-from scenarios.results.former import network_of
 from scenarios.results.network import network as surroundings
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
@@ -52,7 +51,7 @@ class Curve:
 
 def network(experiment: Experiment) -> Html:
     """The agents, their links and who listens where, as in the report."""
-    drawing = plan.network(network_of(surroundings(experiment)), _name())
+    drawing = plan.network(surroundings(experiment), _name())
     return _framed(drawing, 470, _key_of_network(experiment))
 
 

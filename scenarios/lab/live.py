@@ -8,8 +8,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
-
 from attacks.inference import infer
 from attacks.score import GradientScore, score_gradients
 from netsim.adversary import AdversaryView
@@ -20,12 +18,10 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Silent
 from scenarios.files.dump import dump
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
-from scenarios.results.entries import errors_of
-from scenarios.results.files import RESULTS, as_json
-from scenarios.results.former import tree_of
 from scenarios.results.tree import Results
 from scenarios.schema import Adversary, AlgorithmSpec, Digits, Problem, Ring, Scenario
 from scenarios.schema.load import parse
+from scenarios.stages.measured import errors_of
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.runner import run_scenario
 
@@ -88,9 +84,7 @@ class Played:
     @cached_property
     def reconstructions(self) -> ReconstructionResult:
         """Results of the scenario's attacks on that second run."""
-        entry: dict[str, object] = {}
-        Rebuilding(self.experiment, Silent(), _saved).rebuild(entry, self.subject, self.second.run)
-        return _RECONSTRUCTIONS.validate_json(as_json(entry["reconstructions"]))
+        return Rebuilding(self.experiment, Silent(), lambda _: None).rebuild(self.subject, self.second.run)
 
     def attack(self, name: str) -> RecordAttack:
         """One of these attacks."""
@@ -113,7 +107,7 @@ class Played:
         return [rows[k] if (rows := known.get(agent)) else None for agent in range(agents) for k in each]
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Of a rebuilt image, in pixels."""
         return self.reconstructions.shape
 
@@ -135,9 +129,6 @@ class Played:
         return None if claim is None else claim.epsilon
 
 
-_RECONSTRUCTIONS: TypeAdapter[ReconstructionResult] = TypeAdapter(ReconstructionResult)
-
-
 def planned(words: Words) -> Experiment:
     """The scenario with everything built. Raises `ScenarioError` for what does not fit."""
     return _planned(_key(words))
@@ -151,10 +142,6 @@ def play(words: Words, algorithm: int = 0) -> Played:
 def results(words: Words) -> Results:
     """All that `netsim run` finds, audit and verdicts too; the folder it writes is temporary."""
     return _results(_key(words))
-
-
-def _saved() -> None:
-    """Results of attacks stay in memory."""
 
 
 def _key(words: Words) -> str:
@@ -177,5 +164,4 @@ def _played(key: str, algorithm: int) -> Played:
 @lru_cache(REMEMBERED)
 def _results(key: str) -> Results:
     with tempfile.TemporaryDirectory(prefix="netsim-lab-") as folder:
-        run_scenario(parse(key).scenario, Path(folder) / "run", page=False)
-        return tree_of(json.loads((Path(folder) / "run" / RESULTS).read_text(encoding="utf-8")))
+        return run_scenario(parse(key).scenario, Path(folder) / "run", page=False)

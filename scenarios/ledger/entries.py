@@ -6,24 +6,28 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.render.former_sentences import word
-from scenarios.results import entries as describe
-from scenarios.results import former_findings as findings
-from scenarios.results.entries import Results
-from scenarios.results.files import RESULTS, write_json
+from scenarios.render.numbers import MISSING, show
+from scenarios.render.sentences import word
+from scenarios.results import findings
+from scenarios.results.audit import AuditResult, EpsilonExact
+from scenarios.results.base import taken
+from scenarios.results.files import write_json
+from scenarios.results.folder import read_results
+from scenarios.results.header import versions
 from scenarios.results.loss_breakdown import VACUOUS
-from scenarios.results.numbers import MISSING, items, number, part, show
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import Located, parse
-from scenarios.stages.study import COMPLETE, run_study
+from scenarios.stages.study import run_study
 from scenarios.stages.worlds import program
 
 FOLDER = Path(__file__).parent
@@ -93,24 +97,39 @@ NOTE = "ledger.json"
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry's results, and the seconds that each of its algorithms took, by name."""
+    """Results of an entry, and the seconds that each of its algorithms took, by name."""
 
     results: Results
     seconds: dict[str, float]
 
 
+@dataclass(frozen=True)
+class _Note:
+    """The file `NOTE`: of which text and code results are, and how long they took."""
+
+    fingerprint: str
+    seconds: dict[str, float]
+
+
+_NOTES = TypeAdapter(_Note)
+
+
 def _fingerprint(entry: Entry) -> str:
-    """Of what an entry's results depend on: its text, the versions, and every line of code."""
-    versions = json.dumps(describe.versions(), sort_keys=True)
-    return hashlib.sha256(f"{entry.text}\0{versions}\0{program()}".encode()).hexdigest()
+    """SHA-256 of what an entry's results depend on: its text, the versions, and every line of code."""
+    libraries = json.dumps(versions(), sort_keys=True)
+    return hashlib.sha256(f"{entry.text}\0{libraries}\0{program()}".encode()).hexdigest()
 
 
 def stored_entry(entry: Entry, folder: Path) -> StoredEntry | None:
-    """The entry's results in `folder`, if they are complete and of this text and code; else None."""
-    note, results = _read(folder / entry.name / NOTE), _read(folder / entry.name / RESULTS)
-    if note.get("fingerprint") != _fingerprint(entry) or results.get("status") != COMPLETE:
+    """Results of the entry in `folder`; None unless they are complete, and of this text and code."""
+    try:
+        note = _NOTES.validate_json((folder / entry.name / NOTE).read_bytes())
+        if note.fingerprint != _fingerprint(entry):
+            return None
+        results = read_results(folder / entry.name)
+    except (OSError, ValueError, ScenarioError):
         return None
-    return StoredEntry(results, note["seconds"])
+    return StoredEntry(results, note.seconds) if results.status == "complete" else None
 
 
 def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, jobs: int = 1) -> StoredEntry:
@@ -123,20 +142,10 @@ def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, j
     clock = _Clock(progress or Silent(), [one.name for one in entry.located.scenario.algorithms])
     results = run_study(entry.located, place, command=f"netsim ledger {entry.name}", progress=clock, jobs=jobs)
     clock.stop()
-    if results["status"] != COMPLETE:
+    if results.status != "complete":
         raise KeyboardInterrupt
-    write_json(place / NOTE, {"fingerprint": _fingerprint(entry), "seconds": clock.seconds})
-    found = stored_entry(entry, folder)  # read again: what is printed now and what is printed later are the same
-    assert found is not None
-    return found
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON file; empty where it is missing or was cut off."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    write_json(place / NOTE, asdict(_Note(_fingerprint(entry), clock.seconds)))
+    return StoredEntry(results, clock.seconds)
 
 
 @dataclass
@@ -162,28 +171,30 @@ class _Clock:
         self.progress.say(sentence)
 
     def stop(self) -> None:
-        """The last stage is over."""
+        """End the last stage."""
         if self._of is not None:
             self.seconds[self._of] = self.seconds.get(self._of, 0.0) + time.monotonic() - self._since
         self._of = None
 
 
 TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
-BROKEN = findings.BROKEN
-NUMBERS = ("epsilon_claimed", "epsilon_exact", "epsilon_audited", "confidence")
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """ε, δ and the confidence of a row, as results.json has them; null where nothing was audited."""
+
+    epsilon_claimed: float | None = None
+    epsilon_exact: EpsilonExact | None = None
+    epsilon_audited: float | None = None
+    confidence: float | None = None
+    """Joint confidence of all of the row."""
+    delta: float | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm of an entry.
-
-    `claimed`, `exact` and `audited` are ε in words, `reason` what the audit says, `violation` the agent's activation
-    by which the claim is exceeded. `share` is the mean |loss| over the claimed ε, `vacuous_from`
-    after how many `unit` the claim is above 20, `last` of how many, `seconds` what it took. `unseen`: the formula's
-    exact ε is above the claim, but that of no transcript that was seen. `granted` is ε for who knows the releases
-    where the wire hides them. `witness` is a file, or None; `numbers` are ε, δ and the confidence as results.json has
-    them.
-    """
+    """One algorithm of an entry; fields without a unit are words."""
 
     entry: str
     name: str
@@ -196,111 +207,118 @@ class Row:
     source: str
     pair: str
     violation: int | None
+    """The agent's activation by which the claim is exceeded."""
     share: float | None
+    """Mean |loss| over the claimed ε."""
     vacuous_from: int | None
+    """After how many `unit` the claim is above 20."""
     last: int | None
+    """Length of the run, in `unit`."""
     unit: str
     unseen: bool
+    """Whether the formula's exact ε is above the claim, but that of no transcript that was simulated."""
     granted: str | None
+    """ε for an adversary who knows the releases where the wire hides them."""
     seconds: float
     witness: str | None
-    numbers: Mapping[str, Any]
+    """File."""
+    numbers: RowNumbers
 
     @property
     def short(self) -> str:
-        """The first sentence of the reason, without what stands in brackets."""
+        """The first sentence of the reason, without parentheses."""
         return re.sub(r" \([^()]*\)", "", first_sentence(self.reason))
 
     @property
     def broken(self) -> bool:
         """Whether the claim was shown not to hold, or nothing was protected."""
-        return self.verdict in BROKEN
+        return self.verdict in findings.BROKEN
 
     @property
     def time(self) -> str:
-        """In so coarse classes that a busy machine finds the same."""
-        return next((told for most, told in TIMES if self.seconds <= most), "> 1 h")
+        """Time in classes so coarse that a busy machine finds the same."""
+        return next((words for most, words in TIMES if self.seconds <= most), "> 1 h")
 
     @property
     def confidence(self) -> float | None:
-        """At which all that is said of the row holds together; None where nothing was audited."""
-        return self.numbers["confidence"]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
+        """Joint confidence of all of the row; None where nothing was audited."""
+        return self.numbers.confidence
 
 
-def rows(entry: Entry, kept: StoredEntry, folder: Path) -> list[Row]:
-    """Of all algorithms of an entry, whose results are in `folder`/NAME."""
-    return [_row(entry, one, kept, folder) for one in kept.results["algorithms"]]
+def rows(entry: Entry, stored: StoredEntry, folder: Path) -> list[Row]:
+    """Rows of all algorithms of an entry, whose results are in `folder`/NAME."""
+    return [_row(entry, one, stored.seconds.get(one.name, 0.0), folder) for one in stored.results.algorithms]
 
 
-def _row(entry: Entry, found: dict[str, Any], kept: StoredEntry, folder: Path) -> Row:
-    audit, budget = part(found, "audit"), part(found, "budget")
-    claim = part(audit, "claim")
-    witness = folder / entry.name / str(audit["witness"]) if audit.get("witness") else None
+def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> Row:
+    budget, judged = found.budget, findings.judged(found)
+    audit = judged if isinstance(judged, AuditResult) else None
+    witness = None if audit is None or audit.witness is None else folder / entry.name / audit.witness
+    epsilon = None if audit is None else audit.epsilon_exact
+    levels = () if budget is None else budget.vacuous_from
+    if audit is not None:
+        claimed = _claimed(audit)
+        numbers = taken(RowNumbers, audit, delta=audit.claim.delta)
+    else:
+        claimed = show(budget.epsilon[-1]) if budget is not None and budget.epsilon else "nothing"
+        numbers = RowNumbers()
     return Row(
         entry=entry.name,
-        name=found["name"],
-        kind=found["kind"],
+        name=found.name,
+        kind=found.kind,
         verdict=word(found),
-        claimed=_claimed(audit, items(budget, "epsilon")),
-        exact=exact(part(audit, "epsilon_exact")),
-        audited=f"≥ {show(audit['epsilon_audited'])}" if "epsilon_audited" in audit else MISSING,
-        reason=findings.capitalized(str(audit["reason"])) if audit.get("verdict") else findings.sentence(found),
-        source=str(claim.get("source", "")),
-        pair=str(audit.get("pair", "")),
-        violation=audit.get("first_violation"),
-        share=_share(audit),
-        vacuous_from=next((v["count"] for v in items(budget, "vacuous_from") if v["epsilon"] == VACUOUS), None),
-        last=budget.get("last"),
-        unit="activations of one agent" if budget.get("unit") == "plf" else "rounds",
-        unseen=_missed_by_audit(audit),
-        granted=_attacker_knowledge(part(audit, "epsilon_exact")),
-        seconds=kept.seconds.get(found["name"], 0.0),
+        claimed=claimed,
+        exact=exact(epsilon),
+        audited=MISSING if audit is None else f"≥ {show(audit.epsilon_audited)}",
+        reason=findings.sentence(found) if audit is None else findings.capitalized(audit.reason),
+        source="" if audit is None else audit.claim.source,
+        pair="" if audit is None else audit.pair,
+        violation=None if audit is None else audit.first_violation,
+        share=None if audit is None else _share(audit),
+        vacuous_from=next((level.count for level in levels if level.epsilon == VACUOUS), None),
+        last=None if budget is None else budget.last,
+        unit="activations of one agent" if budget is not None and budget.unit == "plf" else "rounds",
+        unseen=audit is not None and _missed_by_audit(audit),
+        granted=show(epsilon.estimate) if epsilon is not None and epsilon.upper_bound_only else None,
+        seconds=seconds,
         witness=str(witness) if witness is not None and witness.is_file() else None,
-        numbers={name: audit.get(name) for name in NUMBERS} | {"delta": claim.get("delta")},
+        numbers=numbers,
     )
 
 
-def _claimed(audit: dict[str, Any], budget: list[Any]) -> str:
-    if "claim" not in audit:
-        return show(budget[-1]) if budget else "nothing"
-    epsilon, delta = audit["epsilon_claimed"], number(audit["claim"]["delta"])
-    if epsilon is None:
+def _claimed(audit: AuditResult) -> str:
+    if audit.epsilon_claimed is None:
         return "undefined"
-    return show(epsilon) + (f" at δ = {show(delta)}" if delta > 0 else "")
+    return show(audit.epsilon_claimed) + (f" at δ = {show(audit.claim.delta)}" if audit.claim.delta > 0 else "")
 
 
-def exact(epsilon: dict[str, Any]) -> str:
-    """ε exact: a number where a formula gives it, else what it is proven to lie between."""
-    if not epsilon:
+def exact(epsilon: EpsilonExact | None) -> str:
+    """ε exact: a number where a formula gives it, else the proven interval."""
+    if epsilon is None:
         return MISSING
-    lower, upper = number(epsilon["lower"]), number(epsilon["upper"])
+    lower, upper = epsilon.lower, epsilon.upper
     if math.isinf(lower):
         return "∞"
-    if epsilon["by_formula"] or lower == upper:
-        return show(epsilon["estimate"])
+    if epsilon.by_formula or lower == upper:
+        return show(epsilon.estimate)
     if lower > 0:
         return f"{show(lower)} … {show(upper)}" if math.isfinite(upper) else f"≥ {show(lower)}"
     return f"≤ {show(upper)}" if math.isfinite(upper) else "not known"
 
 
-def _share(audit: dict[str, Any]) -> float | None:
-    claimed, mean = number(audit.get("epsilon_claimed")), number(part(audit, "average_loss").get("estimate"))
-    found = mean / claimed if claimed > 0 else math.nan
+def _share(audit: AuditResult) -> float | None:
+    claimed, loss = audit.epsilon_claimed, audit.average_loss
+    if not claimed or loss is None:
+        return None
+    found = loss.estimate / claimed
     return found if math.isfinite(found) else None
 
 
-def _missed_by_audit(audit: dict[str, Any]) -> bool:
-    epsilon = part(audit, "epsilon_exact")
-    claimed, estimate = number(audit.get("epsilon_claimed")), number(epsilon.get("estimate"))
-    return bool(epsilon.get("by_formula")) and audit["verdict"] not in BROKEN and estimate > claimed * (1 + ROUNDING)
-
-
-def _attacker_knowledge(epsilon: dict[str, Any]) -> str | None:
-    return show(epsilon["estimate"]) if epsilon.get("upper_bound_only") else None
+def _missed_by_audit(audit: AuditResult) -> bool:
+    claimed, epsilon = audit.epsilon_claimed, audit.epsilon_exact
+    if claimed is None or not epsilon.by_formula or audit.verdict in findings.BROKEN:
+        return False
+    return epsilon.estimate > claimed * (1 + ROUNDING)
 
 
 def first_sentence(text: str) -> str:

@@ -1,18 +1,22 @@
 """Figures that a scenario requests, as plain data, and what the run found of the paper's item."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from netsim.metrics.measures import Curve, Measures
 from scenarios.papers import measures
-from scenarios.papers.measures import COSTS, NAMES, REBUILT
+from scenarios.papers.measures import COSTS, NAMES, REBUILT, Fields
 from scenarios.papers.outcome import Ran, judge
-from scenarios.results import former_curves as leaks
-from scenarios.results import former_curves as points
-from scenarios.results.former_curves import NotMeasuredError, curve, entry_of
+from scenarios.results import curves as points
+from scenarios.results.base import Setting
+from scenarios.results.curves import NotMeasuredError, curve, entry_of, leakage_curve
 from scenarios.results.loss_breakdown import VACUOUS
-from scenarios.results.numbers import flow, number
+from scenarios.results.numbers import flow as setting
+from scenarios.results.paper import FigureCurve, FigureResult
+from scenarios.results.run import ExactNumbers, ExactToAccuracy, SlopeOf, ValueAfter
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (
     AXES,
@@ -51,39 +55,39 @@ WORDS = (
 )
 
 
-def figures(
-    specs: Sequence[FigureSpec], runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]], level: float
-) -> list[dict[str, Any]]:
-    """Every figure's `curves` with `label`, `x`, `y`, `low`, `high`, its axes in words, and what is `absent`.
+def figures(specs: Sequence[FigureSpec], runs: Sequence[Ran], fields: Fields, level: float) -> list[FigureResult]:
+    """Every figure with its curves, its axes in words, and what is absent.
 
-    A claimed ε above `level` is vacuous: curves of it say from where on (`vacuous_from`, None where it never is).
+    A claimed ε above `level` is vacuous: curves of it say from where on (None where it never is).
     """
     return [_figure(spec, runs, fields, level) for spec in specs]
 
 
-def _figure(
-    spec: FigureSpec, runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]], level: float
-) -> dict[str, Any]:
+def _figure(spec: FigureSpec, runs: Sequence[Ran], fields: Fields, level: float) -> FigureResult:
     chosen = [ran for ran in runs if not spec.variants or ran.variant in spec.variants]
     over_axis = spec.x in AXES or spec.x in LEAK_AXES
     curves, absent = _curves(spec, chosen) if over_axis else _points(spec, chosen, fields)
     curves = _merged(curves, len(chosen)) if over_axis else curves
     budgets = over_axis and spec.y == "epsilon_claimed"
-    for one in curves if budgets else ():
-        entry = next(ran.results for ran in chosen if ran.variant == one["variant"])
-        start = measures.vacuous_from(entry_of(entry, one["algorithm"]), level)
-        one["vacuous_from"] = start.low if start.known else None
-    return {
-        "title": spec.title,
-        "x": spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
-        "y": _words(spec, over_axis),
-        "log": spec.log,
-        "log_x": spec.log_x,
-        "points": not over_axis or spec.x in LEAK_AXES[1:],
-        "level": level if budgets else None,
-        "curves": curves,
-        "absent": list(dict.fromkeys(absent)),
-    }
+    if budgets:
+        curves = [replace(one, vacuous_from=_vacuous_from(one, chosen, level)) for one in curves]
+    return FigureResult(
+        title=spec.title,
+        x=spec.x_label or (WORDS.get(spec.x, spec.x) if over_axis else spec.x),
+        y=_words(spec, over_axis),
+        log=spec.log,
+        log_x=spec.log_x,
+        points=not over_axis or spec.x in LEAK_AXES[1:],
+        level=level if budgets else None,
+        curves=tuple(curves),
+        absent=tuple(dict.fromkeys(absent)),
+    )
+
+
+def _vacuous_from(one: FigureCurve, runs: Sequence[Ran], level: float) -> float | None:
+    ran = next(ran for ran in runs if ran.variant == one.variant)
+    start = measures.vacuous_from(entry_of(ran.complete, one.algorithm), level)
+    return start.low if start.known else None
 
 
 def _words(spec: FigureSpec, over_axis: bool) -> str:
@@ -93,50 +97,88 @@ def _words(spec: FigureSpec, over_axis: bool) -> str:
     if spec.attack is not None:
         return f"{REBUILT[spec.y]} of {spec.attack}"
     if spec.y in LEAKS and over_axis:
-        return leaks.WORDS[spec.y]
+        return points.WORDS[spec.y]
     return WORDS[spec.y] if over_axis or spec.y not in CURVES else f"final {WORDS[spec.y]}"
 
 
-def _names(spec: FigureSpec, ran: Ran) -> list[str]:
-    names = [] if ran.error is not None else [entry["name"] for entry in ran.results.get("algorithms", [])]
-    return [name for name in names if not spec.algorithms or name in spec.algorithms]
+def _entries(spec: FigureSpec, ran: Ran) -> list[AlgorithmResult]:
+    entries = () if ran.error is not None or ran.results is None else ran.results.algorithms
+    return [entry for entry in entries if not spec.algorithms or entry.name in spec.algorithms]
 
 
-def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[dict[str, Any]], list[str]]:
-    curves: list[dict[str, Any]] = []
+def _curves(spec: FigureSpec, runs: Sequence[Ran]) -> tuple[list[FigureCurve], list[str]]:
+    curves: list[FigureCurve] = []
     absent = [ran.why for ran in runs if ran.error is not None]
-    read = leaks.leakage_curve if spec.x in LEAK_AXES else curve
+    read = leakage_curve if spec.x in LEAK_AXES else curve
     for ran in runs:
-        for name in _names(spec, ran):
+        for entry in _entries(spec, ran):
             try:
-                points = read(entry_of(ran.results, name), spec.y, spec.x)
+                found = read(entry, spec.y, spec.x)
             except NotMeasuredError as why:
                 absent.append(str(why))
                 continue
-            label = ", ".join([name] if len(runs) == 1 else filter(None, [name, ran.variant]))
-            shown = {"label": label, "algorithm": name, "variant": ran.variant}
-            curves.append(shown | {key: list(getattr(points, key)) for key in ("x", "y", "low", "high")})
+            label = ", ".join([entry.name] if len(runs) == 1 else filter(None, [entry.name, ran.variant]))
+            curves.append(
+                FigureCurve(
+                    label=label,
+                    algorithm=entry.name,
+                    variant=ran.variant,
+                    x=found.x,
+                    y=found.y,
+                    low=found.low,
+                    high=found.high,
+                )
+            )
     return curves, absent
 
 
-def _merged(curves: Sequence[dict[str, Any]], variants: int) -> list[dict[str, Any]]:
+def _merged(curves: Sequence[FigureCurve], variants: int) -> list[FigureCurve]:
     """One curve for variants that make no difference to an algorithm; without a variant's name if none does."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    if variants < 2:
+        return list(curves)
+    groups: dict[object, list[FigureCurve]] = {}
     for one in curves:
-        groups.setdefault(repr([one[key] for key in ("algorithm", "x", "y", "low", "high")]), []).append(one)
-    return [_joined(group, len(group) == variants) for group in groups.values()] if variants > 1 else list(curves)
+        groups.setdefault(repr([one.algorithm, one.x, one.y, one.low, one.high]), []).append(one)
+    return [_joined(group, len(group) == variants) for group in groups.values()]
 
 
-def _joined(group: Sequence[dict[str, Any]], everywhere: bool) -> dict[str, Any]:
-    names = [one["variant"] for one in group if one["variant"]]
-    return group[0] | {"label": ", ".join([group[0]["algorithm"], *([] if everywhere and len(names) > 1 else names)])}
+def _joined(group: Sequence[FigureCurve], everywhere: bool) -> FigureCurve:
+    names = [one.variant for one in group if one.variant]
+    label = ", ".join([group[0].algorithm, *([] if everywhere and len(names) > 1 else names)])
+    return replace(group[0], label=label)
 
 
-def _points(
-    spec: FigureSpec, runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[dict[str, Any]], list[str]]:
+@dataclass
+class _Line:
+    """Points of an algorithm in variants, in any order: x, and the low and the high end of y."""
+
+    algorithm: str
+    points: list[tuple[Setting, float, float]] = field(default_factory=list[tuple[Setting, float, float]])
+
+    def curve(self, label: str) -> FigureCurve:
+        ordered = sorted(self.points, key=lambda point: _order(point[0]))
+        high = tuple(high for _, _, high in ordered)
+        return FigureCurve(
+            label=label,
+            algorithm=self.algorithm,
+            variant="",
+            x=tuple(x for x, _, _ in ordered),
+            y=high,
+            low=tuple(low for _, low, _ in ordered),
+            high=high,
+        )
+
+
+def _order(x: Setting) -> tuple[float, str]:
+    try:
+        return float(cast("float", x)), str(x)
+    except (TypeError, ValueError):
+        return math.nan, str(x)
+
+
+def _points(spec: FigureSpec, runs: Sequence[Ran], fields: Fields) -> tuple[list[FigureCurve], list[str]]:
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, _Line] = {}
     absent = [ran.why for ran in runs if ran.error is not None]
     settings = _settings(spec.x, [fields[ran.variant] for ran in runs if spec.x in fields[ran.variant]])
     for ran in runs:
@@ -144,35 +186,25 @@ def _points(
         if spec.x not in own:
             continue
         rest = ", ".join(f"{path.split('.')[-1]} {_short(value)}" for path, value in own.items() if path in settings)
-        for name in _names(spec, ran):
-            label = f"{name}, {rest}" if rest else name
+        for entry in _entries(spec, ran):
             try:
-                value = _number(spec, entry_of(ran.results, name))
+                value = measures.measured(_as_check(spec), entry)
             except NotMeasuredError as why:
                 absent.append(f"{ran.variant}: {why}")
                 continue
-            one = found.setdefault(
-                label, {"label": label, "algorithm": name, "variant": "", "x": [], "y": [], "low": [], "high": []}
-            )
-            for key, entry in (
-                ("x", _short(own[spec.x])),
-                ("y", value.high),
-                ("low", value.low),
-                ("high", value.high),
-            ):
-                one[key].append(entry)
-    return [_sorted(one) for one in found.values()], absent
+            line = found.setdefault(f"{entry.name}, {rest}" if rest else entry.name, _Line(entry.name))
+            line.points.append((_short(own[spec.x]), value.low, value.high))
+    return [line.curve(label) for label, line in found.items()], absent
 
 
-def _short(value: Any) -> Any:
-    """What a field is set to, on an axis: of a mapping its kind or name."""
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, Any]", value)
-        return mapping.get("kind") or mapping.get("name") or flow(mapping)
+def _short(value: Setting) -> Setting:
+    """A field's value on an axis: of a mapping its kind or name."""
+    if isinstance(value, dict):
+        return value.get("kind") or value.get("name") or setting(value)
     return value
 
 
-def _settings(x: str, owns: Sequence[Mapping[str, Any]]) -> set[str]:
+def _settings(x: str, owns: Sequence[Mapping[str, Setting]]) -> set[str]:
     """The fields that tell lines apart: neither the same in all of these variants nor one-to-one with x."""
 
     def kinds(*paths: str) -> int:
@@ -182,17 +214,8 @@ def _settings(x: str, owns: Sequence[Mapping[str, Any]]) -> set[str]:
     return {path for path in found if kinds(path) > 1 and not kinds(path) == kinds(x) == kinds(path, x)}
 
 
-def _sorted(one: dict[str, Any]) -> dict[str, Any]:
-    order = sorted(range(len(one["x"])), key=lambda k: (number(one["x"][k]), str(one["x"][k])))
-    return one | {key: [one[key][k] for k in order] for key in ("x", "y", "low", "high")}
-
-
-def _number(spec: FigureSpec, entry: Mapping[str, Any]) -> measures.Found:
-    return measures.measured(_as_check(spec), entry)
-
-
 def _as_check(spec: FigureSpec) -> Quantity:
-    """The measure of a figure as a check's; what it is compared with plays no part."""
+    """The measure of a figure as a check's; its relation to other numbers plays no part."""
     said: dict[str, Any] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
     if spec.accuracy is not None:
         return CostTo.model_validate(said | {"accuracy": spec.accuracy})
@@ -204,59 +227,61 @@ def _as_check(spec: FigureSpec) -> Quantity:
     return models.get(spec.y, AtEnd).model_validate(said)
 
 
-Results = dict[str, Any]
 RELATIVE = "relative_error"
 
 
-def requested_numbers(found: Measures, scenario: Scenario) -> Results:
-    """`diverged`; and `to_accuracy`, `after` and `slopes`, each with an entry for each `curve` and bound asked for.
+def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
+    """The numbers of one run that the scenario's checks and figures need; None where they need none.
 
-    What it takes to an accuracy lies from `low` to `high`, both with their `count` and costs, and the same where the
-    curve is known at every round (or activation); `high` is null where the run ended above. A value or a slope that
-    is not known exactly has no entry. Nothing at all where nothing is asked for.
+    A value or a slope that is not known exactly has no entry.
     """
     checks = list(_checks(scenario))
     if not checks or not len(found.counts(RELATIVE)):
-        return {}
-    return _Requested(found).answers(checks)
+        return None
+    return _Exact(found).numbers(checks)
 
 
-class _Requested:
+class _Exact:
     """One run's numbers; quantiles of a curve are taken once."""
 
     def __init__(self, found: Measures) -> None:
         self.found, self.curves = found, {RELATIVE: found.curve(RELATIVE)}
         self.length = len(found.counts(RELATIVE))
 
-    def answers(self, checks: list[Check]) -> Results:
-        rows: dict[str, list[Results]] = {"to_accuracy": [], "after": [], "slopes": []}
+    def numbers(self, checks: list[Check]) -> ExactNumbers:
+        rows: list[ExactToAccuracy | ValueAfter | SlopeOf] = []
         for check in checks:
             if not isinstance(check, CostTo | Growth | ErrorAfter | Slope) or check.curve not in self.found.names:
                 continue
             try:
-                kind, row = self.answer(check)
-            except NotMeasuredError:  # whoever asks finds nothing, and says why
+                row = self.number(check)
+            except NotMeasuredError:  # the check finds nothing, and says why
                 continue
-            rows[kind] += [] if row in rows[kind] else [row]
-        return {"diverged": points.grew(self.curves[RELATIVE].median)} | rows
+            rows += [] if row in rows else [row]
+        return ExactNumbers(
+            diverged=points.grew(self.curves[RELATIVE].median),
+            to_accuracy=tuple(row for row in rows if isinstance(row, ExactToAccuracy)),
+            after=tuple(row for row in rows if isinstance(row, ValueAfter)),
+            slopes=tuple(row for row in rows if isinstance(row, SlopeOf)),
+        )
 
-    def answer(self, check: CostTo | Growth | ErrorAfter | Slope) -> tuple[str, Results]:
-        curve, row = self.curve(check.curve), {"curve": check.curve}
+    def number(self, check: CostTo | Growth | ErrorAfter | Slope) -> ExactToAccuracy | ValueAfter | SlopeOf:
+        curve = self.curve(check.curve)
         at, error = curve.count, curve.median
         match check:
-            case ErrorAfter():
-                return "after", row | {"after": check.after, "median": points.value(at, error, check.after)}
-            case Slope():
-                window = {"start": check.start, "end": check.end, "floor": check.floor}
-                found = points.slope(at, error, check.start, check.end, check.floor)
-                return "slopes", row | window | {"slope": found}
+            case ErrorAfter(after=after):
+                return ValueAfter(curve=check.curve, after=after, median=points.value(at, error, after))
+            case Slope(start=start, end=end, floor=floor):
+                slope = points.slope(at, error, start, end, floor)
+                return SlopeOf(curve=check.curve, start=start, end=end, floor=floor, slope=slope)
             case _:
                 low, high = points.ends(at, error, check.accuracy, self.length)
-                return "to_accuracy", row | {
-                    "accuracy": check.accuracy,
-                    "low": asdict(self.found.reached(low)),
-                    "high": None if high is None else asdict(self.found.reached(high)),
-                }
+                return ExactToAccuracy(
+                    curve=check.curve,
+                    accuracy=check.accuracy,
+                    low=self.found.reached(low),
+                    high=None if high is None else self.found.reached(high),
+                )
 
     def curve(self, name: str) -> Curve:
         if name not in self.curves:
@@ -273,17 +298,12 @@ def _checks(scenario: Scenario) -> Iterator[Check]:
             yield _as_check(figure)
 
 
-Result = Mapping[str, Any]
-
-
-def reproduced(
-    scenario: Scenario, runs: Sequence[Ran], fields: Mapping[str, Mapping[str, Any]], finished: bool
-) -> dict[str, Any]:
-    """`reproduction` and `figures` of what ran; a key only where the scenario asks for it."""
-    found: dict[str, Any] = {}
-    if scenario.reproduces is not None:
-        found["reproduction"] = judge(scenario.reproduces, runs, finished, fields)
+def reproduced(results: Results, runs: Sequence[Ran], fields: Fields, finished: bool) -> Results:
+    """Results with the reproduction and the figures of what ran, where the scenario has any."""
+    scenario = results.scenario
+    if (item := scenario.reproduces) is not None:
+        results = replace(results, reproduction=judge(item, runs, finished, fields))
     if scenario.figures:
-        stated = scenario.reproduces.vacuous_above if scenario.reproduces is not None else None
-        found["figures"] = figures(scenario.figures, runs, fields, stated or VACUOUS)
-    return found
+        level = (None if item is None else item.vacuous_above) or VACUOUS
+        results = replace(results, figures=tuple(figures(scenario.figures, runs, fields, level)))
+    return results

@@ -3,25 +3,19 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, cast
 
 import numpy as np
 from scipy.stats import t as student
 
-from scenarios.results import former_curves as leaks
-from scenarios.results import former_curves as points
-from scenarios.results import former_curves as rebuilt
-from scenarios.results.former_curves import (
-    NotMeasuredError,
-    Result,
-    answer,
-    bounds,
-    conditions,
-    curve,
-    requested,
-    unit,
-)
-from scenarios.results.numbers import number, numbers, part, show
+from netsim.metrics.measures import Reached
+from scenarios.results import curves
+from scenarios.results.audit import AuditResult
+from scenarios.results.base import Setting
+from scenarios.results.curves import NotMeasuredError, bounds, conditions, curve, exact_numbers, unit
+from scenarios.results.findings import judged
+from scenarios.results.numbers import show
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.checks import (
     AtEnd,
     ClaimedAfter,
@@ -65,15 +59,15 @@ class Found:
         return f"{show(self.low)} … {show(self.high)}"
 
 
-def measured(check: Quantity, entry: Result) -> Found:
-    """What a check asks of an algorithm; a `NotMeasuredError` where its results do not have it."""
+def measured(check: Quantity, entry: AlgorithmResult) -> Found:
+    """The number that a check is about; a `NotMeasuredError` where its results do not have it."""
     match check:
         case Final():
             return Found.of(_last(entry, check.curve))
         case AtEnd():
             return _at_end(check.measure, entry)
         case Rebuilt():
-            return Found.of(rebuilt.number_of(entry, check.attack, check.measure))
+            return Found.of(curves.number_of(entry, check.attack, check.measure))
         case ErrorAfter():
             return Found.of(_error_after(entry, check.after, check.curve))
         case CostTo():
@@ -88,130 +82,135 @@ def measured(check: Quantity, entry: Result) -> Found:
             raise TypeError(f"no such measure: {check!r}")
 
 
-def diverged(entry: Result) -> bool:
+def diverged(entry: AlgorithmResult) -> bool:
     """Whether the error is not finite somewhere, or grew a thousandfold."""
-    noted = requested(entry).get("diverged")
-    return bool(noted) if noted is not None else points.grew(curve(entry, "relative_error", unit(entry)).y)
+    noted = exact_numbers(entry)
+    return noted.diverged if noted is not None else curves.grew(curve(entry, "relative_error", unit(entry)).y)
 
 
-def claim_undefined(entry: Result) -> bool:
+def claim_undefined(entry: AlgorithmResult) -> bool:
     """Whether a condition of the claim's formula fails for this run."""
-    budget = part(entry, "budget")
-    if not budget:
-        raise NotMeasuredError(f"{entry.get('name')} claims nothing")
-    return bool(budget.get("failed_conditions"))
+    if entry.budget is None:
+        raise NotMeasuredError(f"{entry.name} claims nothing")
+    return bool(entry.budget.failed_conditions)
 
 
-def claimed(entry: Result, after: int | None = None) -> float:
+def claimed(entry: AlgorithmResult, after: int | None = None) -> float:
     """The claimed ε after so many rounds or activations, or at the end."""
     points = curve(entry, "epsilon_claimed", "plf")
-    wanted = number(part(entry, "budget")["last"]) if after is None else after
+    assert entry.budget is not None
+    wanted = entry.budget.last if after is None else after
     if wanted not in points.x:
-        raise NotMeasuredError(f"the claim of {entry.get('name')} is undefined after {wanted:g}: {conditions(entry)}")
+        raise NotMeasuredError(f"the claim of {entry.name} is undefined after {wanted:g}: {conditions(entry)}")
     return points.y[points.x.index(wanted)]
 
 
-def vacuous_from(entry: Result, epsilon: float) -> Found:
+def vacuous_from(entry: AlgorithmResult, epsilon: float) -> Found:
     """From where on the claimed ε is above a level; more than the run's length where it never is."""
     claimed(entry)
-    budget = part(entry, "budget")
-    row = next(r for r in budget["vacuous_from"] if number(r["epsilon"]) == epsilon)
-    return Found(number(budget["last"]), math.inf) if row["count"] is None else Found.of(number(row["count"]))
+    assert entry.budget is not None
+    count = next(row.count for row in entry.budget.vacuous_from if row.epsilon == epsilon)
+    return Found(entry.budget.last, math.inf) if count is None else Found.of(count)
 
 
-def cost(entry: Result, accuracy: float, x: str, name: str = "relative_error") -> Found:
+def cost(entry: AlgorithmResult, accuracy: float, x: str, name: str = "relative_error") -> Found:
     """How much of an axis is spent until the median error is at most `accuracy` and stays so.
 
     Known exactly where the run noted it for this accuracy, or where all points of the curve are known; else between
     two ends. A run that ends above the accuracy gives what it had spent in all as a lower bound.
     """
-    row = answer(entry, "to_accuracy", curve=name, accuracy=accuracy)
-    if row is not None:
-        key = "count" if x == unit(entry) else x
-        low, high = part(row, "low"), part(row, "high")
-        if key not in low:
-            raise NotMeasuredError(
-                f"results of {entry.get('name')} are by {unit(entry)}, not by {x.replace('_', ' ')}"
-            )
-        return Found(number(low[key]), number(high[key]) if high else math.inf)
+    noted = exact_numbers(entry)
+    for row in () if noted is None else noted.to_accuracy:
+        if (row.curve, row.accuracy) == (name, accuracy):
+            return Found(_spent(entry, row.low, x), math.inf if row.high is None else _spent(entry, row.high, x))
     known = curve(entry, name, unit(entry))
-    first, last = points.ends(known.x, known.y, accuracy, _length(entry))
+    first, last = curves.ends(known.x, known.y, accuracy, _length(entry))
     low, high = bounds(entry, x, first, math.inf if last is None else last)
     return Found(low, high)
 
 
-def _error_after(entry: Result, after: int, name: str = "relative_error") -> float:
+def _spent(entry: AlgorithmResult, reached: Reached, x: str) -> float:
+    """The cost on an axis; the unit of the run is its count."""
+    value = reached.count if x == unit(entry) else getattr(reached, x, None)
+    if value is None:
+        raise NotMeasuredError(f"results of {entry.name} are by {unit(entry)}, not by {x.replace('_', ' ')}")
+    return float(cast("float", value))
+
+
+def _error_after(entry: AlgorithmResult, after: int, name: str = "relative_error") -> float:
     """The median error after so many rounds or activations."""
     if not 1 <= after <= _length(entry):
-        raise NotMeasuredError(f"the run of {entry.get('name')} has {_length(entry):,} {unit(entry)}, not {after:,}")
-    row = answer(entry, "after", curve=name, after=after)
-    if row is not None:
-        return number(row["median"])
+        raise NotMeasuredError(f"the run of {entry.name} has {_length(entry):,} {unit(entry)}, not {after:,}")
+    noted = exact_numbers(entry)
+    for row in () if noted is None else noted.after:
+        if (row.curve, row.after) == (name, after):
+            return row.median
     known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: points.value(known.x, known.y, after))
+    return _of(entry, lambda: curves.value(known.x, known.y, after))
 
 
-def slope(entry: Result, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
+def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
     """Decades per round or activation of the least-squares line through log₁₀ of the median error at all of them."""
-    row = answer(entry, "slopes", curve=name, start=start, end=end, floor=floor)
-    if row is not None:
-        return number(row["slope"])
+    noted = exact_numbers(entry)
+    for row in () if noted is None else noted.slopes:
+        if (row.curve, row.start, row.end, row.floor) == (name, start, end, floor):
+            return row.slope
     known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: points.slope(known.x, known.y, start, end, floor))
+    return _of(entry, lambda: curves.slope(known.x, known.y, start, end, floor))
 
 
-def _length(entry: Result) -> int:
+def _length(entry: AlgorithmResult) -> int:
     """How many rounds or activations there were."""
-    counts = numbers(part(entry, "convergence").get("count"))
-    if not counts:
-        raise NotMeasuredError(f"{entry.get('name')} closed no {unit(entry)}")
-    return int(counts[-1])
+    if entry.convergence is None or not entry.convergence.count:
+        raise NotMeasuredError(f"{entry.name} closed no {unit(entry)}")
+    return entry.convergence.count[-1]
 
 
-def _of(entry: Result, find: Callable[[], float]) -> float:
+def _of(entry: AlgorithmResult, find: Callable[[], float]) -> float:
     """A number of a curve; in the way of one that is not known, whose it is."""
     try:
         return find()
     except NotMeasuredError as why:
-        raise NotMeasuredError(f"{entry.get('name')}: {why}") from None
+        raise NotMeasuredError(f"{entry.name}: {why}") from None
 
 
-def _last(entry: Result, name: str) -> float:
+def _last(entry: AlgorithmResult, name: str) -> float:
     """A curve at the end of the run."""
     known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: points.value(known.x, known.y, _length(entry)))
+    return _of(entry, lambda: curves.value(known.x, known.y, _length(entry)))
 
 
-def _at_end(measure: str, entry: Result) -> Found:
-    audit = part(entry, "audit")
-    if measure == "epsilon_exact":
-        ends = part(audit, "epsilon_exact")
-        return Found(_known(ends.get("lower"), entry, "exact ε"), _known(ends.get("upper"), entry, "exact ε"))
-    if measure == "epsilon_audited":
-        return Found.of(_known(audit.get("epsilon_audited"), entry, "audited ε"))
+def _at_end(measure: str, entry: AlgorithmResult) -> Found:
+    if measure not in ("epsilon_exact", "epsilon_audited", "loss_ratio"):
+        return Found.of(curves.leakage_at_end(entry, measure))
+    audit = judged(entry)
     if measure == "loss_ratio":
         return _loss_ratio(entry)
-    return Found.of(leaks.leakage_at_end(entry, measure))
+    if measure == "epsilon_audited":
+        return Found.of(_known(audit and audit.epsilon_audited, entry, "audited ε"))
+    ends = audit and audit.epsilon_exact
+    return Found(_known(ends and ends.lower, entry, "exact ε"), _known(ends and ends.upper, entry, "exact ε"))
 
 
-def _loss_ratio(entry: Result) -> Found:
-    """What transcripts of the pair lose on average, as a share of the worst case that is claimed."""
-    audit = part(entry, "audit")
-    claim, ends = number(audit.get("epsilon_claimed")), part(audit, "average_loss")
-    if not claim > 0:
-        raise NotMeasuredError(f"{entry.get('name')} has no claimed ε above 0 to compare its loss with")
-    low, high = (_known(ends.get(end), entry, "average loss") for end in ("lower", "upper"))
+def _loss_ratio(entry: AlgorithmResult) -> Found:
+    """Average loss of transcripts of the pair, as a share of the worst case that is claimed."""
+    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
+    claim = audit and audit.epsilon_claimed
+    if claim is None or not claim > 0:
+        raise NotMeasuredError(f"{entry.name} has no claimed ε above 0 to compare its loss with")
+    ends = audit and audit.average_loss
+    low, high = (_known(end, entry, "average loss") for end in (ends and ends.lower, ends and ends.upper))
     return Found(low / claim, high / claim)
 
 
-def _known(value: object, entry: Result, what: str) -> float:
-    if math.isnan(number(value)):
-        raise NotMeasuredError(f"results of {entry.get('name')} have no {what}")
-    return number(value)
+def _known(value: float | None, entry: AlgorithmResult, what: str) -> float:
+    if value is None or math.isnan(value):
+        raise NotMeasuredError(f"results of {entry.name} have no {what}")
+    return value
 
 
-Fields = Mapping[str, Mapping[str, Any]]
-"""What each variant sets, by dotted path."""
+Fields = Mapping[str, Mapping[str, Setting]]
+"""Fields that each variant sets, by dotted path."""
 FEWEST = 3
 """With two values any two numbers lie on a power law."""
 CONFIDENCE = 0.95
@@ -225,7 +224,9 @@ def groups(fields: Fields, over: str) -> dict[str, dict[str, float]]:
         if over in own:
             rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path != over)
             value = own[over]
-            found.setdefault(rest, {})[variant] = math.nan if isinstance(value, bool) else number(value)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                value = math.nan
+            found.setdefault(rest, {})[variant] = float(value)
     return found
 
 
@@ -253,7 +254,10 @@ def exponent(values: Sequence[float], found: Sequence[Found]) -> Found:
     return Found(slope - room, slope + room)
 
 
-HOLDS, FAILS, OPEN = "holds", "fails", "open"
+Compared = Literal["holds", "fails", "open"]
+HOLDS: Literal["holds"] = "holds"
+FAILS: Literal["fails"] = "fails"
+OPEN: Literal["open"] = "open"
 NAMES = {
     "gradient_error": "median error of inferred gradients",
     "identifiable": "share of queries with an estimate",
@@ -295,7 +299,7 @@ def other_of(check: Quantity, variant: str) -> Place | None:
     return Place(variant, other)
 
 
-def compare(check: Quantity, found: Found, other: Found | None) -> str:
+def compare(check: Quantity, found: Found, other: Found | None) -> Compared:
     """Whether a relation holds for every number between the two ends, for none of them, or is open."""
     if other is not None:
         ends = [_scaled(end, check) for end in (other.low, other.high)]
@@ -306,7 +310,7 @@ def compare(check: Quantity, found: Found, other: Found | None) -> str:
         room = check.within * abs(check.equals) if check.equals else check.within
         low, high = check.equals - room, check.equals + room
         return _decided(low <= found.low and found.high <= high, found.high < low or found.low > high)
-    words: list[str] = []
+    words: list[Compared] = []
     if check.below is not None:
         words.append(_decided(found.high < check.below, found.low >= check.below))
     if check.above is not None:
@@ -314,7 +318,7 @@ def compare(check: Quantity, found: Found, other: Found | None) -> str:
     return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
 
 
-def _decided(holds: bool, fails: bool) -> str:
+def _decided(holds: bool, fails: bool) -> Compared:
     return HOLDS if holds else FAILS if fails else OPEN
 
 

@@ -138,7 +138,7 @@ def _place(place: str) -> tuple[Path, str | None]:
 def _folders(folder: Path, place: str) -> Iterator[Path]:
     """The folder, or those of its variants that have results."""
     found = _read(folder, place)
-    if "variants" not in found:
+    if not found.get("variants"):
         yield folder
         return
     names = [str(variant["name"]) for variant in found["variants"]]

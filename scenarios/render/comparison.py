@@ -134,7 +134,7 @@ def _own_code(runs: Sequence[Run]) -> list[str]:
 
 def _again(label: str, audit: Result) -> str:
     times = len(items(audit, "earlier"))
-    together = number(audit.get("together"))
+    together = number(audit.get("joint_confidence"))
     sure = f", and all its audits hold together at {show(100 * together)} %" if together == together else ""
     return (
         f"{label} was audited {times} {'time' if times == 1 else 'times'} before: its numbers are of the last audit"
@@ -321,7 +321,7 @@ def _algorithm(subject: Subject) -> dict[str, Any]:
         **{key: audit.get(key) for key in told},
         **{key: claim.get(key) for key in ("delta", "adjacency", "norm")},
         "error": {key: convergence.get(key) for key in ("final", "replicas", "unit")},
-        "gradients": {key: inferred.get(key) for key in ("asked", "estimated", "median", "baseline")},
+        "gradients": {key: inferred.get(key) for key in ("queries", "estimated", "median", "baseline")},
         "costs": costs(entry),
     }
 

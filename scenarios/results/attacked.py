@@ -51,7 +51,7 @@ class KeptRecords:
     holding: int | None = None
     distance: float | None = None
     replicas: int | None = None
-    shape: tuple[int, int] | None = None
+    shape: tuple[int, ...] | None = None
     range: tuple[float, float] | None = None
     image: bool | None = None
     originals: tuple[Original, ...] | None = None

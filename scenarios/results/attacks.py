@@ -95,7 +95,7 @@ class ImageOfAgent:
 class ImageResult:
     """Images rebuilt in a second run in which each agent holds one."""
 
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     range: tuple[float, float]
     exact: bool
     """Whether all gradient estimates were exact."""
@@ -204,7 +204,7 @@ class ReconstructionResult:
     """Records of each agent."""
     distance: float
     replicas: int
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     range: tuple[float, float]
     image: bool
     originals: tuple[Original, ...]

@@ -1,4 +1,4 @@
-"""Runs side by side (`netsim compare --json`) and points of a sweep."""
+"""Runs side by side (`netsim compare --json`)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -118,79 +118,3 @@ class ComparisonResult:
     confidence: float
     """Of all ratios together."""
     against: tuple[Against, ...]
-
-
-@result
-class AlgorithmRow:
-    """One algorithm as a row of algorithms.parquet, and of a sweep's table; null where nothing was found."""
-
-    algorithm: str | None = None
-    unit: Unit | None = None
-    count: int | None = None
-    final_error: float | None = None
-    epsilon_claimed: float | None = None
-    delta: float | None = None
-    epsilon_exact_lower: float | None = None
-    epsilon_exact_upper: float | None = None
-    epsilon_audited: float | None = None
-    verdict: str | None = None
-    gradient_error: float | None = None
-    identifiable: float | None = None
-    image_skill: float | None = None
-    best_attack: str | None = None
-    best_skill: float | None = None
-    packets: int | None = None
-    bytes: int | None = None
-    time: float | None = None
-
-
-@result
-class AttackRow:
-    """One attack as a row of attacks.parquet."""
-
-    algorithm: str
-    attack: str
-    kind: str
-    inversion: str | None = None
-    verdict: str | None = None
-    refused: str | None = None
-    skill: float | None = None
-    mse: float | None = None
-    psnr: float | None = None
-    ssim: float | None = None
-    success_rate: float | None = None
-    success_low: float | None = None
-    success_high: float | None = None
-    guess_rate: float | None = None
-    advantage: float | None = None
-    advantage_low: float | None = None
-    advantage_high: float | None = None
-
-
-@result
-class SweepRow:
-    """One algorithm at one point of a sweep."""
-
-    fields: dict[str, Setting]
-    """Columns of the table, by dotted path."""
-    point: int
-    seed: int
-    status: Status
-    error: str | None
-    found: AlgorithmRow
-    attacks: tuple[AttackRow, ...] = ()
-
-
-@result
-class SweepResult:
-    """The points that one call ran."""
-
-    status: Status
-    points: int
-    complete: int
-    failed: tuple[int, ...]
-    all: int
-    """Points of the sweep."""
-    there: int
-    """Points whose rows are in the folder."""
-    rows: tuple[SweepRow, ...]

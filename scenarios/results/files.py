@@ -21,8 +21,13 @@ def as_json(value: Any) -> str:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """A document as a file, written whole or not at all."""
+    write_text(path, as_json(value))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text and a line end as a file, written whole or not at all."""
     draft = path.with_name(path.name + ".part")
-    draft.write_text(as_json(value) + "\n", encoding="utf-8")
+    draft.write_text(text + "\n", encoding="utf-8")
     draft.replace(path)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from statistics import median
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult
@@ -11,6 +11,9 @@ from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSumma
 
 Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 """An algorithm of a run, or of one variant of a study."""
+DONE: Final = "done"
+REFUSED: Final = "refused"
+NO_CLAIM: Final = "no claim"
 BROKEN: tuple[Verdict, ...] = ("unprotected", "refuted")
 """Verdicts under which a claim does not hold."""
 DIVERGED = 1e3

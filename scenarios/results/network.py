@@ -1,7 +1,7 @@
 """Network of a run as results: who listens and interferes where, and the settings that differ from their defaults."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TypeAlias, cast
 
 import networkx as nx
 import numpy as np
@@ -10,22 +10,32 @@ from netsim.adversary import Adversary, Within
 from netsim.arrays import Array
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
+from scenarios.results.base import Edge
+from scenarios.results.tree import Disc, NetworkResult
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
 from scenarios.schema.reference import tag_of, unit
 from scenarios.schema.threats import WithinSpec
 
+Place: TypeAlias = tuple[float, float]
 
-def drawn(topology: Topology, adversary: Adversary, on_radio: bool, seed: int) -> dict[str, Any]:
-    """`positions` of the agents in the unit square, and the eavesdropper's `disc` among them, or None."""
+
+def _drawn(
+    topology: Topology, adversary: Adversary, on_radio: bool, seed: int
+) -> tuple[tuple[Place, ...], Disc | None]:
+    """Positions of the agents in the unit square, and the eavesdropper's disc among them."""
     places, rule = topology.positions, adversary.links
     if places is None or not (on_radio or isinstance(rule, Within)):
-        return {"positions": _pattern(topology, seed).tolist(), "disc": None}
+        return _points(_pattern(topology, seed)), None
     corner, side = places.min(axis=0), float(np.max(np.ptp(places, axis=0))) or 1.0
     disc = None
     if isinstance(rule, Within):
-        disc = {"at": ((np.array(rule.at) - corner) / side).tolist(), "range": rule.range / side}
-    return {"positions": ((places - corner) / side).tolist(), "disc": disc}
+        disc = Disc(at=_points((np.array([rule.at]) - corner) / side)[0], range=rule.range / side)
+    return _points((places - corner) / side), disc
+
+
+def _points(places: Array) -> tuple[Place, ...]:
+    return tuple((x, y) for x, y in places.tolist())
 
 
 def _pattern(topology: Topology, seed: int) -> Array:
@@ -37,7 +47,6 @@ def _pattern(topology: Topology, seed: int) -> Array:
     return (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
 
 
-Edge = tuple[int, int]
 SETTINGS = (
     "medium", "links", "link_overrides", "access", "messages", "exchange", "activation", "compute", "stragglers",
     "downtimes", "adversary", "active_adversaries",
@@ -48,58 +57,55 @@ MOST = 12
 """Entries of a list that are told; the others are counted."""
 
 
-def network(experiment: Experiment) -> dict[str, Any]:
-    """The graph, where its agents are drawn, what is tapped, sealed and meddled with, and its `settings` in words."""
+def network(experiment: Experiment) -> NetworkResult:
+    """The graph, where its agents are drawn, what is tapped, sealed and intercepted, and its settings in words."""
     topology, scenario = experiment.topology, experiment.scenario
     adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
-    return {
-        "name": topology.name,
-        "medium": "radio" if on_radio else "links",
-        "edges": [list(edge) for edge in topology.edges],
-        **drawn(topology, adversary, on_radio, scenario.seed),
-        "eavesdropper": _eavesdropper(scenario),
-        "tapped": [] if on_radio else sorted([i, j] for i, j in adversary.tapped(topology) if i < j),
-        "heard": sorted(adversary.transmitters(topology)) if on_radio else [],
-        "tapped_nodes": list(adversary.nodes),
-        "insiders": list(adversary.insiders),
-        "sealed": _sealed(scenario, topology),
-        "meddled": _intercepted(scenario, topology),
-        "spectral_gap": topology.spectral_gap,
-        "settings": settings(scenario),
-    }
-
-
-def _eavesdropper(scenario: Scenario) -> dict[str, Any] | None:
-    """Where it sits and how far it hears, in the units of the agents' places."""
+    positions, disc = _drawn(topology, adversary, on_radio, scenario.seed)
     rule = scenario.adversary.links
-    return {"at": rule.at, "range": rule.range} if isinstance(rule, WithinSpec) else None
+    return NetworkResult(
+        name=topology.name,
+        medium="radio" if on_radio else "links",
+        edges=topology.edges,
+        positions=positions,
+        disc=disc,
+        eavesdropper=Disc(at=rule.at, range=rule.range) if isinstance(rule, WithinSpec) else None,
+        tapped=() if on_radio else tuple(sorted((i, j) for i, j in adversary.tapped(topology) if i < j)),
+        tapped_transmitters=tuple(sorted(adversary.transmitters(topology))) if on_radio else (),
+        tapped_nodes=tuple(adversary.nodes),
+        insiders=tuple(adversary.insiders),
+        sealed=_sealed(scenario, topology),
+        intercepted=_intercepted(scenario, topology),
+        spectral_gap=topology.spectral_gap,
+        settings=tuple(settings(scenario)),
+    )
 
 
-def _sealed(scenario: Scenario, topology: Topology) -> list[list[int]]:
+def _sealed(scenario: Scenario, topology: Topology) -> tuple[Edge, ...]:
     """Links that are encrypted both ways."""
     laws = {edge: o.law.encrypted for o in scenario.link_overrides for edge in o.edges()}
     usual = scenario.links.encrypted
-    return [[i, j] for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual)]
+    return tuple((i, j) for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual))
 
 
-def _intercepted(scenario: Scenario, topology: Topology) -> list[list[int]]:
-    """Links with somebody in the middle, in whichever direction."""
+def _intercepted(scenario: Scenario, topology: Topology) -> tuple[Edge, ...]:
+    """Links with an active adversary, in whichever direction."""
     met = {edge for spec in scenario.active_adversaries for edge in spec.build().tampered(topology)}
-    return [list(edge) for edge in sorted({(min(edge), max(edge)) for edge in met})]
+    return tuple(sorted({(min(edge), max(edge)) for edge in met}))
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def settings(scenario: Scenario) -> list[list[str]]:
-    """Rows [field, text], one for each of `SETTINGS` that is not at its default, and one for each entry of a list."""
-    rows: list[list[str]] = []
+def settings(scenario: Scenario) -> list[tuple[str, str]]:
+    """Field and text, one for each of `SETTINGS` that is not at its default, and one for each entry of a list."""
+    rows: list[tuple[str, str]] = []
     for name in SETTINGS:
         value: object = getattr(scenario, name)
         default: object = Scenario.model_fields[name].get_default(call_default_factory=True)
         if value != default:
             many: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
-            rows += [[name.replace("_", " "), _top(one)] for one in many]
+            rows += [(name.replace("_", " "), _top(one)) for one in many]
     return rows
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from scenarios.results.base import Numbers, Setting, result
 
 Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be reproduced", "not finished"]
+Answered = Literal["holds", "fails", "cannot be checked"]
 
 
 @result
@@ -13,7 +14,7 @@ class CheckAnswer:
 
     variant: str
     """Empty where there are no variants."""
-    result: Literal["holds", "fails", "cannot be checked"]
+    result: Answered
     found: str
     reason: str
 

@@ -1,8 +1,10 @@
 """Verdicts of attacks on records in words: shares, sentences, and attacks that a defence stops."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.reconstruction.attack import Case, Reconstruction
 from attacks.reconstruction.verdict import STANDARD
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.numbers import fixed
@@ -11,6 +13,14 @@ RECOVERED, PARTLY, DEFENDED = "recovered", "recovered in part", "defended"
 FAILED, OPEN = "failed to optimize", "not identifiable"
 WEAK = "this defence holds only against weak attacks"
 CLOSE, WIDE = STANDARD.close, STANDARD.wide
+
+
+class Rebuilt(NamedTuple):
+    """Records of one agent, rebuilt by one attack."""
+
+    attack: str
+    case: Case
+    found: Reconstruction
 
 
 def sentence(attacks: Sequence[RecordAttack]) -> str:

@@ -1,6 +1,6 @@
 """One run of one algorithm: convergence, measures and costs, traffic, links, and the packets to be played."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -156,11 +156,16 @@ class LinkLoads:
     """Mean seconds until arrival; null where nothing arrived."""
 
 
+Fate: TypeAlias = Literal["arrived", "lost", "dropped", "on the way"]
+Captured: TypeAlias = Literal["yes", "sealed", "missed", "no"]
+
+
 @result
 class Window:
     """Consecutive packets of the timeline."""
 
-    why: Literal["everything", "the beginning", "around the break", "the end"]
+    why: str
+    """"everything", or which of "the beginning", "around the break" and "the end", with commas."""
     packets: int
     left_out_before: int
 
@@ -226,8 +231,8 @@ class Timeline:
     bytes: Counts
     activation: tuple[int | None, ...]
     """The sender's, from 1."""
-    fate: tuple[Literal["arrived", "lost", "dropped", "on the way"], ...]
-    captured: tuple[Literal["yes", "sealed", "missed", "no"], ...]
+    fate: tuple[Fate, ...]
+    captured: tuple[Captured, ...]
     """What the adversary recorded; "sealed": size and time only."""
     down: tuple[Downtime, ...]
     break_: Annotated[ClaimBreak | None, Field(alias="break")]

@@ -4,7 +4,9 @@ JSON has no infinities: they are the texts "inf" and "-inf", and NaN is "nan": s
 """
 
 import json
-from typing import cast
+from functools import cache
+from pathlib import Path
+from typing import TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -12,18 +14,30 @@ from pydantic_core import core_schema
 
 from netsim.errors import ScenarioError
 from scenarios.results.base import TEXTS, numbers_of
-from scenarios.results.files import RESULTS, as_json
-from scenarios.results.tree import SCHEMA_VERSION, Results
+from scenarios.results.files import MANIFEST, RESULTS, as_json, write_text
+from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 
-_ADAPTER: TypeAdapter[Results] = TypeAdapter(Results)
+_RESULTS: TypeAdapter[Results] = TypeAdapter(Results)
+_MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
+T = TypeVar("T")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
 
 
-def dumps(results: Results) -> str:
-    """The tree as JSON, without a line end."""
+def dumps(results: object) -> str:
+    """A tree, or a part of it, as JSON, without a line end."""
     # Python mode, not pydantic's JSON: that would write "Infinity" and round-trip neither tuples nor our texts.
-    return as_json(_ADAPTER.dump_python(results, by_alias=True))
+    return as_json(_adapter(type(results)).dump_python(results, by_alias=True))
+
+
+@cache
+def _adapter(kind: type[object]) -> TypeAdapter[object]:
+    return TypeAdapter(kind)
+
+
+def save(folder: Path, results: Results) -> None:
+    """Write results.json, whole or not at all."""
+    write_text(folder / RESULTS, dumps(results))
 
 
 def plain(found: object) -> dict[str, object]:
@@ -38,22 +52,35 @@ def loads(text: str, file: str = RESULTS) -> Results:
     You get a `ScenarioError` for text that is no JSON, for results of another schema version, and for keys or values
     that this version does not know; it names the `file` and the first such field.
     """
+    tree = _mapping(text, file)
+    version = tree.get("schema_version", 1)
+    if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        why = "written by a newer netsim" if newer else "written by an older netsim"
+        raise ScenarioError("schema_version", version, why, REMEDY, file)
+    return _validated(_RESULTS, tree, file)
+
+
+def loads_manifest(text: str, file: str = MANIFEST) -> Manifest:
+    """The manifest that `dumps` wrote. Errors as those of `loads`."""
+    return _validated(_MANIFEST, _mapping(text, file), file)
+
+
+def _mapping(text: str, file: str) -> dict[str, object]:
     try:
         raw: object = json.loads(text)
     except ValueError as error:
         raise ScenarioError("results", file, f"not JSON: {error}", REMEDY, file) from None
     if not isinstance(raw, dict):
         raise ScenarioError("results", file, "not the results of a run", REMEDY, file)
-    tree = cast("dict[str, object]", raw)
-    version = tree.get("schema_version", 1)
-    if version != SCHEMA_VERSION:
-        newer = isinstance(version, int) and version > SCHEMA_VERSION
-        why = "written by a newer netsim" if newer else "written by an older netsim"
-        raise ScenarioError("schema_version", version, why, REMEDY, file)
+    return cast("dict[str, object]", raw)
+
+
+def _validated(adapter: TypeAdapter[T], tree: dict[str, object], file: str) -> T:
     # The scenario is validated strictly, and takes no text for a number.
     tree["scenario"] = numbers_of(tree.get("scenario"))
     try:
-        return _ADAPTER.validate_python(tree)
+        return adapter.validate_python(tree)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -62,7 +89,7 @@ def loads(text: str, file: str = RESULTS) -> Results:
 
 def schema() -> JsonSchemaValue:
     """The JSON Schema of results.json."""
-    found = _ADAPTER.json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
+    found = _RESULTS.json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
     return {"$schema": DIALECT, "title": RESULTS, **found}
 
 

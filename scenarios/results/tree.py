@@ -31,7 +31,18 @@ class RunError:
 
 
 @result
-class ProblemResult:
+class ProblemFacts:
+    """Facts about a problem that are known without solving it: other data give others."""
+
+    agents: int
+    dimension: int
+    records_per_agent: Counts
+    smoothness: float
+    strong_convexity: float
+
+
+@result
+class ProblemResult(ProblemFacts):
     """The problem that was solved, and its optimum."""
 
     kind: str
@@ -40,11 +51,6 @@ class ProblemResult:
     note: str
     records: int
     held_out: int | None
-    agents: int
-    dimension: int
-    records_per_agent: Counts
-    smoothness: float
-    strong_convexity: float
     optimum_residual: float
     optimum_is_zero: bool
     optimum_is_stationary_only: bool

@@ -18,12 +18,12 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.problem import AnyLogistic
 from scenarios.build.progress import Progress
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
-from scenarios.results import former
+from scenarios.results import serialize
 from scenarios.results.audit import AuditRefused, PairSearch, Views
 from scenarios.results.audited import audit_result, plan_result, search_result
 from scenarios.results.base import Refused
-from scenarios.results.files import write_json
-from scenarios.results.former_findings import DONE, NO_CLAIM, REFUSED
+from scenarios.results.files import write_text
+from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.loss_breakdown import over_time
 from scenarios.results.tree import AlgorithmResult
 from scenarios.results.views import views_result
@@ -107,8 +107,7 @@ class Judge:
         if options is None:
             return entry
         self.keep(entry)
-        assert entry.audit is not None
-        write_json(audit_file(self.folder, entry.slug), former.of_audit(entry.audit))
+        write_text(audit_file(self.folder, entry.slug), serialize.dumps(entry.audit))
         return replace(entry, views=self.views(options))
 
     def decide(

@@ -1,7 +1,9 @@
 """Inference stage of a run: the membership game and the property game."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,28 +14,30 @@ from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.membership import Decision, Membership
 from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
-    AtLevel,
     MembershipScore,
-    PropertyScore,
     allowed_advantage,
     allowed_power,
     allowed_right,
     breaks,
+    of_group,
     score_membership,
     score_property,
 )
 from netsim.adversary import AdversaryView
+from netsim.claims import Claim
 from netsim.errors import AttackError, ScenarioError
 from netsim.problems import Dataset
 from netsim.randomness import Streams
 from netsim.simulation import Run
-from scenarios.build.experiment import Experiment, Subject
+from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.inference import FIRST, Both, Staging, staged
 from scenarios.build.progress import Progress
-from scenarios.results import former_inference as decisions
-from scenarios.results.entries import Results
-from scenarios.results.former_inference import Allowance, allowance
+from scenarios.results import attacks as results
+from scenarios.results import inference as sentences
+from scenarios.results.attacks import Advantage, Allowed, AtLevel, Bounded, MembershipAllowed, RightRate, Roc
+from scenarios.results.base import Rate, taken
 from scenarios.schema.attacks import DecidingModel, Inversion, MembershipSpec, PropertySpec
+from scenarios.schema.scenario import GradientChange
 from scenarios.stages.reconstruction import chosen
 
 
@@ -92,39 +96,28 @@ def inferred(view: AdversaryView, inversion: Inversion, only: int | None = None)
     return evidence(view, only) if inversion == "strongest" else published_evidence(view)
 
 
-def begun(spec: DecidingModel, source: str, records: int) -> Results:
-    """What results say of a game before it is played."""
-    return {
-        "refused": None,
-        "agent": spec.agent,
-        "holding": records,
-        "inversion": spec.inversion,
-        "rounds": spec.rounds,
-        "source": source,
-        "confidence": spec.confidence,
-    }
+T = TypeVar("T")
 
 
-def guarded(name: str, play: Callable[[], Results]) -> Results:
-    """What a game found, or why it was refused."""
+def attempted(name: str, play: Callable[[], T]) -> T | str:
+    """The findings of a game, or the reason why it was refused."""
     try:
         return play()
     except AttackError as error:
-        return {"refused": str(error)}
+        return str(error)
     except ScenarioError as error:
-        return {"refused": f"a world of the game cannot be run: {error}"}
+        return f"a world of the game cannot be run: {error}"
     except (np.linalg.LinAlgError, FloatingPointError) as error:
-        return {"refused": f"{name} failed in its arithmetic: {error}"}
+        return f"{name} failed in its arithmetic: {error}"
 
 
-def counted(rate: Interval, count: int, of: int) -> Results:
+def rate_of(found: Interval, count: int, of: int) -> Rate:
     """A rate with its interval."""
-    return {"count": count, "of": of, "rate": rate.estimate, "low": rate.lower, "high": rate.upper}
+    return Rate(count=count, of=of, rate=found.estimate, low=found.lower, high=found.upper)
 
 
-def bounded(found: Interval) -> Results:
-    """A number with its interval."""
-    return {"estimate": found.estimate, "low": found.lower, "high": found.upper}
+def _bounded(found: Interval) -> Bounded:
+    return Bounded(estimate=found.estimate, low=found.lower, high=found.upper)
 
 
 def parts_of(total: int, chunk: int) -> Sequence[int]:
@@ -137,33 +130,51 @@ IN, OUT = 0, 1
 
 @dataclass(frozen=True)
 class MembershipGame(Game):
-    """Plays it for one algorithm."""
+    """The membership game on one algorithm."""
 
-    def play(self, spec: MembershipSpec) -> Results:
-        """The entry's `membership`."""
-        said = begun(spec, Membership().source, self.records) | {
-            "adjacency": spec.adjacency,
-            "informed": spec.informed,
-            "record": spec.record if spec.informed else None,
-        }
+    def play(self, spec: MembershipSpec) -> results.Membership:
+        """Rates of the attack over transcripts of both worlds; or why it was refused."""
+        setting = results.MembershipSetting(
+            agent=spec.agent,
+            holding=self.records,
+            inversion=spec.inversion,
+            rounds=spec.rounds,
+            source=Membership().source,
+            confidence=spec.confidence,
+            sentence="",
+            adjacency=spec.adjacency,
+            informed=spec.informed,
+            record=spec.record if spec.informed else None,
+        )
         trials = spec.trials if self.noisy or not spec.informed else 1
         self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials)
-        found = said | guarded("membership", lambda: self._played(spec, trials))
-        return found | {"sentence": decisions.membership(found)}
+        found = attempted("membership", lambda: self._played(setting, spec, trials))
+        if isinstance(found, str):
+            found = taken(results.MembershipRefused, setting, refused=found)
+        return replace(found, sentence=sentences.membership(found))
 
-    def _played(self, spec: MembershipSpec, trials: int) -> Results:
+    def _played(
+        self, setting: results.MembershipSetting, spec: MembershipSpec, trials: int
+    ) -> results.MembershipResult:
         worlds = [self._world(spec, world, trials) for world in (IN, OUT)]
         inside, out = ([decision for decision, _, _ in world] for world in worlds)
-        exact = all(exact for world in worlds for _, _, exact in world)
         activations = max(largest for world in worlds for _, largest, _ in world)
         score = score_membership(inside, out, spec.levels, spec.confidence)
         allowed = allowance(self.experiment, self.subject, activations)
-        return {
-            "trials": trials,
-            "noise": self.noisy,
-            "exact": exact,
-            "estimates": len(inside[0].queries),
-        } | membership_scored(score, allowed, spec.confidence)
+        power = None if allowed.epsilon is None else allowed_advantage(allowed.epsilon, allowed.delta or 0.0)
+        return taken(
+            results.MembershipResult,
+            setting,
+            trials=trials,
+            noise=self.noisy,
+            exact=all(exact for world in worlds for _, _, exact in world),
+            estimates=len(inside[0].queries),
+            levels=tuple(_levels(score, allowed)),
+            advantage=taken(Advantage, _bounded(score.advantage), allowed=power),
+            auc=_bounded(score.auc),
+            roc=Roc(alarms=tuple(score.roc[0].tolist()), found=tuple(score.roc[1].tolist())),
+            claim=membership_allowed(score, allowed, spec.confidence),
+        )
 
     def _world(self, spec: MembershipSpec, world: int, trials: int) -> list[tuple[Decision, int, bool]]:
         """Decisions about the transcripts of a world, with Θ of each run, and whether its estimates are exact."""
@@ -194,44 +205,47 @@ def attack_of(spec: MembershipSpec, both: Both) -> Membership:
     return Membership(spec.adjacent, both.instead if spec.informed else None, spec.draws)
 
 
-def membership_scored(score: MembershipScore, allowed: Allowance, confidence: float) -> Results:
-    """The rates, and beside them what the claim allows."""
-    epsilon, delta = allowed.epsilon, allowed.delta
-    above = None if epsilon is None else breaks(score, epsilon, delta, confidence)
-    return {
-        "levels": [_level(one, score, allowed) for one in score.levels],
-        "advantage": bounded(score.advantage)
-        | {"allowed": None if epsilon is None else allowed_advantage(epsilon, delta)},
-        "auc": bounded(score.auc),
-        "roc": {"alarms": score.roc[0].tolist(), "found": score.roc[1].tolist()},
-        "claim": allowed.described() | {"broken": above},
-    }
+def membership_allowed(score: MembershipScore, allowed: Allowed, confidence: float) -> MembershipAllowed:
+    """The claim beside the rates, and whether they contradict it."""
+    broken = None if allowed.epsilon is None else breaks(score, allowed.epsilon, allowed.delta or 0.0, confidence)
+    return taken(MembershipAllowed, allowed, broken=broken)
 
 
-def _level(one: AtLevel, score: MembershipScore, allowed: Allowance) -> Results:
-    most = None if allowed.epsilon is None else allowed_power(one.level, allowed.epsilon, allowed.delta)
-    return {
-        "level": one.level,
-        "power": one.power,
-        "found": counted(one.found, one.count[0], score.trials[0]),
-        "alarms": counted(one.alarms, one.count[1], score.trials[1]),
-        "allowed": most,
-    }
+def _levels(score: MembershipScore, allowed: Allowed) -> Iterator[AtLevel]:
+    for one in score.levels:
+        most = None if allowed.epsilon is None else allowed_power(one.level, allowed.epsilon, allowed.delta or 0.0)
+        yield AtLevel(
+            level=one.level,
+            power=one.power,
+            found=rate_of(one.found, one.count[0], score.trials[0]),
+            alarms=rate_of(one.alarms, one.count[1], score.trials[1]),
+            allowed=most,
+        )
 
 
 @dataclass(frozen=True)
 class PropertyGame(Game):
-    """Plays it for one algorithm."""
+    """The property game on one algorithm."""
 
-    def play(self, spec: PropertySpec) -> Results:
-        """The entry's `property`."""
-        said = begun(spec, PropertyInference({}).source, self.records)
-        said["hypotheses"] = [one.model_dump() for one in spec.hypotheses]
+    def play(self, spec: PropertySpec) -> results.Property:
+        """How often the attack names the true hypothesis; or why it was refused."""
+        setting = results.PropertySetting(
+            agent=spec.agent,
+            holding=self.records,
+            inversion=spec.inversion,
+            rounds=spec.rounds,
+            source=PropertyInference({}).source,
+            confidence=spec.confidence,
+            sentence="",
+            hypotheses=tuple(spec.hypotheses),
+        )
         self.progress.begin(f"{self.subject.spec.name}: property", spec.trials)
-        found = said | guarded("property inference", lambda: self._played(spec))
-        return found | {"sentence": decisions.properties(found)}
+        found = attempted("property inference", lambda: self._played(setting, spec))
+        if isinstance(found, str):
+            found = taken(results.PropertyRefused, setting, refused=found)
+        return replace(found, sentence=sentences.properties(found))
 
-    def _played(self, spec: PropertySpec) -> Results:
+    def _played(self, setting: results.PropertySetting, spec: PropertySpec) -> results.PropertyResult:
         attack = PropertyInference(self.staging.hypotheses(spec), spec.draws)
         prior, activations = self.staging.prior, 0
         choices: list[Choice] = []
@@ -246,31 +260,50 @@ class PropertyGame(Game):
             self.progress.advance(1)
         score = score_property(choices, true, spec.confidence)
         allowed = allowance(self.experiment, self.subject, activations, self.records)
-        return {"trials": spec.trials, "estimates": len(choices[0].queries)} | property_scored(score, allowed)
+        hypotheses = len(score.confusion)
+        most = None if allowed.epsilon is None else allowed_right(hypotheses, allowed.epsilon, allowed.delta or 0.0)
+        return taken(
+            results.PropertyResult,
+            setting,
+            trials=spec.trials,
+            estimates=len(choices[0].queries),
+            right=taken(RightRate, rate_of(score.right, score.count, score.trials), allowed=most),
+            guess=1 / hypotheses,
+            mean_posterior=score.stated,
+            bits=score.bits,
+            confusion=tuple(tuple(int(count) for count in row) for row in score.confusion),
+            claim=allowed,
+        )
 
 
-def property_scored(score: PropertyScore, allowed: Allowance) -> Results:
-    """How often it was right, beside a guess, and beside what the claim allows."""
-    hypotheses = len(score.confusion)
-    most = None if allowed.epsilon is None else allowed_right(hypotheses, allowed.epsilon, allowed.delta)
-    return {
-        "right": counted(score.right, score.count, score.trials) | {"allowed": most},
-        "guess": 1 / hypotheses,
-        "said": score.stated,
-        "bits": score.bits,
-        "confusion": score.confusion.astype(int).tolist(),
-        "claim": allowed.described(),
-    }
+def allowance(experiment: Experiment, subject: Subject, activations: int, records: int = 1) -> Allowed:
+    """(ε, δ) for worlds that differ in so many records of one agent, after `activations` (Θ) of the attacked run."""
+    scenario, holding = experiment.scenario, experiment.holding
+    if scenario.active_adversaries:
+        return _no_claim("no claim is about a run with an active adversary")
+    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+        return _no_claim("the claim is about a change of the gradient here, and not about a record")
+    if holding is None or subject.attacked is None:
+        return _no_claim("agents hold other records than in a run that is attacked")
+    adjacency = adjacency_of(scenario, experiment.dataset, holding.problem)
+    claim = subject.attacked.claim(adjacency, activations, subject.delta)
+    if claim is None:
+        return _no_claim("no privacy is claimed")
+    if claim.epsilon is None:
+        return _no_claim(f"the claim's own conditions fail: {'; '.join(claim.failed_conditions)}", claim)
+    if not math.isfinite(claim.epsilon):
+        return _no_claim("the claimed ε is infinite", claim)
+    steps = 1 if scenario.audit is not None and scenario.audit.adjacency == "agent" else records
+    epsilon, delta = of_group(steps, claim.epsilon, claim.delta)
+    return replace(_no_claim(None, claim), epsilon=epsilon, delta=delta, steps=steps)
 
 
-def inference_stage(
-    experiment: Experiment, subject: Subject, entry: Results, progress: Progress, save: Callable[[], None]
-) -> None:
-    """Fill an entry's `membership` and `property`, as far as the scenario asks for them; `save` after each."""
-    asked = experiment.scenario.attacks
-    if asked.membership is not None:
-        entry["membership"] = MembershipGame(experiment, subject, progress, "membership").play(asked.membership)
-        save()
-    if asked.property is not None:
-        entry["property"] = PropertyGame(experiment, subject, progress, "property").play(asked.property)
-        save()
+def _no_claim(why: str | None, claim: Claim | None = None) -> Allowed:
+    return Allowed(
+        epsilon=None,
+        delta=None,
+        source=None if claim is None else claim.source,
+        adjacency=None if claim is None else claim.adjacency.relation,
+        steps=1,
+        why_not=why,
+    )

@@ -17,12 +17,11 @@ from netsim.simulation import Simulation
 from netsim.transcript.record import Transcript
 from scenarios.build.progress import Progress
 from scenarios.results.files import PAGE
+from scenarios.results.tree import Results
 from scenarios.schema import TranscriptSpec
-from scenarios.schema.scenario import OutputsSpec
 
-TOLD = ("time", "sender", "receiver", "kind", "number", "attempt")
 SHOWN = 3
-"""Rows that are told when a run has ended because agents wait."""
+"""Rows that are shown when a run has ended because agents wait."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class TranscriptFiles:
 
     @property
     def second(self) -> Path:
-        """The Parquet file of what the first adversary hears in the run in which records are to be rebuilt."""
+        """The Parquet file of the first adversary's transcript of the run in which records are to be rebuilt."""
         return self.folder / f"second-{self.slug}.parquet"
 
     def keep_second(self, view: AdversaryView) -> None:
@@ -108,7 +107,7 @@ class TranscriptFiles:
                 self.spools.rmdir()
 
     def last_words(self, error: DeadlockError) -> list[str]:
-        """What was last heard from or for the agents that an error says wait, if there is a file: a line a row."""
+        """The last rows from or for the agents that an error says wait, if there is a file: a line a row."""
         from netsim.transcript.stored import StreamedTranscript
 
         path = self.file(self.names[0])
@@ -123,26 +122,25 @@ class TranscriptFiles:
             ]
             kept = [*kept, *zip(*named, strict=True)][-SHOWN:]
         return [
-            f"last heard: t={time:g} s, {sender} → {receiver}, {kind} {number}, attempt {attempt}"
+            f"last recorded: t={time:g} s, {sender} → {receiver}, {kind} {number}, attempt {attempt}"
             for time, sender, receiver, kind, number, attempt in kept
         ]
 
 
-Results = Mapping[str, Any]
 FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 
 def write_outputs(
     results: Results,
-    runs: Mapping[Any, Results],
+    runs: Mapping[str | None, Results],
     folder: Path,
-    outputs: OutputsSpec,
     render: Callable[[Results, Path], None],
     progress: Progress,
 ) -> None:
     """The tables of `runs` (by variant), the page that `render` makes of `results`, and its figures."""
+    outputs = results.scenario.outputs
     if outputs.tables:
-        from scenarios.results.summary import write_tables  # needs pyarrow, which takes its time to load
+        from scenarios.results.tables import write_tables  # needs pyarrow, which takes its time to load
 
         write_tables(runs, folder)
     progress.begin("writing the report", 1)
@@ -151,8 +149,14 @@ def write_outputs(
     if outputs.figures:
         from scenarios.render.page.export import export_figures
 
-        look: dict[str, Any] = {"dpi": outputs.dpi, "width": outputs.width, "progress": progress}
-        export_figures(results, folder / FIGURES, formats=outputs.figures, **look)
+        export_figures(
+            results,
+            folder / FIGURES,
+            formats=outputs.figures,
+            dpi=outputs.dpi,
+            width=outputs.width,
+            progress=progress,
+        )
 
 
 def clear_figures(folder: Path) -> None:

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
@@ -14,24 +13,21 @@ from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
-from scenarios.render.former_sentences import missing
 from scenarios.render.page.report import render, render_study
-from scenarios.results import former
+from scenarios.render.sentences import missing
+from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, taken
-from scenarios.results.entries import Results
-from scenarios.results.files import RESULTS, write_json
+from scenarios.results.base import Setting, Status, taken
+from scenarios.results.files import PAGE, RESULTS, write_text
+from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
-from scenarios.results.former_findings import BROKEN, DONE, NO_CLAIM, REFUSED
-from scenarios.results.numbers import part
 from scenarios.results.run import Timeline
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.schema import Scenario
-from scenarios.schema.load import validated
 from scenarios.schema.scenario import AuditSpec
 from scenarios.stages.audit import Judge, audit_file
 from scenarios.stages.outputs import write_outputs
-from scenarios.stages.study import COMPLETE, FAILED, INTERRUPTED, PENDING, ran_of, summary
+from scenarios.stages.study import ran_of, summary
 from scenarios.stages.timeline import Chronicle
 from scenarios.stages.witness import file_of
 from scenarios.stages.worlds import AuditOptions
@@ -123,30 +119,23 @@ def _draw_of(audit: Audit) -> int:
 
 
 def remark(folder: Path, scenario: Scenario) -> str:
-    """What to know where `folder` holds a finished audit of a scenario of this name; nothing where it holds none.
+    """A caution where `folder` holds a finished audit of a scenario of this name; empty where it holds none.
 
     An audit that was interrupted goes on, and is not meant.
     """
     try:
         found = read_results(folder)
-    except (ScenarioError, OSError, ValueError):
+    except ScenarioError:
         return ""
-    if found.get("name") != scenario.name or found.get("status") not in (COMPLETE, FAILED) or not _audited(found):
+    entries = [*found.algorithms, *(entry for variant in found.variants or () for entry in variant.algorithms)]
+    done = found.status in ("complete", "failed") and any(entry.audit_status == DONE for entry in entries)
+    if found.name != scenario.name or not done:
         return ""
-    seed = "the same seed" if found.get("seed") == scenario.seed else "another seed"
+    seed = "the same seed" if found.seed == scenario.seed else "another seed"
     return (
         f"{folder} holds an audit of {scenario.name} that is done: it is replaced, and this one has {seed}. Choosing "
         f"among such audits proves less than each says. `netsim audit {shlex.quote(str(folder))} --again`, with "
         f"--trials, --confidence or --games, makes one more that counts."
-    )
-
-
-def _audited(found: Mapping[str, Any]) -> bool:
-    """Whether an algorithm, of whatever variant, has an audit that is done."""
-    return any(
-        entry.get("audit_status") == DONE
-        for part in (found, *found.get("variants", []))
-        for entry in part.get("algorithms", [])
     )
 
 
@@ -176,7 +165,7 @@ class Reaudit:
         and the same call continues it. You get a `ScenarioError` for an algorithm that was never run.
         """
         done = False
-        for entry in map(former.algorithm_of, self.kept.entries(algorithm)):
+        for entry in self.kept.entries(algorithm):
             if entry.run is None or entry.run.stopped:
                 self.say(f"{entry.name} was never run to its end: netsim run, with this folder, does that.")
             elif (spec := self._due(entry)) is not None:
@@ -234,7 +223,7 @@ class Reaudit:
         subject = self._subject(judge, entry)
         found, options = judge.decide(entry, subject, activations)
         if found.audit is None or found.audit_status == NO_CLAIM:
-            self._put(found)
+            self.kept.put(found)
             self._finish(scenario)
             return
         found = replace(found, audit=replace(found.audit, confidence=own.confidence, options=spec))
@@ -255,7 +244,7 @@ class Reaudit:
         assert new is not None
         if not made or old is None:
             found = _without_old_views(found)
-            self._put(found)
+            self.kept.put(found)
             self._save(scenario)
             self._write(found)
             return found, True
@@ -273,14 +262,14 @@ class Reaudit:
         else:
             old = replace(old, later=(*old.later, brief(new, "")))
             found = replace(before, audit=replace(old, besides=besides(old)))
-        self._put(found)
+        self.kept.put(found)
         self._save(scenario)
         if shown:
             _move(audit_file(folder, slug), audit_file(folder, slug + former_draft))
             _move(file_of(folder, slug), file_of(folder, slug + former_draft))
             _move(file_of(folder, slug + draft), file_of(folder, slug))
         else:
-            write_json(audit_file(folder, slug + draft), former.of_audit(new))
+            write_text(audit_file(folder, slug + draft), serialize.dumps(new))
         self._write(found)
         return found, shown
 
@@ -288,22 +277,21 @@ class Reaudit:
         """Timeline and views of the audit that is shown."""
         if entry.timeline is not None:
             entry = replace(entry, timeline=self._timeline(entry, options.subject, len(judge.experiment.subjects)))
-            self._put(entry)
+            self.kept.put(entry)
             self.kept.save()
-        self._put(replace(entry, views=judge.views(options)))
+        self.kept.put(replace(entry, views=judge.views(options)))
 
-    def _timeline(self, entry: AlgorithmResult, subject: Subject, algorithms: int) -> Timeline | None:
+    def _timeline(self, entry: AlgorithmResult, subject: Subject, algorithms: int) -> Timeline:
         """The run's packets around what this audit found: the run is simulated again, to the same packets."""
         stage, log = f"{subject.spec.name}: the run's packets again, for the timeline", PacketLog()
         simulation = replace(subject.simulation, recording=Recording(measure=False))
         chronicle = Chronicle(simulated(simulation, stage, self.progress, log), log, algorithms)
-        found = former.judged(entry)
-        if (sought := chronicle.sought(found)) is not None:
+        if (sought := chronicle.sought(entry)) is not None:
             again = PacketLog(0, 0, sought)
             alone = replace(simulation, recording=Recording(measure=False, private="nothing"), adversaries=())
             simulated(alone, stage, self.progress, again)
             chronicle.look(again)
-        return former.timeline_of(chronicle.results(found)["timeline"])
+        return chronicle.timeline(entry)
 
     def _rest(self, entry: AlgorithmResult, activations: int) -> None:
         """Make what an audit that is done was stopped before."""
@@ -322,62 +310,54 @@ class Reaudit:
     def _subject(self, judge: Judge, entry: AlgorithmResult) -> Subject:
         return next(one for one in judge.experiment.subjects if one.spec.name == entry.name)
 
-    def _put(self, entry: AlgorithmResult) -> None:
-        """Replace the algorithm's results."""
-        for one in self.kept.results["algorithms"]:
-            if one["slug"] == entry.slug:
-                one.update(former.judged(entry) | {"timeline": former.of_timeline(entry.timeline)})
-
     def _write(self, entry: AlgorithmResult) -> None:
         """The file of the audit that is shown."""
-        if entry.audit is not None:
-            write_json(audit_file(self.kept.folder, entry.slug), former.of_audit(entry.audit))
+        write_text(audit_file(self.kept.folder, entry.slug), serialize.dumps(entry.audit))
 
     def _save(self, scenario: Scenario) -> None:
         results = self.kept.results
-        if results["scenario"].get("audit") is None:
-            results["scenario"]["audit"] = scenario.model_dump()["audit"]
-        if results["status"] in (INTERRUPTED, "running") and not missing(results):
-            results["status"] = COMPLETE
-        if "reproduction" in results or "figures" in results:  # not of one of several variants
-            ran = Ran("", results, f"failed: {results['error']['type']}" if results.get("error") else None)
-            results |= reproduced(self.kept.scenario, [ran], {"": {}}, results["status"] in (COMPLETE, FAILED))
+        if results.scenario.audit is None:
+            results = replace(results, scenario=results.scenario.model_copy(update={"audit": scenario.audit}))
+        if results.status in ("interrupted", "running") and not missing(results):
+            results = replace(results, status="complete")
+        if results.reproduction is not None or results.figures is not None:  # not of one of several variants
+            ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
+            results = reproduced(results, [ran], {"": {}}, results.status in ("complete", "failed"))
+        self.kept.results = results
         self.kept.save()
 
     def _finish(self, scenario: Scenario) -> None:
         self._save(scenario)
-        results, folder = self.kept.results, self.kept.folder
-        write_outputs(results, {None: results}, folder, self.kept.scenario.outputs, render, self.progress)
+        results = self.kept.results
+        write_outputs(results, {None: results}, self.kept.folder, render, self.progress)
 
 
 def refresh(folder: Path) -> None:
     """Bring the results and the page over all variants up to date with those of each."""
-    results, runs = read_results(folder), dict[str, Results]()
-    for variant in results.get("variants", []):
-        if variant["name"] and (folder / variant["name"] / RESULTS).is_file():
-            own = runs[variant["name"]] = read_results(folder / variant["name"])
-            variant["algorithms"] = [summary(entry) for entry in own["algorithms"]]
-            if own["status"] == COMPLETE and variant["status"] in (INTERRUPTED, PENDING):
-                variant |= {
-                    "status": COMPLETE,
-                    "problem": own.get("problem"),
-                    "report": f"{variant['name']}/report.html",
-                }
-    results["status"] = _status(results)
-    scenario = validated(part(results, "scenario"), str(folder / RESULTS)).scenario
-    ran = [ran_of(one["name"], one["status"], runs.get(one["name"], {}), one["error"]) for one in results["variants"]]
-    fields = {one["name"]: one["fields"] for one in results["variants"]}
-    results |= reproduced(scenario, ran, fields, results["status"] in (COMPLETE, FAILED))
-    write_json(folder / RESULTS, results)
-    write_outputs(results, runs, folder, scenario.outputs, render_study, Silent())
+    results, runs = read_results(folder), dict[str | None, Results]()
+    variants: list[VariantResult] = []
+    for variant in results.variants or ():
+        if variant.name and (folder / variant.name / RESULTS).is_file():
+            own = runs[variant.name] = read_results(folder / variant.name)
+            variant = replace(variant, algorithms=tuple(map(summary, own.algorithms)))
+            if own.status == "complete" and variant.status in ("interrupted", "not reached"):
+                report = f"{variant.name}/{PAGE}"
+                variant = replace(variant, status="complete", problem=own.problem, report=report)
+        variants.append(variant)
+    results = replace(results, variants=tuple(variants), status=_status(results.status, variants))
+    ran = [ran_of(one.name, one.status, runs.get(one.name), one.error) for one in variants]
+    fields = {one.name: one.fields for one in variants}
+    results = reproduced(results, ran, fields, results.status in ("complete", "failed"))
+    serialize.save(folder, results)
+    write_outputs(results, runs, folder, render_study, Silent())
 
 
-def _status(results: Results) -> str:
-    """How far a study is that was interrupted or killed: done where each of its variants is."""
-    each = {one["status"] for one in results["variants"]}
-    if results["status"] not in (INTERRUPTED, "running") or each & {INTERRUPTED, PENDING, "running"}:
-        return results["status"]
-    return FAILED if FAILED in each else COMPLETE
+def _status(before: Status, variants: Sequence[VariantResult]) -> Status:
+    """Status of a study that was interrupted or killed: done where each of its variants is."""
+    each = {one.status for one in variants}
+    if before not in ("interrupted", "running") or each & {"interrupted", "not reached", "running"}:
+        return before
+    return "failed" if "failed" in each else "complete"
 
 
 def _before(entry: AlgorithmResult, scenario: Scenario) -> AuditSpec:

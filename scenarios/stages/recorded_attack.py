@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from attacks.reconstruction.membership import Decision, Membership, Records
 from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_gradients
+from netsim import settings
 from netsim.adversary import AdversaryView, InsiderState, Query
 from netsim.errors import AttackError, ScenarioError, TranscriptError
 from netsim.randomness import Streams
-from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.record import Record, Transcript
@@ -32,17 +32,31 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of
 from scenarios.build.problem import Ownership, parts_of_agents, prior_of
 from scenarios.build.progress import Progress, simulated
-from scenarios.render import former_sentences as traffic_told
-from scenarios.results import entries as describe
-from scenarios.results import former_inference as decisions
-from scenarios.results import former_measures as traffic
-from scenarios.results.entries import Results
-from scenarios.results.former_reconstructions import write_estimates, write_records
+from scenarios.render import sentences as words
+from scenarios.results import inference as sentences
+from scenarios.results.attacked import (
+    AttackReport,
+    KeptGradients,
+    KeptLevel,
+    KeptMember,
+    KeptMembership,
+    KeptProperty,
+    KeptRecords,
+    NamedHypothesis,
+    TruthStatus,
+)
+from scenarios.results.attacks import RecordAttack
+from scenarios.results.base import LeftOut, Rate, Refused, taken
+from scenarios.results.tables import write_estimates, write_records
+from scenarios.results.traffic import Traffic
 from scenarios.schema import Scenario
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
-from scenarios.stages import inference as play
-from scenarios.stages.inference import begun, counted, inferred
+from scenarios.stages.gradients import gradient_scores
+from scenarios.stages.inference import attempted, inferred, rate_of
 from scenarios.stages.reconstruction import Rebuilding, chosen
+from scenarios.stages.traffic import analyse_traffic
+
+T = TypeVar("T")
 
 BATCH = 32
 """Records of an agent, at most: unknowns grow with their square."""
@@ -50,9 +64,12 @@ NOT_OF_THIS = "the transcript is not one of this algorithm in this scenario"
 
 
 @dataclass(frozen=True)
-class Attacked:
-    """One transcript of an algorithm: `simulation` is the run that it is of, and `holding` who holds which records
-    there. `score`: make the truth again from the seed."""
+class Recording:
+    """One kept transcript of an algorithm.
+
+    `simulation` is its run, and `holding` tells who holds which records there. `score`: make the truth again from the
+    seed.
+    """
 
     experiment: Experiment
     subject: Subject
@@ -61,26 +78,25 @@ class Attacked:
     file: Path
     score: bool
     progress: Progress
-    told: Results = field(default_factory=dict[str, Any])
-    diary: PacketLog = field(default_factory=PacketLog)
+    log: PacketLog = field(default_factory=PacketLog)
 
     @classmethod
     def of_all(
         cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress
-    ) -> "Attacked":
-        """The run in which all records are shared out."""
+    ) -> "Recording":
+        """Transcript of the run in which all records are shared out."""
         return cls(experiment, subject, subject.simulation, _sharing(experiment), file, score, progress)
 
     @classmethod
     def of_few(
         cls, experiment: Experiment, subject: Subject, file: Path, score: bool, progress: Progress
-    ) -> "Attacked":
-        """The second run, in which agents hold the records that are to be rebuilt."""
+    ) -> "Recording":
+        """Transcript of the second run, in which agents hold the records that are to be rebuilt."""
         assert subject.attacked is not None
         assert experiment.holding is not None
         return cls(experiment, subject, subject.attacked, experiment.holding, file, score, progress)
 
-    # ── what is heard ───────────────────────────────────────────────────────────────────────────────────
+    # ── the adversary's side ───────────────────────────────────────────────────────────────────────────────────
     @cached_property
     def transcript(self) -> Transcript:
         """You get a `ScenarioError` for agents that the scenario has not."""
@@ -92,7 +108,7 @@ class Attacked:
 
     @cached_property
     def view(self) -> AdversaryView:
-        """What the listener has."""
+        """Knowledge of the eavesdropper."""
         adversary, public = self.simulation.adversaries[0], self.simulation.public()
         if not adversary.insiders:
             return AdversaryView(adversary, self.transcript, public)
@@ -103,30 +119,40 @@ class Attacked:
         outside = replace(adversary, links=links, nodes=adversary.doors, insiders=())
         return AdversaryView(outside, self.transcript, public)
 
-    # ── what is true ────────────────────────────────────────────────────────────────────────────────────
+    # ── the truth ────────────────────────────────────────────────────────────────────────────────────
     @cached_property
-    def remade(self) -> Run | None:
-        """The run again, from the seed, with as many replicas of its truth as the transcript has; None where it is
-        not asked for, or the transcript is not of it. `told` says which, and how long it took."""
+    def _again(self) -> tuple[Run | None, TruthStatus]:
         if not self.score:
-            self.told["truth"] = {"remade": False, "seconds": None, "why_not": "not asked for"}
-            return None
+            return None, TruthStatus(remade=False, seconds=None, why_not="not asked for")
         begun = time.monotonic()
         stage = f"{self.subject.spec.name}: making the truth again from the seed"
         run = simulated(
-            replace(self.simulation, recording=Recording(measure=False)), stage, self.progress, self.diary
+            replace(self.simulation, recording=settings.Recording(measure=False)), stage, self.progress, self.log
         )
         seconds = time.monotonic() - begun
         other = first_difference(self.transcript, run.views[0].transcript)
-        why = None if other is None else f"the seed makes another transcript here, from row {other} on"
-        self.told["truth"] = {"remade": why is None, "seconds": seconds, "why_not": why}
-        if why is not None:
-            return None
+        if other is not None:
+            why = f"the seed makes another transcript here, from row {other} on"
+            return None, TruthStatus(remade=False, seconds=seconds, why_not=why)
         assert run.truth is not None
-        return replace(run, truth=_cut(run.truth, self.transcript.replicas))
+        truth = TruthStatus(remade=True, seconds=seconds, why_not=None)
+        return replace(run, truth=_cut(run.truth, self.transcript.replicas)), truth
+
+    @property
+    def remade(self) -> Run | None:
+        """The run again, from the seed, with as many replicas of its truth as the transcript has.
+
+        None where scores are not requested, or the transcript is not of this run; `truth` says which.
+        """
+        return self._again[0]
+
+    @property
+    def truth(self) -> TruthStatus:
+        """Whether the truth was made again, and how long that took."""
+        return self._again[1]
 
     # ── attacks ─────────────────────────────────────────────────────────────────────────────────────────
-    def gradients(self, path: Path) -> Results:
+    def gradients(self, path: Path) -> KeptGradients:
         """Infer gradients, write them to `path`, and score them where the truth is known."""
         self.progress.begin(f"{self.subject.spec.name}: inferring gradients", 1)
         run = self.remade
@@ -135,60 +161,71 @@ class Attacked:
             inversion, found = guarded(lambda: inferred_gradients(self.view, jointly=jointly))
         except AttackError as error:
             path.unlink(missing_ok=True)
-            return {"refused": str(error), "estimates": None}
+            return KeptGradients(refused=str(error), estimates=None)
         truth = None if run is None else run.truth
         write_estimates(path, found, truth)
         self.progress.advance(1)
-        told: Results = {
-            "refused": None,
-            "attack": f"{inversion.__module__}.{inversion.__name__}",
-            "estimates": str(path),
-            "estimated": len(found),
-            "inferred": self._counted(found),
-            "exact": sum(one.stddev == 0 for one in found),
-        }
-        if truth is not None:
-            told |= describe.gradients(score_gradients(found, truth, self.view.inside))
-        return told
+        kept = KeptGradients(
+            refused=None,
+            attack=f"{inversion.__module__}.{inversion.__name__}",
+            estimates=str(path),
+            estimated=len(found),
+            inferred=self._counted(found),
+            exact=sum(one.stddev == 0 for one in found),
+        )
+        if truth is None:
+            return kept
+        scores = gradient_scores(score_gradients(found, truth, self.view.inside))
+        return taken(
+            KeptGradients, scores, refused=None, attack=kept.attack, estimates=kept.estimates, exact=kept.exact
+        )
 
-    def records(self, specs: Sequence[RebuildModel], path: Path) -> Results:
+    def records(self, specs: Sequence[RebuildModel], path: Path) -> KeptRecords:
         """Rebuild records by these attacks, write them to `path`, and score them where the truth is known."""
-        run, entry = self.remade, dict[str, Any]()
-        asked = self.experiment.scenario.attacks.model_copy(update={"reconstruct": list(specs)})
+        run = self.remade
         if (most := max(part.records for part in self.holding.parts)) > BATCH:
             return self._too_many(specs, most)
-        scenario = self.experiment.scenario.model_copy(update={"attacks": asked})
+        attacks = self.experiment.scenario.attacks.model_copy(update={"reconstruct": list(specs)})
+        scenario = self.experiment.scenario.model_copy(update={"attacks": attacks})
         experiment = replace(self.experiment, scenario=scenario, holding=self.holding)
-        heard = self._as_run(run)
-        rebuilding = Rebuilding(experiment, self.progress, lambda: None)
-        rebuilding.rebuild(entry, self.subject, heard)
-        found: Results = entry["reconstructions"]
+        rebuilding = Rebuilding(experiment, self.progress, lambda _: None)
+        found = rebuilding.rebuild(self.subject, self._as_run(run))
         write_records(path, rebuilding.found)
-        for one in found["attacks"]:
-            own = [found for found in rebuilding.found if found.attack == one["attack"]]
-            one["seen"] = dict(Counter(name for case in own for name in seen(case.case, case.found).names))
-        if run is None:
-            found.pop("originals", None)
-        return found | {"records": str(path) if rebuilding.found else None}
+        own = {
+            one.attack: Counter(
+                name for case in rebuilding.found if case.attack == one.attack
+                for name in seen(case.case, case.found).names
+            )
+            for one in found.attacks
+        }  # fmt: skip
+        return taken(
+            KeptRecords,
+            found,
+            attacks=tuple(replace(one, seen=dict(own[one.attack])) for one in found.attacks),
+            originals=None if run is None else found.originals,
+            records=str(path) if rebuilding.found else None,
+            transcript=str(self.file),
+            truth=self.truth,
+        )
 
-    def traffic(self) -> Results:
-        """What times and sizes alone give away, and where the truth is known against that."""
+    def traffic(self) -> Traffic:
+        """Analyse times and sizes alone; where the truth is known, score that."""
         self.progress.begin(f"{self.subject.spec.name}: analysing the traffic", 1)
         run = self.remade
         try:
-            found = guarded(lambda: traffic.analysis_of(self.view, run, self.diary))
+            found = guarded(lambda: analyse_traffic(self.view, run, self.log))
         except AttackError as error:
-            found = {"refused": str(error)}
+            found = Refused(refused=str(error))
         self.progress.advance(1)
-        return found | {"sentences": traffic_told.traffic_sentences(found)}
+        return found
 
-    def _too_many(self, specs: Sequence[RebuildModel], most: int) -> Results:
+    def _too_many(self, specs: Sequence[RebuildModel], most: int) -> KeptRecords:
         why = (
             f"agents hold up to {most} records here, and attacks on batches are for {BATCH} at most: a scenario with "
             "`attacks: {reconstruct: …, holding: …}` has a second run, in which they hold few"
         )
-        refused = [{"attack": spec.label, "kind": spec.kind, "refused": why} for spec in specs]
-        return {"attacks": refused, "sentence": "", "records": None}
+        refused = tuple(RecordAttack(attack=spec.label, kind=spec.kind, refused=why) for spec in specs)
+        return KeptRecords(attacks=refused, sentence="", records=None, transcript=str(self.file), truth=self.truth)
 
     def _as_run(self, run: Run | None) -> Run:
         """The view as a run's only one; without a truth where there is none."""
@@ -197,9 +234,9 @@ class Attacked:
         nobody = (0,) * self.simulation.topology.agents
         return Run(self.simulation, (self.view,), None, None, nobody, 0.0, {})
 
-    def _counted(self, found: Sequence[GradientEstimate]) -> list[int]:
+    def _counted(self, found: Sequence[GradientEstimate]) -> tuple[int, ...]:
         agents = [one.agent for one in found]
-        return [agents.count(i) for i in range(self.simulation.topology.agents)]
+        return tuple(agents.count(i) for i in range(self.simulation.topology.agents))
 
 
 def first_difference(kept: Transcript, made: Transcript) -> int | None:
@@ -216,8 +253,8 @@ def _same(one: Record, other: Record, replicas: int) -> bool:
     return all(np.array_equal(one.values[name], other.values[name][:replicas]) for name in one.values)
 
 
-def guarded(infer: Callable[[], Any]) -> Any:
-    """A transcript of something else fails an attack in its own ways: that is a refusal."""
+def guarded(infer: Callable[[], T]) -> T:
+    """An attack on a transcript of something else fails in its own ways: each is an `AttackError` here."""
     try:
         return infer()
     except (KeyError, IndexError, ValueError, TranscriptError) as error:
@@ -239,8 +276,7 @@ def _first(query: Query, replicas: int) -> Query:
 
 
 def _sharing(experiment: Experiment) -> Ownership:
-    """Who holds what where all records are shared out; what is believed of them comes from the records held out, if
-    there are any."""
+    """Records of each agent where all are shared out; the prior comes from the records held out, if any."""
     parts = parts_of_agents(experiment.scenario, experiment.dataset, experiment.topology.agents)
     held_out = experiment.held_out
     prior = None if held_out is None else prior_of(held_out, experiment.problem)
@@ -249,9 +285,9 @@ def _sharing(experiment: Experiment) -> Ownership:
 
 @dataclass(frozen=True)
 class RecordedInference:
-    """What the attacks that decide say of one kept transcript."""
+    """Membership and property inference from one kept transcript."""
 
-    kept: Attacked
+    kept: Recording
 
     @property
     def staging(self) -> Staging:
@@ -261,30 +297,42 @@ class RecordedInference:
         return Staging(self.kept.experiment.scenario, self.kept.holding)
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────
-    def membership(self, spec: MembershipSpec) -> Results:
-        """Whether each agent's record is said to be in; with the truth how often that is right."""
-        said = begun(spec, Membership().source, 0) | {"adjacency": spec.adjacency, "informed": spec.informed}
-        said = {key: value for key, value in said.items() if key not in ("agent", "holding")}
-        found = said | play.guarded("membership", lambda: self._membership(spec))
-        return found | {"sentence": decisions.membership_of_recording(found)}
+    def membership(self, spec: MembershipSpec) -> KeptMembership:
+        """Decide membership of each agent's record; with the truth, count how often that is right."""
+        setting = KeptMembership(
+            refused=None,
+            inversion=spec.inversion,
+            rounds=spec.rounds,
+            source=Membership().source,
+            confidence=spec.confidence,
+            sentence="",
+            transcript=str(self.kept.file),
+            adjacency=spec.adjacency,
+            informed=spec.informed,
+        )
+        found = attempted("membership", lambda: self._membership(spec, setting))
+        if isinstance(found, str):
+            found = replace(setting, refused=found)
+        return replace(found, sentence=sentences.membership_of_recording(found))
 
-    def _membership(self, spec: MembershipSpec) -> Results:
+    def _membership(self, spec: MembershipSpec, setting: KeptMembership) -> KeptMembership:
         decided: list[tuple[Decision, Decision | None]] = []
-        left_out: list[Results] = []
+        left_out: list[LeftOut] = []
         for evidence in self._evidence(spec):
             try:
                 decided.append(self._decided(spec, evidence))
             except AttackError as error:
-                left_out.append({"agent": evidence.agent, "why": str(error)})
+                left_out.append(LeftOut(agent=evidence.agent, why=str(error)))
         if not decided:
-            raise AttackError(left_out[0]["why"])
+            raise AttackError(left_out[0].why)
         known = self.kept.remade is not None
-        return {
-            "levels": [self._level(spec, level, decided, known) for level in spec.levels],
-            "agents": [_member(spec, inside) for inside, _ in decided],
-            "left_out": left_out,
-            "scored": known,
-        }
+        return replace(
+            setting,
+            levels=tuple(self._level(spec, level, decided, known) for level in spec.levels),
+            agents=tuple(_member(spec, inside) for inside, _ in decided),
+            left_out=tuple(left_out),
+            scored=known,
+        )
 
     def _decided(self, spec: MembershipSpec, evidence: Evidence) -> tuple[Decision, Decision | None]:
         """About the agent's own record, and about one that is not in; None where the transcript has none such."""
@@ -321,34 +369,40 @@ class RecordedInference:
 
     def _level(
         self, spec: MembershipSpec, level: float, decided: Sequence[tuple[Decision, Decision | None]], known: bool
-    ) -> Results:
-        said = _accepted([inside for inside, _ in decided], level)
+    ) -> KeptLevel:
+        accepted = _accepted([inside for inside, _ in decided], level)
         others = [out for _, out in decided if out is not None]
-        power = float(np.mean(np.concatenate([inside.power(level)[:, 0] for inside, _ in decided])))
-        told: Results = {"level": level, "power": power, "said": [int(np.sum(said)), said.size]}
-        if not known:
-            return told | {"found": None, "alarms": None}
-        wrong = _accepted(others, level) if others else None
-        return told | {
-            "found": _rate(said, spec.confidence),
-            "alarms": None if wrong is None else _rate(wrong, spec.confidence),
-        }
+        return KeptLevel(
+            level=level,
+            power=float(np.mean(np.concatenate([inside.power(level)[:, 0] for inside, _ in decided]))),
+            accepted=(int(np.sum(accepted)), accepted.size),
+            found=_rate(accepted, spec.confidence) if known else None,
+            alarms=_rate(_accepted(others, level), spec.confidence) if known and others else None,
+        )
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
-    def properties(self, spec: PropertySpec) -> Results:
-        """Which hypothesis is named of each agent; with the truth how often it is the one that its labels say."""
-        said = begun(spec, PropertyInference({}).source, 0) | {
-            "hypotheses": [one.model_dump() for one in spec.hypotheses]
-        }
-        said = {key: value for key, value in said.items() if key not in ("agent", "holding")}
-        found = said | play.guarded("property inference", lambda: self._properties(spec))
-        return found | {"sentence": decisions.property_of_recording(found)}
+    def properties(self, spec: PropertySpec) -> KeptProperty:
+        """Name a hypothesis of each agent; with the truth, count how often it is the likeliest by the labels."""
+        setting = KeptProperty(
+            refused=None,
+            inversion=spec.inversion,
+            rounds=spec.rounds,
+            source=PropertyInference({}).source,
+            confidence=spec.confidence,
+            sentence="",
+            transcript=str(self.kept.file),
+            hypotheses=tuple(spec.hypotheses),
+        )
+        found = attempted("property inference", lambda: self._properties(spec, setting))
+        if isinstance(found, str):
+            found = replace(setting, refused=found)
+        return replace(found, sentence=sentences.property_of_recording(found))
 
-    def _properties(self, spec: PropertySpec) -> Results:
+    def _properties(self, spec: PropertySpec, setting: KeptProperty) -> KeptProperty:
         staging = self.staging
         check_shares_of(spec, staging.unheld)
         attack, prior = PropertyInference(staging.hypotheses(spec), spec.draws), staging.prior
-        agents: list[Results] = []
+        agents: list[NamedHypothesis] = []
         right: list[bool] = []
         known = self.kept.remade is not None
         for evidence in self._evidence(spec):
@@ -358,10 +412,21 @@ class RecordedInference:
             choice = attack.decide([case], rng)[0]
             true = self._likeliest(spec, evidence.agent) if known else None
             right += [] if true is None else [name == true for name in choice.chosen]
-            told = {"agent": evidence.agent, "named": choice.chosen[0], "posterior": choice.posterior[0].tolist()}
-            agents.append(told | {"likeliest": true})
-        rate = _rate(np.array(right), spec.confidence) if right else None
-        return {"agents": agents, "right": rate, "guess": 1 / len(spec.hypotheses), "scored": known}
+            agents.append(
+                NamedHypothesis(
+                    agent=evidence.agent,
+                    named=choice.chosen[0],
+                    posterior=tuple(choice.posterior[0].tolist()),
+                    likeliest=true,
+                )
+            )
+        return replace(
+            setting,
+            agents=tuple(agents),
+            right=_rate(np.array(right), spec.confidence) if right else None,
+            guess=1 / len(spec.hypotheses),
+            scored=known,
+        )
 
     def _likeliest(self, spec: PropertySpec, agent: int) -> str | None:
         """Under which hypothesis the agent's own labels are likeliest; None where two are."""
@@ -398,30 +463,56 @@ def _accepted(found: Sequence[Decision], level: float) -> np.ndarray[tuple[int],
     return np.concatenate([one.accepted(level)[:, 0] for one in found])
 
 
-def _rate(said: np.ndarray[tuple[int], np.dtype[np.bool_]], confidence: float) -> Results:
-    count = int(np.sum(said))
-    return counted(clopper_pearson(count, said.size, confidence), count, said.size)
+def _rate(accepted: np.ndarray[tuple[int], np.dtype[np.bool_]], confidence: float) -> Rate:
+    count = int(np.sum(accepted))
+    return rate_of(clopper_pearson(count, accepted.size, confidence), count, accepted.size)
 
 
-def _member(spec: MembershipSpec, decision: Decision) -> Results:
-    """Of one agent: how many of its replicas say that the record is in, at each level."""
-    return {
-        "agent": decision.agent,
-        "estimates": len(decision.queries),
-        "score": float(np.median(decision.scores[:, 0])),
-        "said": [int(np.sum(decision.accepted(level)[:, 0])) for level in spec.levels],
-    }
+def _member(spec: MembershipSpec, decision: Decision) -> KeptMember:
+    """Of one agent: how many of its replicas are decided to have the record, at each level."""
+    return KeptMember(
+        agent=decision.agent,
+        estimates=len(decision.queries),
+        score=float(np.median(decision.scores[:, 0])),
+        accepted=tuple(int(np.sum(decision.accepted(level)[:, 0])) for level in spec.levels),
+    )
 
 
-def inferred_from_recording(kept: Attacked, names: Sequence[str]) -> Results:
-    """`membership` and `property` of a kept transcript, null where they are not among the `names`. Without a word in
-    the scenario, membership is that of an informed attacker: a record replaced, or where none is public removed."""
-    asked, found = kept.experiment.scenario.attacks, RecordedInference(kept)
-    told: Results = {"membership": None, "property": None}
-    where = {"transcript": str(kept.file)}
-    if "membership" in names:
-        usual = MembershipSpec(adjacency="remove" if kept.holding.unheld is None else "replace")
-        told["membership"] = found.membership(asked.membership or usual) | where
-    if "property" in names and asked.property is not None:
-        told["property"] = found.properties(asked.property) | where
-    return told
+def attack_recording(
+    whole: Recording,
+    few: Recording | None,
+    specs: Sequence[RebuildModel],
+    names: Sequence[str],
+    folder: Path,
+    slug: str,
+) -> AttackReport:
+    """All attacks on one algorithm's transcripts; estimates and records are written to `folder`.
+
+    `few` is the transcript of the second run, if there is one: records, membership and properties are inferred from
+    that. `names` has those of "traffic", "membership" and "property" that are requested; without a specification in
+    the scenario membership is that of an informed attacker, of a record replaced, or, where none is public, removed.
+    """
+    one, scenario = few or whole, whole.experiment.scenario
+    gradients = whole.gradients(folder / f"estimates-{slug}.parquet")
+    traffic = whole.traffic() if "traffic" in names else None
+    records = one.records(specs, folder / f"records-{slug}.parquet") if specs else None
+    inference = RecordedInference(one)
+    membership = scenario.attacks.membership or MembershipSpec(
+        adjacency="remove" if one.holding.unheld is None else "replace"
+    )
+    wanted = scenario.attacks.property if "property" in names else None
+    return AttackReport(
+        folder=str(whole.file.parent),
+        algorithm=whole.subject.spec.name,
+        slug=slug,
+        transcript=str(whole.file),
+        rows=len(whole.transcript),
+        replicas=whole.transcript.replicas,
+        gradients=gradients,
+        truth=whole.truth,
+        reconstructions=records,
+        traffic_analysis=traffic,
+        sentences=tuple(words.traffic(traffic)) if traffic is not None else (),
+        membership=inference.membership(membership) if "membership" in names else None,
+        property=None if wanted is None else inference.properties(wanted),
+    )

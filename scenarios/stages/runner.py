@@ -7,45 +7,40 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-import numpy as np
-
-from attacks.inference import infer, inferred
-from attacks.reconstruction import Case, Evidence, Known
-from attacks.reconstruction.one_record import OneRecord
-from attacks.score import GradientScore, score_gradients, score_image
-from netsim.errors import AttackError, DeadlockError, ScenarioError, TranscriptError
+from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.running import Running
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketKey, PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates, simulated
-from scenarios.papers import outcome as names
-from scenarios.papers.figures import reproduced, requested_numbers
+from scenarios.papers.figures import exact_numbers, reproduced
+from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render
-from scenarios.results import entries as describe
-from scenarios.results import former as former_results
-from scenarios.results import former_measures as progress
-from scenarios.results import former_measures as traffic
-from scenarios.results.entries import Results
-from scenarios.results.files import MANIFEST, RESULTS, write_json
-from scenarios.results.former_measures import leakage, nearest
+from scenarios.results import serialize
+from scenarios.results.base import Status
+from scenarios.results.files import MANIFEST, write_text
+from scenarios.results.header import begun, header, manifest, slugs
 from scenarios.results.loss_breakdown import budget
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.run import MeasureResults
+from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import LinkSpec, Scenario
-from scenarios.schema import own_code as awaits
 from scenarios.schema.load import Located
-from scenarios.stages import outputs as former
+from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
-from scenarios.stages.inference import inference_stage
-from scenarios.stages.outputs import TranscriptFiles, write_outputs
+from scenarios.stages.gradients import infer_gradients, rebuild_images
+from scenarios.stages.inference import MembershipGame, PropertyGame
+from scenarios.stages.measured import convergence, measure_results, run_summary
+from scenarios.stages.outputs import TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
+from scenarios.stages.traffic import analyse_traffic
 
 FLUSH = 1.0
-"""Seconds of real time after which what was heard is on disk, however little it is."""
+"""Seconds of real time after which a transcript is on disk, however little it is."""
 
 
 def run_scenario(
@@ -85,7 +80,7 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
     scenario = source.scenario if isinstance(source, Located) else source
     try:
         if not part:
-            names.check_alone(scenario)
+            check_alone(scenario)
         return Experiment.of(scenario, progress)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
@@ -97,10 +92,10 @@ def prepare(folder: Path, name: str | None) -> None:
 
     A former results folder, one with a manifest, is written over: what its run left is removed.
     """
-    former_name = None if name is None else holder(folder)
-    if former_name is not None and former_name != name:
+    before = None if name is None else holder(folder)
+    if before is not None and before != name:
         raise ScenarioError(
-            "folder", str(folder), f"holds the results of another scenario, {former_name!r}",
+            "folder", str(folder), f"holds the results of another scenario, {before!r}",
             "a new or empty folder, or remove that one first",
         )  # fmt: skip
     try:
@@ -118,17 +113,17 @@ def prepare(folder: Path, name: str | None) -> None:
 
 
 def holder(folder: Path) -> str | None:
-    """The name of the scenario whose results a folder holds; None where it holds none, or nobody can read whose."""
+    """The name of the scenario whose results a folder holds, of whatever version; None where it holds none."""
     try:
-        manifest: Results = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        name = manifest["scenario"]["name"]
+        manifest: object = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        name = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
     except (OSError, ValueError, LookupError, TypeError):
         return None
     return name if isinstance(name, str) else None
 
 
 class _Session:
-    """One scenario while it runs."""
+    """One scenario while it runs. `results` is the tree so far: stages return parts, which `_fill` alone takes in."""
 
     def __init__(
         self,
@@ -144,97 +139,101 @@ class _Session:
         self.experiment, self.folder, self.progress, self.jobs = experiment, folder, progress, jobs
         self.part, self.page = part, page
         self.watch = watch
-        self.results = describe.header(experiment, command)
+        self.results = header(experiment, command)
 
     def run(self) -> Results:
-        write_json(self.folder / MANIFEST, describe.manifest(self.experiment, self.results))
-        former.clear(self.folder, describe.slugs(self.experiment))
-        self._save("running")
+        write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
+        names = slugs(self.experiment)
+        clear(self.folder, names)
+        self._save()
         try:
-            for subject in self.experiment.subjects:
-                self._subject(subject)
+            for subject, slug in zip(self.experiment.subjects, names, strict=True):
+                self._subject(subject, slug)
         except KeyboardInterrupt:
             self._finish("interrupted")
         except Exception as error:
-            hint = awaits.await_hint(error) or _hint(error, self.experiment.scenario)
+            hint = await_hint(error) or _hint(error, self.experiment.scenario)
             if hint:
                 error.add_note(hint)
-            self.results["error"] = {"type": type(error).__name__, "message": str(error), "hint": hint}
+            failure = RunError(type=type(error).__name__, message=str(error), hint=hint)
+            self.results = replace(self.results, error=failure)
             self._finish("failed")
             raise
         else:
             self._finish("complete")
         return self.results
 
-    def _finish(self, status: str) -> None:
+    def _finish(self, status: Status) -> None:
+        results = self.results = replace(self.results, status=status)
         if not self.part:
-            error = self.results["error"]
-            ran = Ran("", self.results, f"failed: {error['type']}" if error else None)
-            self.results |= reproduced(self.experiment.scenario, [ran], {"": {}}, status != "interrupted")
-        self._save(status)
-        if not self.page:
-            return
-        outputs = self.experiment.scenario.outputs
-        write_outputs(self.results, {None: self.results}, self.folder, outputs, render, self.progress)
+            ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
+            self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
+        self._save()
+        if self.page:
+            write_outputs(self.results, {None: self.results}, self.folder, render, self.progress)
 
-    def _save_so_far(self) -> None:
-        self._save("running")
+    def _save(self) -> None:
+        serialize.save(self.folder, self.results)
 
-    def _save(self, status: str) -> None:
-        self.results["status"] = status
-        write_json(self.folder / RESULTS, self.results)
+    # ── one algorithm ───────────────────────────────────────────────────────────────────────────────
+    @property
+    def _entry(self) -> AlgorithmResult:
+        """The algorithm at work."""
+        return self.results.algorithms[-1]
 
-    def _subject(self, subject: Subject) -> None:
-        entry = describe.subject(
-            subject, self.experiment.pair is not None, [one["slug"] for one in self.results["algorithms"]]
-        )
-        experiment = self.experiment
-        claimed = budget(subject.simulation, experiment.adjacency, subject.delta, experiment.scenario)
-        entry["budget"] = claimed and former_results.plain(claimed)
-        self.results["algorithms"].append(entry)
-        keeper = self._keeper(entry, subject.simulation)
+    def _fill(self, entry: AlgorithmResult) -> None:
+        """Take more of the algorithm at work into the results."""
+        self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
+
+    def _put(self, entry: AlgorithmResult) -> None:
+        """The same, on disk too."""
+        self._fill(entry)
+        self._save()
+
+    def _subject(self, subject: Subject, slug: str) -> None:
+        experiment, simulation = self.experiment, subject.simulation
+        claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
+        entry = replace(begun(subject, slug, experiment.pair is not None), budget=claimed)
+        self.results = replace(self.results, algorithms=(*self.results.algorithms, entry))
+        adversaries = tuple(adversary.name for adversary in simulation.adversaries)
+        keeper = TranscriptFiles(self.folder, slug, experiment.scenario.transcript, adversaries)
         try:
-            self._stages(subject, entry, keeper)
+            self._stages(subject, keeper)
         finally:
             keeper.end()
 
-    def _stages(self, subject: Subject, entry: Results, keeper: TranscriptFiles) -> None:
-        run, diary = self._run(subject, entry, keeper)
-        chronicle = self._keep(entry, run, diary, keeper)
+    def _stages(self, subject: Subject, keeper: TranscriptFiles) -> None:
+        run, log = self._run(subject, keeper)
+        chronicle = self._keep(run, log, keeper)
         if run.interrupted:
             raise KeyboardInterrupt
-        if self.experiment.scenario.attacks.gradients:
-            entry |= self._gradients(subject, run)
-        if self.experiment.scenario.attacks.traffic:
-            entry["traffic_analysis"] = traffic.analysis(run, diary)
-        self._save("running")
+        attacks = self.experiment.scenario.attacks
+        if attacks.gradients:
+            self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
+            gradients, leakage = infer_gradients(self.experiment, run)
+            self.progress.advance(1)
+            self._put(replace(self._entry, gradients=gradients, leakage=leakage))
+        if attacks.traffic:
+            self._put(replace(self._entry, traffic_analysis=analyse_traffic(run.views[0], run, log)))
         if subject.attacked is not None:
-            self._rebuilt(entry, subject, subject.attacked, keeper)
+            self._second_run(subject, subject.attacked, keeper)
         if self.experiment.pair is not None:
-
-            def keep(found: AlgorithmResult) -> None:
-                entry.update(former_results.judged(found))
-                self._save("running")
-
-            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, keep)
-            judged = judge.judge(former_results.algorithm_of(entry), subject, run.largest_activations)
-            entry |= former_results.judged(judged)
-            if (sought := chronicle.sought(entry)) is not None:
+            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
+            self._put(judge.judge(self._entry, subject, run.largest_activations))
+            if (sought := chronicle.sought(self._entry)) is not None:
                 chronicle.look(self._again(subject, sought))
-            entry |= chronicle.results(entry)
-            self._save("running")
+            self._put(replace(self._entry, timeline=chronicle.timeline(self._entry)))
 
-    # ── one run ─────────────────────────────────────────────────────────────────────────────────────
-    def _run(self, subject: Subject, entry: Results, keeper: TranscriptFiles) -> tuple[Run, PacketLog]:
-        """The run, and what became of its packets; of one that fails, what there is of it is kept in `entry`."""
-        diary, left = PacketLog(), list[Run]()
+    def _run(self, subject: Subject, keeper: TranscriptFiles) -> tuple[Run, PacketLog]:
+        """The run and its packet log; of a run that fails, what there is of it is kept."""
+        log, left = PacketLog(), list[Run]()
         try:
             simulation, stage = keeper.begin(subject.simulation), f"{subject.spec.name}: running"
-            return self._watched(simulation, stage, diary, left.append), diary
+            return self._watched(simulation, stage, log, left.append), log
         except Exception as error:
             with suppress(OSError, TranscriptError):
                 for run in left:
-                    self._keep(entry, run, diary, keeper, "failed")
+                    self._keep(run, log, keeper, failed=True)
             if not left:
                 keeper.rescue()
             for words in keeper.last_words(error) if isinstance(error, DeadlockError) else ():
@@ -242,19 +241,19 @@ class _Session:
             raise
 
     def _again(self, subject: Subject, sought: PacketKey) -> PacketLog:
-        """The same packets once more, for those around a message that the first diary let go."""
-        simulation, diary = (
-            replace(subject.simulation, recording=Recording(measure=False, private="nothing"), adversaries=()),
-            PacketLog(0, 0, sought),
+        """The same packets once more, for those around a message that the first log does not keep."""
+        simulation = replace(
+            subject.simulation, recording=Recording(measure=False, private="nothing"), adversaries=()
         )
-        simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, diary)
-        return diary
+        log = PacketLog(0, 0, sought)
+        simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, log)
+        return log
 
     def _watched(
         self,
         simulation: Simulation,
         stage: str,
-        diary: PacketLog | None = None,
+        log: PacketLog | None = None,
         rescue: Callable[[Run], None] | None = None,
     ) -> Run:
         self.progress.begin(stage, estimates(simulation))
@@ -271,84 +270,57 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
-        return simulation.run(look, every=EVERY, packet_log=diary, rescue=rescue)
+        return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
 
-    def _keeper(self, entry: Results, simulation: Simulation) -> TranscriptFiles:
-        names = tuple(adversary.name for adversary in simulation.adversaries)
-        return TranscriptFiles(self.folder, entry["slug"], self.experiment.scenario.transcript, names)
-
-    def _keep(
-        self, entry: Results, run: Run, diary: PacketLog, keeper: TranscriptFiles, stopped: str | None = None
-    ) -> Chronicle:
-        """What there is of a run, which was `stopped` by an error, if not by a Ctrl-C."""
-        entry |= describe.run(run, stopped)
-        chronicle = Chronicle(run, diary, len(self.experiment.subjects))
-        entry |= chronicle.results(entry)
+    def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle:
+        """What there is of a run, in results and in files; `failed`: an error ended it."""
+        chronicle = Chronicle(run, log, len(self.experiment.subjects))
+        self._fill(
+            replace(
+                self._entry,
+                convergence=convergence(run),
+                run=run_summary(run, failed=failed),
+                active_adversaries=run.interceptions,
+                rejected=run.rejected if run.rejected or run.outside_model else None,
+                outside_model=run.outside_model,
+                links=chronicle.links(),
+                timeline=chronicle.timeline(self._entry),
+            )
+        )
         keeper.keep(run.views)
-        if run.measures is not None:
-            found = run.measures.on(self.experiment.held_out)
-            entry["measures"] = progress.measures(found, self.experiment.scenario.measures)
-            if noted := requested_numbers(found, self.experiment.scenario):
-                entry["measures"]["asked"] = noted
-            if self.experiment.scenario.outputs.metrics:
-                found.write(self.folder / f"metrics-{entry['slug']}.parquet")
+        self._put(replace(self._entry, measures=self._measures(run)))
         return chronicle
 
-    # ── attacks ─────────────────────────────────────────────────────────────────────────────────────
-    def _gradients(self, subject: Subject, run: Run) -> Results:
-        assert run.truth is not None
-        self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
-        try:
-            inversion, estimates = inferred(
-                run.views[0], jointly=self.experiment.scenario.attacks.victims == "jointly"
-            )
-            score = score_gradients(estimates, run.truth, run.views[0].inside)
-        except AttackError as error:
-            return {"gradients": {"refused": str(error)}}
-        self.progress.advance(1)
-        described = {"attack": f"{inversion.__module__}.{inversion.__name__}"} | describe.gradients(score)
-        return {"gradients": described, "leakage": self._leakage(score)}
+    def _measures(self, run: Run) -> MeasureResults | None:
+        """Measures of a run, which are in a file too where the scenario wants it."""
+        if run.measures is None:
+            return None
+        scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
+        if scenario.outputs.metrics:
+            found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
+        return replace(measure_results(found, scenario.measures), exact=exact_numbers(found, scenario))
 
-    def _leakage(self, score: GradientScore) -> Results:
-        experiment = self.experiment
-        adversary, on_radio = experiment.scenario.adversary.build(), experiment.scenario.medium != "links"
-        return leakage(score, experiment.topology, nearest(adversary, experiment.topology, on_radio))
-
-    def _rebuilt(self, entry: Results, subject: Subject, simulation: Simulation, keeper: TranscriptFiles) -> None:
-        """The second run, in which records are to be rebuilt, and what is made of it."""
-        attacks = self.experiment.scenario.attacks
+    def _second_run(self, subject: Subject, simulation: Simulation, keeper: TranscriptFiles) -> None:
+        """The run in which agents hold few records, and the attacks on it."""
+        experiment, attacks = self.experiment, self.experiment.scenario.attacks
         what = "one image per agent" if attacks.images else f"the second run, {attacks.holding} record(s) per agent"
         run = self._watched(simulation, f"{subject.spec.name}: {what}")
         if run.interrupted:
             raise KeyboardInterrupt
         keeper.keep_second(run.views[0])
         if attacks.images:
-            entry["images"] = self._images(run)
-            self._save("running")
+            self._put(replace(self._entry, images=rebuild_images(experiment, run)))
         if attacks.reconstruct:
-            Rebuilding(self.experiment, self.progress, self._save_so_far).rebuild(entry, subject, run)
-        inference_stage(self.experiment, subject, entry, self.progress, self._save_so_far)
-
-    def _images(self, run: Run) -> Results:
-        experiment = self.experiment
-        assert experiment.holding is not None
-        assert run.truth is not None
-        prior, view = experiment.holding.prior, run.views[0]
-        assert prior is not None
-        try:
-            estimates = infer(view)
-            inferred = sorted({e.agent for e in estimates})
-            if not inferred:
-                raise AttackError("no gradient could be inferred: nothing to rebuild an image from")
-            cases = [
-                Case(Evidence.of([e for e in estimates if e.agent == i]), Known.of(view.public, i, prior))
-                for i in inferred
-            ]
-            rebuilt = OneRecord().reconstruct(cases, np.random.default_rng(self.experiment.scenario.seed))
-        except AttackError as error:
-            return {"refused": str(error)}
-        scores = [score_image(one, run.truth, prior) for one in rebuilt]
-        return describe.images(scores, experiment.dataset, all(e.stddev == 0 for e in estimates))
+            rebuilding = Rebuilding(
+                experiment, self.progress, lambda found: self._put(replace(self._entry, reconstructions=found))
+            )
+            rebuilding.rebuild(subject, run)
+        if attacks.membership is not None:
+            game = MembershipGame(experiment, subject, self.progress, "membership")
+            self._put(replace(self._entry, membership=game.play(attacks.membership)))
+        if attacks.property is not None:
+            game = PropertyGame(experiment, subject, self.progress, "property")
+            self._put(replace(self._entry, property=game.play(attacks.property)))
 
 
 def _hint(error: Exception, scenario: Scenario) -> str:

@@ -1,11 +1,9 @@
 """Study of a scenario: all its variants, a folder each, with one page and one results.json over them."""
 
-import json
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
@@ -13,30 +11,36 @@ from netsim.running import Running
 from scenarios.build.experiment import Experiment, parts_of
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
-from scenarios.papers import outcome as names
 from scenarios.papers.figures import reproduced
+from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render_study
-from scenarios.results import entries as describe
-from scenarios.results import former_reconstructions as rebuilt
-from scenarios.results.entries import Results
-from scenarios.results.files import MANIFEST, RESULTS, write_json
-from scenarios.results.numbers import items, part
+from scenarios.results import serialize
+from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
+from scenarios.results.audit import Audit, AuditRefused
+from scenarios.results.base import Setting, taken
+from scenarios.results.files import MANIFEST, PAGE, RESULTS, write_text
+from scenarios.results.folder import read_results
+from scenarios.results.header import blank, manifest
+from scenarios.results.tree import (
+    AlgorithmResult,
+    AlgorithmSummary,
+    AuditSummary,
+    Ceiling,
+    ClaimSummary,
+    MembershipSummary,
+    Results,
+    VariantResult,
+    VariantStatus,
+)
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
-from scenarios.stages import outputs as former
 from scenarios.stages import runner
-from scenarios.stages.outputs import write_outputs
+from scenarios.stages.outputs import clear, write_outputs
 from scenarios.stages.runner import checked, prepare
 
-COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
-ABSENT, PENDING = "data not present", "not reached"
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
-
-AUDITED = ("verdict", "reason", "refused", "epsilon_claimed", "epsilon_exact", "epsilon_audited", "confidence")
-GAMES = ("white_box", "black_box", "classifier")
-"""Of an audit, what is told of it on the page over all variants."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> Pla
     variants = expanded(source)
     try:
         alone = {v.name: v.located.scenario for v in variants} or {ALONE: scenario}
-        names.check_names(scenario, alone, [v.fields for v in variants])
+        check_names(scenario, alone, [v.fields for v in variants])
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
     first: Experiment | None = None
@@ -110,6 +114,23 @@ def run_study(
     return _Study(plan, folder, command, progress or Silent(), watch, jobs).run()
 
 
+@dataclass(frozen=True)
+class _Done:
+    """A variant that ended so; `error` is why, of one that failed or whose data are not here."""
+
+    variant: str
+    status: VariantStatus
+    results: Results | None
+    error: str | None = None
+
+    @property
+    def ran(self) -> Ran:
+        return ran_of(self.variant, self.status, self.results, self.error)
+
+    def result(self, fields: Mapping[str, Setting]) -> VariantResult:
+        return variant_result(self.variant, fields, self.status, self.results, self.error)
+
+
 @dataclass
 class _Study:
     plan: Plan
@@ -118,32 +139,34 @@ class _Study:
     progress: Progress
     watch: Callable[[Running], None] | None
     jobs: int
-    ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
-    status: dict[str, str] = field(default_factory=dict[str, str])
-    errors: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    ran: dict[str, _Done] = field(default_factory=dict[str, _Done])
 
     def run(self) -> Results:
-        write_json(self.folder / MANIFEST, {k: v for k, v in self.header().items() if k != "status"})
-        former.clear(self.folder)
+        results = blank(self.plan.scenario, self.command)
+        write_text(self.folder / MANIFEST, serialize.dumps(manifest(results)))
+        clear(self.folder)
         for variant in self.plan.variants:
             (self.folder / variant.name / RESULTS).unlink(missing_ok=True)
         for name, why in self.plan.absent.items():
-            self.note(name, ABSENT, {}, why)
-        self.save("running")
+            self.ran[name] = _Done(name, "data not present", None, why)
+        self.save(results)
         try:
-            for name, results, error in self.each():
-                self.note(name, results.get("status", FAILED), results, error)
-                self.save("running")
+            for done in self.each():
+                self.ran[done.variant] = done
+                self.save(results)
         except KeyboardInterrupt:
             self.collect()
-        interrupted = INTERRUPTED in self.status.values() or len(self.status) < max(1, len(self.plan.variants))
-        failed = FAILED in self.status.values()
-        results = self.save(INTERRUPTED if interrupted else FAILED if failed else COMPLETE)
-        runs = {name: ran.results for name, ran in self.ran.items()}
-        write_outputs(results, runs, self.folder, self.plan.scenario.outputs, render_study, Silent())
+        ended = {done.status for done in self.ran.values()}
+        if "interrupted" in ended or len(self.ran) < max(1, len(self.plan.variants)):
+            results = replace(results, status="interrupted")
+        else:
+            results = replace(results, status="failed" if "failed" in ended else "complete")
+        results = self.save(results)
+        runs: dict[str | None, Results] = {name: ran.results for name, ran in self.ran.items() if ran.results}
+        write_outputs(results, runs, self.folder, render_study, Silent())
         return results
 
-    def each(self) -> Iterator[tuple[str, Results, str | None]]:
+    def each(self) -> Iterator[_Done]:
         """Every variant as it is done, in order."""
         left = [v for v in self.plan.variants if v.name not in self.plan.absent]
         if self.jobs == 1 or self.watch is not None or len(left) < 2:
@@ -151,7 +174,7 @@ class _Study:
                 named = _Named(self.progress, variant.name)
                 done = _one(variant, self.folder / variant.name, self.inner(variant), named, self.watch, self.jobs)
                 yield done
-                if done[1].get("status") == INTERRUPTED:
+                if done.status == "interrupted":
                     raise KeyboardInterrupt
             return
         self.progress.begin(f"{len(left)} variants", len(left))
@@ -164,94 +187,98 @@ class _Study:
         return f"{self.command} --variant {variant.name}" if self.command else ""
 
     def collect(self) -> None:
-        """What variants that were interrupted in other processes left in their folders."""
+        """Results that variants, interrupted in other processes, left in their folders."""
         for variant in self.plan.variants:
-            path = self.folder / variant.name / RESULTS
-            if variant.name not in self.status and path.exists():
-                results: Results = json.loads(path.read_text(encoding="utf-8"))
-                done = results.get("status") == COMPLETE
-                self.note(variant.name, COMPLETE if done else INTERRUPTED, results, None)
+            if variant.name not in self.ran and (self.folder / variant.name / RESULTS).exists():
+                results = read_results(self.folder / variant.name)
+                status = "complete" if results.status == "complete" else "interrupted"
+                self.ran[variant.name] = _Done(variant.name, status, results)
 
-    def note(self, name: str, status: str, results: Results, error: str | None) -> None:
-        self.status[name], self.errors[name] = status, error
-        self.ran[name] = ran_of(name, status, results, error)
-
-    # ── results ─────────────────────────────────────────────────────────────────────────────────────
-    def save(self, status: str) -> Results:
+    def save(self, results: Results) -> Results:
+        """Write the results with all that ran so far."""
         fields = {v.name: v.fields for v in self.plan.variants} or {ALONE: {}}
-        runs = [self.ran.get(name, ran_of(name, PENDING, {}, None)) for name in fields]
-        results = self.header() | {
-            "status": status,
-            "variants": [self.variant(ran, fields[ran.variant]) for ran in runs],
-        }
-        results |= reproduced(self.plan.scenario, runs, fields, status in (COMPLETE, FAILED))
-        write_json(self.folder / RESULTS, results)
+        each = [self.ran.get(name) or _Done(name, "not reached", None) for name in fields]
+        results = replace(results, variants=tuple(one.result(fields[one.variant]) for one in each))
+        results = reproduced(results, [one.ran for one in each], fields, results.status in ("complete", "failed"))
+        serialize.save(self.folder, results)
         return results
 
-    def variant(self, ran: Ran, fields: Mapping[str, Any]) -> Results:
-        return {
-            "name": ran.variant,
-            "fields": dict(fields),
-            "status": self.status.get(ran.variant, PENDING),
-            "error": self.errors.get(ran.variant),
-            "report": f"{ran.variant}/report.html" if ran.results else None,
-            "problem": ran.results.get("problem"),
-            "algorithms": [summary(entry) for entry in ran.results.get("algorithms", [])],
-        }
 
-    def header(self) -> Results:
-        scenario = self.plan.scenario
-        return {
-            "name": scenario.name,
-            "title": scenario.title or scenario.name,
-            "description": scenario.description,
-            "status": "running",
-            "command": self.command,
-            "versions": describe.versions(),
-            "seed": scenario.seed,
-            "scenario": scenario.model_dump(),
-        }
+def variant_result(
+    name: str, fields: Mapping[str, Setting], status: VariantStatus, results: Results | None, error: str | None
+) -> VariantResult:
+    """A variant on the page over all of them."""
+    return VariantResult(
+        name=name,
+        fields=dict(fields),
+        status=status,
+        error=error,
+        report=None if results is None else f"{name}/{PAGE}",
+        problem=None if results is None else results.problem,
+        algorithms=() if results is None else tuple(map(summary, results.algorithms)),
+    )
 
 
-def ran_of(name: str, status: str, results: Results, error: str | None) -> Ran:
-    """A variant that ended so, for what is said of all of them."""
-    what = f"{status}: {error.partition(':')[0]}" if status == FAILED and error else f"was {status}"
-    if status == ABSENT:
+def ran_of(name: str, status: VariantStatus, results: Results | None, error: str | None) -> Ran:
+    """A variant that ended so, for the outcome and the figures over all of them."""
+    what = f"{status}: {error.partition(':')[0]}" if status == "failed" and error else f"was {status}"
+    if status == "data not present":
         what = f"cannot be run, its data set is not present: {error}"
-    return Ran(name, results, None if status == COMPLETE else what)
+    return Ran(name, results, None if status == "complete" else what)
 
 
-def _last(of: Results, key: str) -> Any:
-    """The last of a list in results; None where it is empty or not there."""
-    return (items(of, key) or [None])[-1]
+def summary(entry: AlgorithmResult) -> AlgorithmSummary:
+    """An algorithm in one variant, for the page over all of them."""
+    curve, claims, audit = entry.convergence, entry.budget, entry.audit
+    member = entry.membership
+    return taken(
+        AlgorithmSummary,
+        entry,
+        unit=None if curve is None else curve.unit,
+        last=curve.count[-1] if curve is not None and curve.count else None,
+        final=None if curve is None else curve.final,
+        gradient_error=entry.gradients.median if isinstance(entry.gradients, GradientResult) else None,
+        epsilon_claimed=claims.epsilon[-1] if claims is not None and claims.epsilon else None,
+        verdict=None if audit is None or isinstance(audit, AuditRefused) else audit.verdict,
+        witness=None if audit is None or isinstance(audit, AuditRefused) else audit.witness,
+        reconstructions=None if entry.reconstructions is None else _brief(entry.reconstructions),
+        audit=None if audit is None else _audit_summary(audit),
+        membership=None
+        if member is None
+        else MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
+    )
 
 
-def summary(entry: Results) -> Results:
-    """What the page over all variants says of an algorithm in one of them."""
-    convergence, audit, claims = (part(entry, key) for key in ("convergence", "audit", "budget"))
-    return {
-        "name": entry["name"],
-        "baseline": entry.get("baseline", False),
-        "unit": convergence.get("unit"),
-        "last": _last(convergence, "count"),
-        "final": convergence.get("final"),
-        "gradient_error": part(entry, "gradients").get("median"),
-        "epsilon_claimed": _last(claims, "epsilon"),
-        "verdict": audit.get("verdict"),
-        "witness": audit.get("witness"),
-        "outside_model": entry.get("outside_model"),
-        "reconstructions": rebuilt.brief(entry.get("reconstructions")),
-        "audit_status": entry.get("audit_status"),
-        "audit": _audited(audit) if audit else None,
-        "membership": {"claim": part(part(entry, "membership"), "claim")} if entry.get("membership") else None,
-    }
+def _audit_summary(audit: Audit) -> AuditSummary:
+    """The three epsilons of an audit, for their picture and the words below it."""
+    if isinstance(audit, AuditRefused):
+        return AuditSummary(
+            verdict=None,
+            reason=None,
+            refused=audit.refused,
+            epsilon_claimed=None,
+            epsilon_exact=None,
+            epsilon_audited=None,
+            confidence=audit.confidence,
+            claim=ClaimSummary(delta=None, adjacency=None),
+        )
+    games = {"white_box": audit.white_box, "black_box": audit.black_box, "classifier": audit.classifier}
+    ceilings = {name: game and Ceiling(ceiling=game.ceiling) for name, game in games.items()}
+    return taken(AuditSummary, audit, refused=None, claim=taken(ClaimSummary, audit.claim), **ceilings)
 
 
-def _audited(audit: Results) -> Results:
-    """Of an audit what the picture of the three epsilons and the words below it need."""
-    told = {key: audit.get(key) for key in AUDITED}
-    games = {key: {"ceiling": part(audit, key).get("ceiling")} for key in GAMES if audit.get(key)}
-    return told | games | {"claim": {key: part(audit, "claim").get(key) for key in ("delta", "adjacency")}}
+def _brief(found: ReconstructionResult) -> ReconstructionResult:
+    """The numbers, and the records of the first agent that is shown everywhere."""
+    kept = [{own.agent for own in one.agents if own.rebuilt is not None} for one in found.attacks if one.agents]
+    everywhere = [agent for agent in sorted(kept[0]) if all(agent in one for one in kept)] if kept else []
+    shown = everywhere[:1]
+    return replace(
+        found,
+        originals=tuple(one for one in found.originals if one.agent in shown),
+        attacks=tuple(
+            replace(one, agents=tuple(own for own in one.agents if own.agent in shown)) for one in found.attacks
+        ),
+    )
 
 
 @dataclass
@@ -278,17 +305,16 @@ def _one(
     progress: Progress | None,
     watch: Callable[[Running], None] | None,
     jobs: int,
-) -> tuple[str, Results, str | None]:
+) -> _Done:
     """Run a variant; its error in words, with the traceback of a defect, in place of raising it."""
     try:
         results = runner.run_scenario(
             variant.located, folder, command=command, progress=progress, watch=watch, jobs=jobs, part=True
         )
-    except Exception as error:  # whatever it is: the others go on, and it is told in full
+    except Exception as error:  # whatever it is: the others go on, and it is reported in full
         words = f"{type(error).__name__}: {error}"
         if not isinstance(error, NetsimError):
             words += "\n" + traceback.format_exc()
-        path = folder / RESULTS
-        kept: Results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return variant.name, kept | {"status": FAILED}, words
-    return variant.name, results, None
+        kept = read_results(folder) if (folder / RESULTS).exists() else None
+        return _Done(variant.name, "failed", kept, words)
+    return _Done(variant.name, results.status, results)

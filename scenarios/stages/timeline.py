@@ -2,18 +2,24 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from attacks.audit.verdict import exceeds
 from netsim.adversary import Adversary
 from netsim.network.network import downs
 from netsim.randomness import Streams
 from netsim.simulation import Run
+from netsim.transcript.message import Kind
 from netsim.transcript.packet_log import LinkCount, PacketFate, PacketKey, PacketLog
 from netsim.transcript.record import EVERYBODY
+from scenarios.results import run as results
+from scenarios.results.audit import AuditResult
+from scenarios.results.base import Counts
+from scenarios.results.run import BudgetInTime, Captured, ClaimBreak, Downtime, Fate, LinkLoads, Timeline
+from scenarios.results.tree import AlgorithmResult
 
 BEFORE_BREAK = 0.3
 """Of the packets around the break, the share before it."""
@@ -141,98 +147,97 @@ def _start(passage: PacketFate) -> float:
     return passage.start
 
 
-Results = dict[str, Any]
 EVENTS, LEAST = 1_200, 250
 """Packets of all algorithms of a scenario together, and of each one at least."""
 LINKS = 200
-"""A network with more links is told by agent: what each of them sent."""
+"""A network with more links is summed by agent: the packets that each of them sent."""
 DOWN = 200
-"""Downtimes that are told."""
+"""Downtimes that are kept."""
 DIGITS = 10
 """Significant digits of times."""
 
 
 class Chronicle:
-    """Of one run and its diary. `results` may be asked before the audit and after it.
+    """Links and timeline of one run with its packet log, before its audit or after it.
 
-    A diary of a long run keeps no packets of its middle, and only the audit knows which message breaks the claim.
-    Where that is in the middle, `sought` names it, and the diary of the same run once more, which was asked to look
-    for it, is given to `look`.
+    The log of a long run keeps no packets of its middle, and only the audit knows which message breaks the claim.
+    Where that is in the middle, `sought` names it, and a log of the same run made again, around that message, is
+    given to `look`.
     """
 
     def __init__(self, run: Run, diary: PacketLog, algorithms: int = 1) -> None:
         self.run, self.diary = run, diary
         self.most = max(LEAST, EVENTS // algorithms)
-        self._ears = _Captures(run)
+        self._captures = _Captures(run)
         self._known = Known.of(diary)
 
-    def sought(self, entry: Mapping[str, Any]) -> PacketKey | None:
-        """The message that breaks the claim, where this run may have sent it and its diary has let it go."""
-        broken = self._break(_part(entry, "audit"))
+    def sought(self, entry: AlgorithmResult) -> PacketKey | None:
+        """The message that breaks the claim, where this run may have sent it and its log does not keep it."""
+        broken = self._break(entry)
         if broken is None or self._known.all_there or self._known.place(message := _message(broken)) is not None:
             return None
         return message
 
     def look(self, again: PacketLog) -> None:
-        """Take over what the diary of the same run, made again, has of its middle."""
+        """Take over the middle of the log of the same run, made again."""
         self._known = Known.of(self.diary, again)
 
-    def results(self, entry: Mapping[str, Any]) -> Results:
-        """`links` and `timeline` of an algorithm whose results so far are these."""
-        broken = self._break(_part(entry, "audit"))
+    def timeline(self, entry: AlgorithmResult) -> Timeline:
+        """The packets to be played, and the message by which an algorithm's audit found its claim broken."""
+        broken = self._break(entry)
         windows = self._known.windows(None if broken is None else _message(broken), self.most)
         chosen = [passage for window in windows for passage in window.passages]
-        return {
-            "links": self._links(),
-            "timeline": {
-                "packets": self.diary.total,
-                "ended": _time(self.diary.ended),
-                "windows": [
-                    {"why": w.why, "packets": len(w.passages), "left_out_before": w.left_out} for w in windows
-                ],
-                **self._columns(chosen),
-                "down": self._down(),
-                "break": broken,
-                "budget": self._budget(entry),
-            },
-        }
+        ended = self.diary.ended
+        return Timeline(
+            packets=self.diary.total,
+            ended=_time(ended),
+            windows=tuple(
+                results.Window(why=window.why, packets=len(window.passages), left_out_before=window.left_out)
+                for window in windows
+            ),
+            sent=tuple(_time(p.start) for p in chosen),
+            arrived=tuple(None if p.end is None or p.end > ended else _time(p.end) for p in chosen),
+            sender=tuple(p.sender for p in chosen),
+            receiver=tuple(p.receiver for p in chosen),
+            kind=tuple(p.kind for p in chosen),
+            number=tuple(p.number for p in chosen),
+            attempt=tuple(p.attempt for p in chosen),
+            copy=tuple(index for index, p in enumerate(chosen) if p.copy),
+            bytes=tuple(p.size for p in chosen),
+            activation=tuple(p.activation for p in chosen),
+            fate=tuple(_fate(p, ended) for p in chosen),
+            captured=tuple(self._captures.of(p, ended) for p in chosen),
+            down=tuple(self._down()),
+            break_=broken,
+            budget=self._budget(entry),
+        )
 
-    # ── what links carried ──────────────────────────────────────────────────────────────────────────
-    def _links(self) -> Results:
-        """By link, both ways together; by sender where there are many links."""
-        edges = self.run.simulation.topology.edges
-        by_link = len(edges) <= LINKS
+    def links(self) -> LinkLoads:
+        """Traffic by link, both ways together; by sender where there are many links."""
+        by_link = len(self.run.simulation.topology.edges) <= LINKS
         groups: dict[tuple[int, ...], list[LinkCount]] = defaultdict(list)
         for (i, j), count in sorted(self.diary.links.items()):
             groups[(min(i, j), max(i, j)) if by_link else (i,)].append(count)
-        rows = [_carried(counts) for counts in groups.values()]
-        where = {"between": [list(key) for key in groups]} if by_link else {"sender": [key[0] for key in groups]}
-        names = rows[0] if rows else {}
-        return {"by": "link" if by_link else "sender", **where} | {
-            name: [row[name] for row in rows] for name in names
-        }
+        loads = groups.values()
 
-    # ── the packets ─────────────────────────────────────────────────────────────────────────────────
-    def _columns(self, chosen: Sequence[PacketFate]) -> Results:
-        ended = self.diary.ended
-        return {
-            "sent": [_time(p.start) for p in chosen],
-            "arrived": [None if p.end is None or p.end > ended else _time(p.end) for p in chosen],
-            "sender": [p.sender for p in chosen],
-            "receiver": [p.receiver for p in chosen],
-            "kind": [p.kind for p in chosen],
-            "number": [p.number for p in chosen],
-            "attempt": [p.attempt for p in chosen],
-            "copy": [index for index, p in enumerate(chosen) if p.copy],
-            "bytes": [p.size for p in chosen],
-            "activation": [p.activation for p in chosen],
-            "fate": [_fate(p, ended) for p in chosen],
-            "heard": [self._ears.hear(p, ended) for p in chosen],
-        }
+        def total(name: str) -> Counts:
+            return tuple(sum(getattr(count, name) for count in counts) for counts in loads)
 
-    def _down(self) -> list[Results]:
-        """When agents were down, in order, up to the end of the run."""
-        simulation, found = self.run.simulation, list[Results]()
+        return LinkLoads(
+            by="link" if by_link else "sender",
+            between=tuple((key[0], key[1]) for key in groups) if by_link else None,
+            sender=None if by_link else tuple(key[0] for key in groups),
+            packets=total("packets"),
+            bytes=total("bytes"),
+            lost=tuple(lost + dropped for lost, dropped in zip(total("lost"), total("dropped"), strict=True)),
+            repeated=total("repeated"),
+            acknowledgements=total("acknowledgements"),
+            delay=tuple(map(_mean_delay, loads)),
+        )
+
+    def _down(self) -> list[Downtime]:
+        """Downtimes of agents, in order, up to the end of the run."""
+        simulation, found = self.run.simulation, list[Downtime]()
         for agent, law in sorted(simulation.timing.downtimes.items()):
             flips = downs(agent, law.outages, Streams(simulation.seed))
             times = list(
@@ -240,62 +245,64 @@ class Chronicle:
             )
             for k in range(0, len(times), 2):
                 until = _time(times[k + 1]) if k + 1 < len(times) else None
-                found.append({"agent": agent, "from": _time(times[k]), "until": until})
-        return sorted(found, key=lambda one: one["from"])[:DOWN]
+                found.append(Downtime(agent=agent, start=_time(times[k]), until=until))
+        return sorted(found, key=lambda one: one.start)[:DOWN]
 
     # ── the claim ───────────────────────────────────────────────────────────────────────────────────
-    def _break(self, audit: Mapping[str, Any]) -> Results | None:
-        """The first message that breaks the claim: one that no noise covers, or that of the release by which the
+    def _break(self, entry: AlgorithmResult) -> ClaimBreak | None:
+        """The first message that breaks the claim: one that no noise protects, or that of the release by which the
         exact loss is proven to be above it. Of the audited agent; as it went on the air in this run, if it did."""
-        agent = _agent(audit)
-        if agent is None or audit.get("first_violation") is None:
+        audit = entry.audit
+        if not isinstance(audit, AuditResult) or (activation := audit.first_violation) is None:
             return None
-        activation = int(audit["first_violation"])
-        broken: Results = {"agent": agent, "activation": activation, "claimed": _part(audit, "claim").get("epsilon")}
-        broken |= {"release": None, "field": None, "epsilon": math.inf, "why": "uncovered"}
-        if audit.get("uncovered") is None:
-            release, level = _over(audit)
-            broken |= {"release": release, "epsilon": level, "why": "loss"}
-            first = _carrier(audit, release) or self._first(agent, activation)
+        agent, release, epsilon = audit.loss_breakdown.agent, None, math.inf
+        if audit.unprotected is None:
+            release, epsilon = _excess(audit)
+            carrier = _carrier(audit, release)
         else:
-            first = _bare(audit, activation) or self._first(agent, activation)
-        if first is None:
+            carrier = _unprotected(audit, activation)
+        if carrier is None and (first := self.diary.begun.get((agent, activation))) is not None:
+            carrier = _Carrier(first.kind, first.number)
+        if carrier is None:
             return None
-        broken |= first
-        wanted = agent, first["kind"], first["number"]
+        wanted = agent, carrier.kind, carrier.number
         sent = [p for p in self._known.every if (p.sender, p.kind, p.number) == wanted]
-        return broken | {
-            "to": sorted({p.receiver for p in sent}) or first.get("to", []),
-            "time": _time(sent[0].start) if sent else None,
-        }
+        return ClaimBreak(
+            agent=agent,
+            activation=activation,
+            claimed=audit.claim.epsilon,
+            release=release,
+            field=carrier.field,
+            epsilon=epsilon,
+            why="loss" if audit.unprotected is None else "unprotected",
+            kind=carrier.kind,
+            number=carrier.number,
+            to=tuple(sorted({p.receiver for p in sent})) or carrier.to,
+            time=_time(sent[0].start) if sent else None,
+        )
 
-    def _first(self, agent: int, activation: int) -> Results | None:
-        """The first message of an agent's activation."""
-        first = self.diary.begun.get((agent, activation))
-        return None if first is None else {"kind": first.kind, "number": first.number}
-
-    def _budget(self, entry: Mapping[str, Any]) -> Results | None:
-        """The exact ε of what the audited agent had released, from the first message of each activation on."""
-        audit, curve = _part(entry, "audit"), _part(_part(entry, "over_time"), "exact")
-        agent = _agent(audit)
-        if agent is None or not curve:
+    def _budget(self, entry: AlgorithmResult) -> BudgetInTime | None:
+        """The exact ε of all that the audited agent had released, from the first message of each activation on."""
+        audit, curves = entry.audit, entry.over_time
+        if not isinstance(audit, AuditResult) or curves is None:
             return None
+        agent, begun = audit.loss_breakdown.agent, self.diary.begun
         rows = [
-            (self.diary.begun[agent, k].start, k, level)
-            for k, level in zip(curve["count"], curve["estimate"], strict=True)
-            if (agent, k) in self.diary.begun
+            (_time(begun[agent, k].start), k, level)
+            for k, level in zip(curves.exact.count, curves.exact.estimate, strict=True)
+            if (agent, k) in begun
         ]
-        return {
-            "agent": agent,
-            "claimed": _part(audit, "claim").get("epsilon"),
-            "time": [_time(t) for t, _, _ in rows],
-            "activation": [k for _, k, _ in rows],
-            "epsilon": [level for _, _, level in rows],
-        }
+        return BudgetInTime(
+            agent=agent,
+            claimed=audit.claim.epsilon,
+            time=tuple(time for time, _, _ in rows),
+            activation=tuple(k for _, k, _ in rows),
+            epsilon=tuple(level for _, _, level in rows),
+        )
 
 
 class _Captures:
-    """What an adversary's taps, and its people, made of each packet."""
+    """Which packets an adversary's taps and insiders recorded."""
 
     def __init__(self, run: Run) -> None:
         simulation = run.simulation
@@ -311,7 +318,7 @@ class _Captures:
         )
         self._caught = _caught(run) if adversary.capture_loss else None
 
-    def hear(self, passage: PacketFate, ended: float) -> str:
+    def of(self, passage: PacketFate, ended: float) -> Captured:
         """ "yes"; "sealed": its size and time; "missed": a tap sat there; "no"."""
         edge = passage.sender, passage.receiver
         if passage.sender in self._doors and passage.kind != "ack":
@@ -345,22 +352,12 @@ def _caught(run: Run) -> set[tuple[object, ...]]:
     return caught
 
 
-def _carried(counts: Sequence[LinkCount]) -> Results:
-    def total(name: str) -> int:
-        return sum(getattr(count, name) for count in counts)
-
-    arrived = total("arrived")
-    return {
-        "packets": total("packets"),
-        "bytes": total("bytes"),
-        "lost": total("lost") + total("dropped"),
-        "repeated": total("repeated"),
-        "acknowledgements": total("acknowledgements"),
-        "delay": _time(sum(count.seconds for count in counts) / arrived) if arrived else None,
-    }
+def _mean_delay(counts: Sequence[LinkCount]) -> float | None:
+    arrived = sum(count.arrived for count in counts)
+    return _time(sum(count.seconds for count in counts) / arrived) if arrived else None
 
 
-def _fate(passage: PacketFate, ended: float) -> str:
+def _fate(passage: PacketFate, ended: float) -> Fate:
     if passage.dropped:
         return "dropped"
     if passage.end is None:
@@ -368,61 +365,44 @@ def _fate(passage: PacketFate, ended: float) -> str:
     return "arrived" if passage.end <= ended else "on the way"
 
 
-def _message(broken: Mapping[str, Any]) -> PacketKey:
-    return broken["agent"], broken["kind"], broken["number"]
+def _message(broken: ClaimBreak) -> PacketKey:
+    return broken.agent, cast("Kind", broken.kind), broken.number
 
 
-def _agent(audit: Mapping[str, Any]) -> int | None:
-    """Whose releases the audit looked at."""
-    agent = _part(audit, "breakdown").get("agent")
-    return None if agent is None else int(agent)
+class _Carrier(NamedTuple):
+    """A message that carries a release or a field."""
+
+    kind: str
+    number: int
+    field: str | None = None
+    to: tuple[int, ...] = ()
 
 
-def _bare(audit: Mapping[str, Any], activation: int) -> Results | None:
-    """The first message that no noise covers."""
-    fields = [f for f in _list(audit, "uncovered_fields") if not f["granted"] and f["activation"] == activation]
-    first = min(fields, key=lambda f: f["message"], default=None)
+def _unprotected(audit: AuditResult, activation: int) -> _Carrier | None:
+    """The first message of an activation that no noise protects."""
+    fields = [f for f in audit.unprotected_fields if not f.granted and f.activation == activation]
+    first = min(fields, key=lambda f: f.message, default=None)
     if first is None:
         return None
-    to = [link[1] for link in first["links"]]
-    return {"kind": first["kind"], "number": first["number"], "field": first["name"] or None, "to": to}
+    return _Carrier(first.kind, first.number, first.name or None, tuple(link[1] for link in first.links))
 
 
-def _over(audit: Mapping[str, Any]) -> tuple[int | None, float]:
-    """The first release by which the exact ε is proven to be above the claim, and its estimate; from 0."""
-    claimed = float(_part(audit, "claim").get("epsilon") or 0.0)
-    over = (
-        (level.get("release"), float(level["estimate"]))
-        for level in _list(audit, "growth")
-        if exceeds(float(level["lower"]), claimed)
-    )
+def _excess(audit: AuditResult) -> tuple[int | None, float]:
+    """The first release by which the exact ε is proven to be above the claim, from 0, and its estimate."""
+    claimed = audit.claim.epsilon or 0.0
+    over = ((level.release, level.estimate) for level in audit.growth if exceeds(level.lower, claimed))
     return next(over, (None, math.nan))
 
 
-def _carrier(audit: Mapping[str, Any], release: int | None) -> Results | None:
-    """The message that carries a release, where that is told."""
-    for row in _list(_part(audit, "breakdown"), "releases"):
-        carriers = row["where"]["carriers"]
-        if row["release"] == release and carriers:
-            first = carriers[0]
-            return {
-                "kind": first["kind"],
-                "number": first["number"],
-                "field": first["name"],
-                "to": first["receivers"],
-            }
+def _carrier(audit: AuditResult, release: int | None) -> _Carrier | None:
+    """The message that carries a release, where that is known."""
+    for row in audit.loss_breakdown.releases:
+        if row.release == release and row.where is not None and row.where.carriers:
+            first = row.where.carriers[0]
+            return _Carrier(first.kind, first.number, first.name, tuple(first.receivers))
     return None
 
 
 def _time(seconds: float) -> float:
     """To `DIGITS` digits; finite."""
     return float(f"{seconds:.{DIGITS}g}")
-
-
-def _part(results: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part: object = results.get(key)
-    return cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
-
-
-def _list(results: Mapping[str, Any], key: str) -> list[Any]:
-    return cast("list[Any]", results.get(key) or [])

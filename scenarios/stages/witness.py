@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, Self, cast
+from typing import Annotated, Literal, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -25,14 +25,16 @@ from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
-from scenarios.results import entries as describe
-from scenarios.results.former_findings import capitalized
+from scenarios.results.findings import capitalized
+from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.stages.worlds import worlds
 
 FORMAT, VERSION = "netsim witness", 1
+Tree: TypeAlias = Mapping[str, object]
+"""A JSON object, as the file has it: the seal is of just that."""
 WIDTH = 240
 """Characters up to which a mapping or a list is written on one line; lists of numbers are however long they are."""
 
@@ -59,7 +61,7 @@ class PairPrint(Model):
     """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.adjacency`)."""
 
     description: str
-    change: dict[str, Any]
+    change: Tree
 
 
 class WitnessFile(Model):
@@ -73,7 +75,7 @@ class WitnessFile(Model):
     version: Literal[1] = VERSION
     says: str
     versions: dict[str, str]
-    scenario: dict[str, Any]
+    scenario: Tree
     algorithm: str
     agent: Index
     world: Annotated[int, Field(ge=0, le=1)]
@@ -81,10 +83,10 @@ class WitnessFile(Model):
     replica: Index
     activations: Index
     pair: PairPrint
-    claim: dict[str, Any]
+    claim: Tree
     data: DataPrint
-    account: dict[str, Any]
-    transcript: dict[str, Any]
+    account: Tree
+    transcript: Tree
     seal: str = ""
 
     def sealed(self) -> Self:
@@ -105,8 +107,8 @@ class WitnessFile(Model):
     def place(self) -> str:
         """Where the transcript was found, in words."""
         chunk = "chunk of aimed noise" if self.chunk == WORST_CASE else f"chunk {self.chunk}"
-        asked: Mapping[str, Any] = self.scenario.get("audit") or {}
-        draw: int = asked.get("draw", 0)
+        audit = self.scenario.get("audit")
+        draw = audit.get("draw", 0) if plain.is_mapping(audit) else 0
         drawn = f", draw {draw}" if draw else ""
         return f"world {self.world}, {chunk}, replica {self.replica} of seed {self.scenario['seed']}{drawn}"
 
@@ -269,7 +271,7 @@ def make(
     shown = witness.shown(account, claim)
     made = WitnessFile(
         says=f"{subject.spec.name}, agent {pair.agent}. {reason(account, claim)}",
-        versions=describe.versions(),
+        versions=versions(),
         scenario=_of_one(experiment.scenario, subject),
         algorithm=subject.spec.name,
         agent=pair.agent,
@@ -286,21 +288,19 @@ def make(
     return made.sealed(), shown
 
 
-def _of_one(scenario: Scenario, subject: Subject) -> dict[str, Any]:
+def _of_one(scenario: Scenario, subject: Subject) -> Tree:
     """The scenario with every default, and this algorithm alone."""
     return scenario.model_dump(exclude=TOGETHER) | {"algorithms": [subject.spec.model_dump()]}
 
 
-def _plain(claim: Claim) -> dict[str, Any]:
+def _plain(claim: Claim) -> Tree:
     """A claim with infinities as texts."""
-    told: dict[str, Any] = asdict(claim)
-    told["failed_conditions"] = list(claim.failed_conditions)
-    told["adjacency"] = _numbers(told["adjacency"])
-    return _numbers(told)
+    conditions, adjacency = list(claim.failed_conditions), _numbers(asdict(claim.adjacency))
+    return _numbers({**asdict(claim), "failed_conditions": conditions, "adjacency": adjacency})
 
 
-def _numbers(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: plain.number(value) if isinstance(value, float) else value for key, value in told.items()}
+def _numbers(tree: Tree) -> dict[str, object]:
+    return {key: plain.number(value) if isinstance(value, float) else value for key, value in tree.items()}
 
 
 # ── replaying ───────────────────────────────────────────────────────────────────────────────────────────
@@ -329,7 +329,7 @@ class Confirmation:
             return None
         return account.first_above(claim.epsilon)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> dict[str, object]:
         """For other programs; infinities are texts."""
         return {
             "verdict": self.verdict or "not confirmed",
@@ -348,7 +348,8 @@ class Confirmation:
 def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation:
     """Replay a witness. You get a `ScenarioError` where its worlds cannot be built here, or on other data only."""
     progress = progress or Silent()
-    parts = 2 + len(cast("list[Any]", file.scenario.get("algorithms") or []))
+    algorithms = file.scenario.get("algorithms")
+    parts = 2 + (len(algorithms) if plain.is_list(algorithms) else 0)
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = _subject(file, experiment)
@@ -378,7 +379,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
     try:
-        experiment = Experiment.of(validated(file.scenario, "").scenario, progress)
+        experiment = Experiment.of(validated(dict(file.scenario), "").scenario, progress)
     except ScenarioError as error:
         raise replace(error.under("scenario"), file=error.file or None) from None
     spec = experiment.scenario.audit
@@ -387,18 +388,18 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
         raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
     here = DataPrint.of(experiment, file.agent)
     if here != file.data:
-        told = {
+        others = {
             "agent": f"agent {file.agent} holds other records",
             "everybody": "the agents hold other records",
             "name": "another data set",
         }
-        field = next(name for name in told if getattr(here, name) != getattr(file.data, name))
+        field = next(name for name in others if getattr(here, name) != getattr(file.data, name))
         raise ScenarioError(
-            f"data.{field}", getattr(here, field), f"{told[field]} here than where the witness was recorded",
+            f"data.{field}", getattr(here, field), f"{others[field]} here than where the witness was recorded",
             getattr(file.data, field),
         )  # fmt: skip
     own = experiment.problem.objectives[file.agent]
-    other = changed(own, file.pair.change)
+    other = changed(own, dict(file.pair.change))
     check_adjacent(own, other, experiment.adjacency)
     return experiment, Pair(file.agent, (own, other), file.pair.description)
 
@@ -471,7 +472,7 @@ def _against(file: WitnessFile, claim: Claim | None, account: Account, activatio
 def _of_file(file: WitnessFile) -> Iterator[str]:
     if not file.intact:
         yield f"{ALTERED}."
-    here = describe.versions()
+    here = versions()
     others = [f"{name} {version}" for name, version in file.versions.items() if here.get(name) != version]
     if others:
         yield f"It was recorded with {', '.join(others)}."
@@ -497,8 +498,11 @@ def _of_account(file: WitnessFile, claim: Claim | None, account: Account) -> Ite
             yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."
 
 
-def _as_old(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-    """Without the fields' names where the file is of a version that had none."""
-    if any("field" in one for one in stored.get("releases") or ()):
+def _as_old(found: Tree, stored: Tree) -> Tree:
+    """The same without the fields' names where the file is of a version that had none."""
+    then, now = stored.get("releases"), found["releases"]
+    named = plain.is_list(then) and any(plain.is_mapping(one) and "field" in one for one in then)
+    if named or not plain.is_list(now):
         return found
-    return found | {"releases": [{k: v for k, v in one.items() if k != "field"} for one in found["releases"]]}
+    mappings = filter(plain.is_mapping, now)
+    return {**found, "releases": [{k: v for k, v in one.items() if k != "field"} for one in mappings]}

@@ -31,7 +31,7 @@ from netsim.simulation import Simulation
 from netsim.topology.weights import hops
 from scenarios.build.adjacency import data_print
 from scenarios.build.experiment import Subject
-from scenarios.results import entries as describe
+from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 from scenarios.schema.scenario import AuditSpec, Wanted
@@ -83,7 +83,7 @@ class AuditOptions:
             "pair": self.pair.description,
             "data": data_print([*self.subject.simulation.problem.objectives, *self.pair.hypotheses]),
             "program": program(),
-            "versions": describe.versions(),
+            "versions": versions(),
             "together": audit.together,
         }
         if (own := owncode.code_of(self.subject.simulation.algorithm)) is not None:

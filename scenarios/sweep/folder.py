@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,85 +15,120 @@ from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow
+from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
-from scenarios.results import entries as describe
-from scenarios.results import summary
-from scenarios.results.files import write_json
-from scenarios.results.numbers import flow
-from scenarios.results.summary import ATTACK_COLUMNS, Row
+from scenarios.render.numbers import setting
+from scenarios.results import tables
+from scenarios.results.base import Setting, Status
+from scenarios.results.files import as_json, write_text
+from scenarios.results.header import versions
+from scenarios.results.tables import ATTACK_COLUMNS, Cell, Columns, Row
+from scenarios.results.tree import Results
 from scenarios.schema.load import Located
 from scenarios.sweep.points import Point, Sweep
 
-POINT: summary.Columns = {
+POINT: Columns = {
     "point": (pyarrow.int64(), "number of the point, from 0"),
     "seed": (pyarrow.int64(), "the scenario's seed"),
 }
-COLUMNS: summary.Columns = {
+COLUMNS: Columns = {
     **POINT,
     "status": (pyarrow.string(), "complete, failed, or interrupted"),
     "error": (pyarrow.string(), "what went wrong, null where nothing did"),
-    **summary.COLUMNS,
+    **tables.COLUMNS,
 }
 """Columns with their types and meanings; before them is one for each field that the sweep varies."""
-OF_ATTACKS = "attacks"
-"""The key of a row under which the rows of its attacks are kept until they are written."""
 
 
-def rows(point: Point, results: Mapping[str, Any], status: str, error: str | None) -> list[Row]:
-    """A row for each algorithm; one without an algorithm where the run did not get to any."""
-    base = dict(point.fields) | {"point": point.index, "seed": point.seed, "status": status, "error": error}
-    found = [base | row for row in summary.algorithm_rows(results)] or [base]
-    found[0][OF_ATTACKS] = summary.attack_rows(results)
-    return found
+@dataclass(frozen=True)
+class PointResult:
+    """One point that was run: a row of the table for each algorithm, and one for each attack.
+
+    `algorithms` is empty where the run did not get to any; the table then has one row without an algorithm.
+    """
+
+    fields: Mapping[str, Setting]
+    """Fields that the sweep varies, by dotted path."""
+    point: int
+    seed: int
+    status: Status
+    error: str | None
+    algorithms: tuple[Row, ...] = ()
+    attacks: tuple[Row, ...] = ()
+
+    @property
+    def rows(self) -> list[Row]:
+        """Rows of the table, without the columns of `fields`."""
+        own: Row = {"point": self.point, "seed": self.seed, "status": self.status, "error": self.error}
+        return [own | row for row in self.algorithms or ({},)]
 
 
-def _read(point: Point, found: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """A point's rows as they were before they were JSON, which has texts for infinities and NaN."""
-    return [_restored(row, COLUMNS) | dict(point.fields) | _attacks(row) for row in found]
+_FILE = TypeAdapter(PointResult)
 
 
-def _attacks(row: Mapping[str, Any]) -> Row:
-    return {OF_ATTACKS: [_restored(one, ATTACK_COLUMNS) for one in row[OF_ATTACKS]]} if OF_ATTACKS in row else {}
+def complete(point: Point, results: Results) -> PointResult:
+    """A point that ran to its end."""
+    rows = tuple(tables.algorithm_rows(results)), tuple(tables.attack_rows(results))
+    return PointResult(point.fields, point.index, point.seed, "complete", None, *rows)
 
 
-def _restored(row: Mapping[str, Any], columns: summary.Columns) -> Row:
-    floats = {name for name, (kind, _) in columns.items() if kind == pyarrow.float64()}
-    return {key: float(value) if key in floats and isinstance(value, str) else value for key, value in row.items()}
+def failed(point: Point, error: str) -> PointResult:
+    """A point that did not."""
+    return PointResult(point.fields, point.index, point.seed, "failed", error)
 
 
-def write(found: Iterable[Row], varied: Sequence[str], path: Path) -> None:
+def _restored(text: str, point: Point) -> PointResult:
+    """A point as it was before it was JSON, which has texts for infinities and NaN. A `ValueError` for other text."""
+    found = _FILE.validate_json(text)
+    algorithms, attacks = (
+        tuple({key: _number(value, columns[key][0]) for key, value in row.items()} for row in rows)
+        for rows, columns in ((found.algorithms, COLUMNS), (found.attacks, ATTACK_COLUMNS))
+    )
+    return PointResult(point.fields, point.index, point.seed, found.status, found.error, algorithms, attacks)
+
+
+def _number(value: Cell, kind: Any) -> Cell:
+    return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+
+
+def write(found: Iterable[PointResult], varied: Sequence[str], path: Path) -> None:
     """The table as Parquet, in order of points, and attacks.parquet beside it where there were attacks on records."""
-    ordered = sorted(found, key=lambda row: row["point"])
-    summary.write(ordered, COLUMNS, path, _varied(ordered, varied))
-    attacks = [
-        {name: row[name] for name in (*varied, *POINT)} | one for row in ordered for one in row.get(OF_ATTACKS, ())
+    ordered = sorted(found, key=lambda one: one.point)
+    rows = [(one, row) for one in ordered for row in one.rows]
+    tables.write([row for _, row in rows], COLUMNS, path, _varied([one for one, _ in rows], varied))
+    attacks: list[tuple[PointResult, Row]] = [
+        (one, {"point": one.point, "seed": one.seed} | row) for one in ordered for row in one.attacks
     ]
     if attacks:
-        columns = {**POINT, **ATTACK_COLUMNS}
-        summary.write(attacks, columns, path.with_name(summary.ATTACKS), _varied(attacks, varied))
+        columns, beside = {**POINT, **ATTACK_COLUMNS}, path.with_name(tables.ATTACKS)
+        tables.write([row for _, row in attacks], columns, beside, _varied([one for one, _ in attacks], varied))
 
 
-def _varied(found: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    return {name: pyarrow.array(_values(found, name)) for name in names}
+def _varied(of: Sequence[PointResult], names: Sequence[str]) -> Mapping[str, object]:
+    return {name: pyarrow.array(_values([one.fields[name] for one in of])) for name in names}
 
 
-def _values(found: Sequence[Row], name: str) -> list[Any]:
-    """A field's values: as they are where all are numbers, texts or truths, else as a file would say them."""
-    values = [row[name] for row in found]
+def _values(values: Sequence[Setting]) -> Sequence[Setting]:
+    """Values of a field: as they are where all are numbers, texts or truths, else as a file would write them."""
     kinds: set[type] = {type(value) for value in values}
-    if kinds <= {int, float} or (len(kinds) == 1 and kinds <= {bool, str}):
-        return [float(v) for v in values] if float in kinds else values
-    return [flow(value) for value in values]
+    if kinds <= {int, float}:
+        return [float(str(value)) for value in values] if float in kinds else values
+    if len(kinds) == 1 and kinds <= {bool, str}:
+        return values
+    return [setting(value) for value in values]
 
 
 MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
 
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
-    """The folder with its manifest; one of the same sweep is gone on with; any other is a `ScenarioError`."""
-    own = {"sweep": sweep.model_dump(mode="json"), "scenario": base.scenario.model_dump(mode="json")}
-    own |= {"versions": describe.versions()}
+    """The folder with its manifest; one of the same sweep is continued; any other is a `ScenarioError`."""
+    own: dict[str, JsonValue] = {
+        "sweep": sweep.model_dump(mode="json"),
+        "scenario": base.scenario.model_dump(mode="json"),
+        "versions": dict(versions()),
+    }
     path = folder / MANIFEST
     try:
         (folder / DONE).mkdir(parents=True, exist_ok=True)
@@ -103,7 +139,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
         elif others:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
         with _whole(path) as draft:
-            write_json(draft, own | {"command": command})
+            write_text(draft, as_json(own | {"command": command}))
             if not (there or _begun(draft, path)):
                 _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
     except OSError as error:
@@ -120,7 +156,7 @@ def _begun(draft: Path, path: Path) -> bool:
     return True
 
 
-def _check_same(before: dict[str, Any], own: dict[str, Any], folder: Path) -> None:
+def _check_same(before: Mapping[str, JsonValue], own: Mapping[str, JsonValue], folder: Path) -> None:
     for key, value in json.loads(json.dumps(own)).items():
         if before.get(key) != value:
             what = {"versions": "was begun with other versions of netsim, Python or a library"}
@@ -154,32 +190,32 @@ class Points:
     def __init__(self, folder: Path, found: Sequence[Point], varied: Sequence[str]) -> None:
         self.folder, self.points, self.varied = folder, found, varied
 
-    def rows(self, point: Point) -> list[Row] | None:
-        """Those of a point, complete or failed; None of one that nobody did yet."""
-        return self._rows(point, self._text(point))
+    def result(self, point: Point) -> PointResult | None:
+        """A point that was run, complete or failed; None of one that was not."""
+        return _read(self._text(point), point)
 
-    def add(self, point: Point, rows: list[Row]) -> None:
-        with _whole(self._place(point)) as draft:
-            write_json(draft, {"rows": rows})
+    def add(self, found: PointResult) -> None:
+        with _whole(self._place(found.point)) as draft:
+            write_text(draft, as_json(_FILE.dump_python(found)))
 
     def forget(self, point: Point) -> None:
-        """Of a point that failed and is tried again."""
-        self._place(point).unlink(missing_ok=True)
+        """Remove a point that failed and is tried again."""
+        self._place(point.index).unlink(missing_ok=True)
 
     def write_table(self) -> int:
-        """The table of all points that are there, whoever did them; returns how many."""
+        """Write the table of all points that are there, whoever ran them; returns how many."""
         texts = self._texts()
         while True:
-            found = {k: rows for k, text in texts.items() if (rows := self._rows(self.points[k], text)) is not None}
+            found = [one for k, text in texts.items() if (one := _read(text, self.points[k])) is not None]
             if found:
-                write([row for rows in found.values() for row in rows], self.varied, self.folder / TABLE)
+                write(found, self.varied, self.folder / TABLE)
             now = self._texts()
             if now == texts:
                 return len(found)
             texts = now
 
     def keep(self, point: Point, archive: bytes) -> None:
-        """A point's results folder, which came as an archive (`packed`) from a worker."""
+        """Unpack a point's results folder, which came as an archive (`packed`) from a worker."""
         place = self.kept(point)
         draft = place.with_name(f"{place.name}.{uuid4().hex}")
         with ZipFile(BytesIO(archive)) as packed:
@@ -190,8 +226,8 @@ class Points:
     def kept(self, point: Point) -> Path:
         return self.folder / f"{point.index:06d}"
 
-    def _place(self, point: Point) -> Path:
-        return self.folder / DONE / f"{point.index:06d}.json"
+    def _place(self, index: int) -> Path:
+        return self.folder / DONE / f"{index:06d}.json"
 
     def _texts(self) -> dict[int, str]:
         texts = {k: self._text(point) for k, point in enumerate(self.points)}
@@ -199,12 +235,13 @@ class Points:
 
     def _text(self, point: Point) -> str | None:
         try:
-            return self._place(point).read_text(encoding="utf-8")
+            return self._place(point.index).read_text(encoding="utf-8")
         except (OSError, ValueError):
             return None
 
-    def _rows(self, point: Point, text: str | None) -> list[Row] | None:
-        try:
-            return None if text is None else _read(point, json.loads(text)["rows"])
-        except (ValueError, KeyError, TypeError):
-            return None
+
+def _read(text: str | None, point: Point) -> PointResult | None:
+    try:
+        return None if text is None else _restored(text, point)
+    except (ValueError, KeyError):
+        return None

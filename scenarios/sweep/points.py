@@ -9,13 +9,15 @@ from itertools import product
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from netsim.errors import ScenarioError, together
 from scenarios.build.variants import has_variants
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import read_fields
+from scenarios.results.base import Setting
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.export import exported
 from scenarios.schema.load import Located, validated
@@ -130,19 +132,19 @@ def load_sweep(text: str, file: str) -> Sweep:
     return mistakes.validated(Sweep, tree, file).as_in(tree)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """The JSON Schema of a sweep file, for editors."""
     return exported(Sweep)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A scenario of its own, number `index` of its sweep: `fields` says what it sets, `tree` is all of it."""
+    """A scenario of its own, number `index` of its sweep, which sets `fields`; `tree` is all of it."""
 
     index: int
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Setting]
     seed: int
-    tree: Mapping[str, Any]
+    tree: Mapping[str, JsonValue]
 
 
 def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
@@ -180,11 +182,11 @@ MOST = 20
 
 
 def _what(error: ScenarioError) -> object:
-    """What is wrong at several points, such as a value of the grid, is told of the first alone."""
+    """Key under which a mistake that several points share, such as a value of the grid, is reported once."""
     return error.field.partition(": ")[2], repr(error.value), error.line
 
 
-def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Any], index: int) -> ScenarioError:
+def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
     """The error of a point with its number, and the place of the sweep's file that gave it the value."""
     keys, place = keys_of(error.field), None
     for path, value in fields.items():
@@ -199,8 +201,8 @@ def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Any], inde
     return replace(error, field=f"point {index}: {error.field}", file=file, line=line)
 
 
-def _point(index: int, fields: Mapping[str, Any], base: Located, seed: int) -> Point:
-    tree: dict[str, Any] = copy.deepcopy(plain(base.tree))
+def _point(index: int, fields: Mapping[str, Setting], base: Located, seed: int) -> Point:
+    tree = copy.deepcopy(plain(base.tree))
     for path, value in fields.items():
         put(tree, path, value)
     tree["seed"] = seed

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from uuid import uuid4
 
 from joblib import Parallel, delayed, parallel_config
@@ -22,11 +22,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import NetsimError, ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.results import entries as describe
+from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
 from scenarios.stages.runner import run_scenario
-from scenarios.sweep import folder as table
-from scenarios.sweep.folder import Points, packed, prepare
+from scenarios.sweep.folder import PointResult, Points, complete, failed, packed, prepare
 from scenarios.sweep.points import Point, Shard, Sweep, points
 
 DEATHS = 2
@@ -36,9 +35,9 @@ ONE_BY_ONE: dict[str, Any] = {"batch_size": 1}
 
 
 class _RunPoint(Protocol):
-    """Runs a point, into a folder to keep or none: its number and its rows."""
+    """Runs a point, into a folder to keep or none."""
 
-    def __call__(self, point: Point, keep: Path | None) -> tuple[int, list[table.Row]]: ...
+    def __call__(self, point: Point, keep: Path | None) -> PointResult: ...
 
 
 class _Processes:
@@ -48,34 +47,34 @@ class _Processes:
         self.run_point, self.jobs, self.points, self.progress = run_point, jobs, points, progress
         self.keep = keep
 
-    def each(self, left: Sequence[Point]) -> Iterator[tuple[int, list[table.Row]]]:
+    def each(self, left: Sequence[Point]) -> Iterator[PointResult]:
         """As they are done."""
         open_ = {point.index: point for point in left}
         for _ in range(DEATHS):
             try:
-                for index, rows in self._together(list(open_.values())):
-                    del open_[index]
-                    yield index, rows
+                for found in self._together(list(open_.values())):
+                    del open_[found.point]
+                    yield found
                 return
             except TerminatedWorkerError:
                 self.progress.say("a worker was killed: the points that are left are tried again")
         for point in open_.values():
-            yield point.index, self._alone(point)
+            yield self._alone(point)
 
-    def _together(self, left: Sequence[Point]) -> Iterator[tuple[int, list[table.Row]]]:
+    def _together(self, left: Sequence[Point]) -> Iterator[PointResult]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="A worker stopped")
             work = (delayed(self.run_point)(point, self._kept(point)) for point in left)
             pool: Any = Parallel(n_jobs=self.jobs, return_as="generator_unordered", **ONE_BY_ONE)
             yield from pool(work)
 
-    def _alone(self, point: Point) -> list[table.Row]:
+    def _alone(self, point: Point) -> PointResult:
         """In a process of its own, so that whoever kills it is known."""
         executor: Any = ProcessPoolExecutor(max_workers=1)
         try:
-            return executor.submit(self.run_point, point, self._kept(point)).result()[1]
+            return executor.submit(self.run_point, point, self._kept(point)).result()
         except TerminatedWorkerError:
-            return table.rows(point, {}, "failed", KILLED)
+            return failed(point, KILLED)
         finally:
             executor.shutdown(wait=False, kill_workers=True)
 
@@ -86,9 +85,8 @@ class _Processes:
 LOOK = 10.0
 """Seconds without an answer after which the workers are counted."""
 CLUSTER_KILLED = "each worker that ran it was killed: out of memory, perhaps, or over the time limit"
-Found = tuple[int, list[table.Row]]
-Answer = tuple[list[table.Row], bytes | None, str]
-"""A point's rows, its results folder where it is to be kept, and the `_kernels` that computed it."""
+Answer = tuple[PointResult, bytes | None, str]
+"""A point, its results folder where it is to be kept, and the `_kernels` that computed it."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -98,7 +96,7 @@ class _ClusterGoneError(NetsimError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker needs to know: the point, whether its folder is kept, and where it was asked for."""
+    """The order to a worker: the point, whether its folder is kept, and the directory of the command."""
 
     point: Point
     keep: bool
@@ -109,12 +107,12 @@ class Order:
 def at_worker(run_point: _RunPoint, order: Order) -> Answer:
     """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are
     limited for the process as a whole, and the order of their sums is part of the result."""
-    if (words := _differ(order.versions, describe.versions())) is not None:
-        return table.rows(order.point, {}, "failed", words), None, _kernels()
+    if (words := _differ(order.versions, versions())) is not None:
+        return failed(order.point, words), None, _kernels()
     with _ONE_AT_A_TIME, TemporaryDirectory() as place, _inside(order.directory):
         folder = Path(place) / "run" if order.keep else None
-        _, rows = run_point(order.point, folder)
-        return rows, packed(folder) if folder is not None and folder.is_dir() else None, _kernels()
+        found = run_point(order.point, folder)
+        return found, packed(folder) if folder is not None and folder.is_dir() else None, _kernels()
 
 
 def _kernels() -> str:
@@ -143,20 +141,20 @@ class Cluster:
     def __init__(self, run_point: _RunPoint, client: Any, points: Points, keep: bool, progress: Progress) -> None:
         self.run_point, self.client, self.points, self.keep = run_point, client, points, keep
         self.progress = progress
-        self.versions, self.directory = describe.versions(), os.getcwd()
+        self.versions, self.directory = versions(), os.getcwd()
         self.kernels = _kernels()
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.seen = False
 
-    def each(self, left: Sequence[Point]) -> Iterator[Found]:
+    def each(self, left: Sequence[Point]) -> Iterator[PointResult]:
         """As they are done. You get a `_ClusterGoneError` when the scheduler is gone."""
         suspects = yield from self._together(left)
         for point in suspects:
             self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
             if (yield from self._together([point])):
-                yield point.index, table.rows(point, {}, "failed", CLUSTER_KILLED)
+                yield failed(point, CLUSTER_KILLED)
 
-    def _together(self, left: Sequence[Point]) -> Generator[Found, None, list[Point]]:
+    def _together(self, left: Sequence[Point]) -> Generator[PointResult, None, list[Point]]:
         """Returns the points during which workers were killed: Dask blames all that were at the worker, also those
         that only waited there, so that they are to be tried one by one."""
         from distributed import KilledWorker
@@ -175,9 +173,9 @@ class Cluster:
                     suspects.append(point)
                 elif error is not None:
                     words = f"on a Dask worker: {type(error).__name__}: {error}"
-                    yield point.index, table.rows(point, {}, "failed", words)
+                    yield failed(point, words)
                 else:
-                    yield point.index, self._taken(point, future)
+                    yield self._taken(point, future)
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self.client.cancel(list(open_))
@@ -198,8 +196,8 @@ class Cluster:
             self._look_at_workers(waiting)
             return None
 
-    def _taken(self, point: Point, future: Any) -> list[table.Row]:
-        rows, archive, there = future.result()
+    def _taken(self, point: Point, future: Any) -> PointResult:
+        found, archive, there = future.result()
         if there != self.kernels:
             self._tell(
                 f"a worker's OpenBLAS computes as for {there}, this one's as for {self.kernels}: last digits may "
@@ -207,7 +205,7 @@ class Cluster:
             )
         if archive is not None:
             self.points.keep(point, archive)
-        return rows
+        return found
 
     def _error(self, future: Any) -> BaseException:
         if future.status != "error":  # cancelled, or lost
@@ -234,12 +232,24 @@ class Cluster:
             self._tell("workers have several threads, of which one computes: start them with one (--nthreads 1)")
 
     def _tell(self, words: str) -> None:
-        if words not in self.told:
-            self.told.add(words)
+        if words not in self.reported:
+            self.reported.add(words)
             self.progress.say(words)
 
 
-Report = dict[str, Any]
+@dataclass(frozen=True)
+class SweepReport:
+    """The points that one call ran, or found done: `results` of `points` in all, which are those of its share."""
+
+    status: Literal["complete", "interrupted"]
+    points: int
+    complete: int
+    failed: tuple[int, ...]
+    all: int
+    """Points of the sweep."""
+    there: int
+    """Points that the table has."""
+    results: tuple[PointResult, ...]
 
 
 def run_sweep(
@@ -252,12 +262,11 @@ def run_sweep(
     shard: Shard | None = None,
     command: str = "",
     progress: Progress | None = None,
-) -> Report:
-    """Run all points into `folder`/sweep.parquet; returns how many are `complete` and `failed`, and the `status`.
+) -> SweepReport:
+    """Run all points into `folder`/sweep.parquet.
 
     `jobs` processes (−1: one per core), or the workers of a Dask `client`. With a `shard` it runs that share of the
-    points alone: `points`, `complete`, `failed` and `rows` are of the share, `all` is how many the sweep has, and
-    `there` how many of these the table has by now. Shares may run at the same time in the same folder; when the last
+    points alone. Shares may run at the same time in the same folder; when the last
     of them ends the table has all. You get a `ScenarioError` before anything runs for a point that does not fit the
     schema, and for a folder that holds another sweep. A Ctrl-C ends it: "interrupted", and the table has what was
     done; the same call goes on. It ends so too when a cluster's scheduler is gone.
@@ -279,20 +288,19 @@ def run_sweep(
 
 def _run(
     share: Sequence[Point], kept: Points, workers: _Processes | Cluster, progress: Progress, whose: str
-) -> Report:
-    known = {point.index: rows for point in share if (rows := kept.rows(point)) is not None}
-    rows = {index: found for index, found in known.items() if found[0]["status"] == "complete"}
-    left = [point for point in share if point.index not in rows]
+) -> SweepReport:
+    known = {point.index: kept.result(point) for point in share}
+    results = {k: one for k, one in known.items() if one is not None and one.status == "complete"}
+    left = [point for point in share if point.index not in results]
     for point in left:
         kept.forget(point)
-    by_index = {point.index: point for point in left}
-    already = f", {len(rows)} of them known" if rows else ""
+    already = f", {len(results)} of them known" if results else ""
     progress.begin(f"{whose}{len(share)} points{already}", len(left))
-    status = "complete"
+    status: Literal["complete", "interrupted"] = "complete"
     try:
-        for index, found in workers.each(left):
-            kept.add(by_index[index], found)
-            rows[index] = found
+        for found in workers.each(left):
+            kept.add(found)
+            results[found.point] = found
             progress.advance(1)
     except KeyboardInterrupt:
         status = "interrupted"
@@ -300,13 +308,19 @@ def _run(
         progress.say(str(error))
         status = "interrupted"
     there = kept.write_table()
-    failed = sorted(index for index, found in rows.items() if found[0]["status"] != "complete")
-    counts = {"points": len(share), "complete": len(rows) - len(failed), "failed": failed}
-    counts |= {"all": len(kept.points), "there": there}
-    return {"status": status, **counts, "rows": [row for found in rows.values() for row in found]}
+    wrong = tuple(sorted(k for k, one in results.items() if one.status != "complete"))
+    return SweepReport(
+        status=status,
+        points=len(share),
+        complete=len(results) - len(wrong),
+        failed=wrong,
+        all=len(kept.points),
+        there=there,
+        results=tuple(results.values()),
+    )
 
 
-def one_point(point: Point, keep: Path | None) -> tuple[int, list[table.Row]]:
+def one_point(point: Point, keep: Path | None) -> PointResult:
     """Run one point, in one thread; its error in words in place of raising it.
 
     Its own loops stay in this process: in a worker of Dask, joblib would hand them to the cluster again.
@@ -317,7 +331,7 @@ def one_point(point: Point, keep: Path | None) -> tuple[int, list[table.Row]]:
             results = run_scenario(validated(dict(point.tree), ""), folder, part=True, page=keep is not None)
         except Exception as error:  # whatever it is: the others go on
             words = str(error) if isinstance(error, NetsimError) else f"{type(error).__name__}: {error}"
-            return point.index, table.rows(point, {}, "failed", words)
-        if results["status"] != "complete":
+            return failed(point, words)
+        if results.status != "complete":
             raise KeyboardInterrupt
-        return point.index, table.rows(point, results, "complete", None)
+        return complete(point, results)

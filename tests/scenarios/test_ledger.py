@@ -5,7 +5,9 @@ import inspect
 import json
 import pkgutil
 import re
+from dataclasses import replace
 from functools import cache
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,10 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
-from scenarios.ledger.entries import BROKEN, FOLDER, exact, first_sentence
-from scenarios.render.former_sentences import word
-from scenarios.results import entries as describe
+from scenarios.ledger.entries import FOLDER, exact, first_sentence
+from scenarios.results.audit import EpsilonExact
+from scenarios.results.findings import BROKEN, verdict
+from scenarios.results.header import slugs
 from tests.netsim.algorithms.every import kinds
 
 ROOT = Path(__file__).parents[2]
@@ -92,8 +95,8 @@ class TestWhatIsInIt:
         assert not scenario.variants
         assert not scenario.grid
         assert re.search(r"Chosen: |As the entr|Steps \"auto\"", scenario.description)
-        slugs = [describe.subject(one, True)["slug"] for one in Experiment.of(scenario).subjects]
-        assert len(set(slugs)) == len(slugs)  # files of two algorithms are not one
+        names = slugs(Experiment.of(scenario))
+        assert len(set(names)) == len(names)  # files of two algorithms are not one
         assert all((ROOT / "docs" / page).is_file() for page in entry.see)
         assert all(name in library() for name in entry.shipped)
 
@@ -123,7 +126,7 @@ class TestWhatIsKept:
         assert stored_entry(entry, folder) is not None
         for change in (
             (keeping, "program", lambda: "another"),
-            (keeping.describe, "versions", lambda: {"python": "4"}),
+            (keeping, "versions", lambda: {"python": "4"}),
         ):
             with monkeypatch.context() as changed:
                 changed.setattr(*change)
@@ -225,9 +228,11 @@ class TestPage:
         (entry,) = chosen(["thesis-algorithm-1"])
         place, kept_now = folder / entry.name, stored_entry(entry, folder)
         broken, former = place / "witness-algorithm-1-random-penalties-alone.json", place / "witness-former.json"
-        for one in kept_now.results["algorithms"]:
-            one["audit"]["witness"] = broken.name if word(one) in BROKEN else None
-            one["slug"] = one["slug"] if word(one) in BROKEN else "former"
+        algorithms = tuple(
+            replace(one, audit=replace(one.audit, witness=broken.name if verdict(one) in BROKEN else None))
+            for one in kept_now.results.algorithms
+        )
+        kept_now = replace(kept_now, results=replace(kept_now.results, algorithms=algorithms))
         for path in (broken, former):
             path.write_text("{}")
         try:
@@ -242,15 +247,16 @@ class TestPage:
 
     def test_exact_in_words(self):
         def told(lower, estimate, upper, by_formula=False):
-            return exact({"lower": lower, "estimate": estimate, "upper": upper, "by_formula": by_formula})
+            ends = {"lower": lower, "estimate": estimate, "upper": upper}
+            return exact(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
 
-        assert told("inf", "inf", "inf") == "∞"
-        assert told(2.8, 2.93, "inf", by_formula=True) == "2.93"
-        assert told(0.1, 0.15, "inf") == "≥ 0.1"
+        assert told(inf, inf, inf) == "∞"
+        assert told(2.8, 2.93, inf, by_formula=True) == "2.93"
+        assert told(0.1, 0.15, inf) == "≥ 0.1"
         assert told(0.1, 0.15, 0.2) == "0.1 … 0.2"
         assert told(0.0, 0.15, 0.2) == "≤ 0.2"
-        assert told(0.0, 0.15, "inf") == "not known"
-        assert exact({}) == "–"
+        assert told(0.0, 0.15, inf) == "not known"
+        assert exact(None) == "–"
 
     def test_a_reason_is_cut_at_its_first_sentence(self):
         assert first_sentence("ε is at least 2.804. More.") == "ε is at least 2.804"

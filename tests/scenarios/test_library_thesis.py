@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from scenarios.results.former_curves import NotMeasuredError
 
 from attacks.audit.accounting.intervals import normal_mean
 from netsim.errors import ScenarioError
 from netsim.mechanisms import average_ratio
 from scenarios.files.library import library
 from scenarios.papers.measures import measured
-from scenarios.results.former_curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study

@@ -7,13 +7,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scenarios.results.former_measures import COLUMNS, NONE, rows, thinned
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.render.page.report import render
-from scenarios.results.former_measures import COLUMNS, NONE, rows, thinned
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 

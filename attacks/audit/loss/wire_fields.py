@@ -7,8 +7,8 @@ both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -67,14 +67,6 @@ class Released:
         within = "" if self.carriers else "inside "
         return f"{within}{first.name!r} of {first.kind} {first.number} (activation {self.activation})"
 
-    @classmethod
-    def plain(cls, found: dict[str, Any]) -> "Released":
-        """Inverse of `asdict`, also after JSON."""
-        carriers = tuple(map(_carrier_of, found["carriers"]))
-        low, high = found["scale"]
-        inside = None if found["inside"] is None else _carrier_of(found["inside"])
-        return cls(found["agent"], found["activation"], carriers, found["mechanism"], (low, high), inside)
-
 
 Place = tuple[int, str]
 """A message of the agent, from 0, and a field of it."""
@@ -117,11 +109,6 @@ def receivers(sending: Sending, neighbors: Sequence[int]) -> tuple[int, ...]:
     return tuple(neighbors) if sending.receiver == EVERYBODY else (sending.receiver,)
 
 
-def releases_as_plain(found: Iterable[Released]) -> list[dict[str, Any]]:
-    """As JSON has it."""
-    return [asdict(one) for one in found]
-
-
 def activation_of(sendings: Sequence[Sending], message: int) -> int:
     """Activation of the agent's `message`-th message, from 0; of the last one for later messages; 1 without any."""
     return sendings[min(message, len(sendings) - 1)].activation if sendings else 1
@@ -147,10 +134,6 @@ def _of(
         (float(np.min(scale)), float(np.max(scale))),
         None if inside is None else carrier(*inside),
     )
-
-
-def _carrier_of(found: dict[str, Any]) -> _Carrier:
-    return _Carrier(found["message"], found["kind"], found["number"], found["name"], tuple(found["receivers"]))
 
 
 ALIKE = 1e-6
@@ -198,17 +181,6 @@ class UnprotectedField:
         ends = ", ".join(f"{i}→{j}" for i, j in self.links) or "no link"
         field = f"field {self.name!r} of " if self.name else ""
         return f"{ends}: {field}{self.kind} {self.number}" if self.kind else ends
-
-    @classmethod
-    def plain(cls, found: dict[str, Any]) -> "UnprotectedField":
-        """Inverse of `asdict`, also after JSON."""
-        links: tuple[Link, ...] = tuple((i, j) for i, j in found["links"])
-        return replace(cls(**found), links=links)
-
-
-def _fields_as_plain(found: Iterable[UnprotectedField]) -> list[dict[str, Any]]:
-    """As JSON has it."""
-    return [asdict(one) for one in found]
 
 
 class Fields:
@@ -353,16 +325,3 @@ class Details:
     released: tuple[Released, ...] = ()
     uncovered: tuple[UnprotectedField, ...] = ()
     averages: Array = field(default_factory=_none)
-
-    def words(self) -> dict[str, Any]:
-        """All but the arrays, for JSON."""
-        return {"released": releases_as_plain(self.released), "uncovered": _fields_as_plain(self.uncovered)}
-
-    @classmethod
-    def of(cls, words: dict[str, Any], averages: Array) -> "Details":
-        """What `words` and the array were made of."""
-        return cls(
-            tuple(map(Released.plain, words["released"])),
-            tuple(map(UnprotectedField.plain, words["uncovered"])),
-            averages,
-        )

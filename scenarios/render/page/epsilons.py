@@ -28,7 +28,6 @@ from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.files import RESULTS
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.former import tree_of
 from scenarios.results.tree import Results
 
 _LANES = ("claimed", "exact", "audited")
@@ -259,17 +258,13 @@ class _TableRow:
     source: str | None = None
 
 
-def export_tables(
-    runs: Mapping[str, Mapping[str, object] | Results], folder: Path, source: str = RESULTS
-) -> list[str]:
+def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESULTS) -> list[str]:
     """Write `epsilons.csv` and `epsilons.tex` of runs, by name, to `folder`; their names are returned.
 
     The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
     and needs booktabs.
     """
-    rows = [
-        _table_row(run, entry.name, entry) for run, results in runs.items() for entry in tree_of(results).algorithms
-    ]
+    rows = [_table_row(run, entry.name, entry) for run, results in runs.items() for entry in results.algorithms]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "epsilons.csv").write_text(_as_csv(rows), encoding="utf-8")
     (folder / "epsilons.tex").write_text(_as_latex(rows, source), encoding="utf-8")

@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,6 @@ from scenarios.build.progress import Progress, Silent
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
 from scenarios.render.page.report import figures
 from scenarios.results.files import RESULTS
-from scenarios.results.former import tree_of
 from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")
@@ -54,7 +53,7 @@ class Exported:
 
 
 def export_figures(
-    results: Mapping[str, object] | Results,
+    results: Results,
     folder: Path,
     *,
     formats: Sequence[str] = _FORMATS[:2],
@@ -73,7 +72,7 @@ def export_figures(
     wanted, inches = _formats(formats), _inches(width)
     if not 30 <= dpi <= 2400:
         raise ScenarioError("--dpi", dpi, "no resolution of a figure", "30 … 2400")
-    charts, shown = figures(tree_of(results)), progress or Silent()
+    charts, shown = figures(results), progress or Silent()
     folder.mkdir(parents=True, exist_ok=True)
     shown.begin("figures", len(charts))
     exported: list[Exported] = []

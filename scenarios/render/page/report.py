@@ -1,6 +1,6 @@
 """Self-contained HTML page from results: one scenario, or a study over all its variants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -23,7 +23,6 @@ from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
 from scenarios.results.audit import AuditResult, ViewsResult
 from scenarios.results.findings import Entry, auditor, judged, listener
-from scenarios.results.former import tree_of
 from scenarios.results.inference import headline as level_of
 from scenarios.results.inference import rate
 from scenarios.results.measures import COLUMNS, NONE
@@ -35,15 +34,14 @@ _MOST = 2
 """Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
 
 
-def render(results: Mapping[str, object] | Results, path: Path) -> None:
+def render(results: Results, path: Path) -> None:
     """Write the page of a run, or of the variants of a study, to `path`; parts that are missing are named there."""
     path.write_text(page(results), encoding="utf-8")
 
 
-def page(results: Mapping[str, object] | Results) -> str:
+def page(results: Results) -> str:
     """The page as text; the same results give the same page."""
-    tree = tree_of(results)
-    return _run(tree) if tree.variants is None else _study(tree)
+    return _run(results) if results.variants is None else _study(results)
 
 
 def figures(results: Results) -> list[Chart]:

@@ -352,4 +352,4 @@ def test_coins_are_drawn_from_what_is_stored():
     first, second = (recorded.sample(world("walk")[1](0, 0).view.public).coins() for _ in range(2))
     assert np.array_equal(first.random(5), second.random(5))
     with pytest.raises(TranscriptError, match="coins of a MT19937 cannot be stored"):
-        plain.known_coins(np.random.Generator(np.random.MT19937(0)).bit_generator.state)
+        plain.Coins.of(np.random.Generator(np.random.MT19937(0)))

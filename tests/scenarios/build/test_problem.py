@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scenarios.results.entries import header
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, build, load
@@ -11,8 +12,6 @@ from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
 from scenarios.render.page.tables import problem_facts
-from scenarios.results.entries import header
-from scenarios.results.tree import ProblemResult
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.netsim.problems.data import written

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from scenarios.results.former_curves import NotMeasuredError
 from scipy.stats import linregress
 from scipy.stats import t as student
 
 from netsim.errors import ScenarioError
 from scenarios.papers.measures import Found, exponent, groups
 from scenarios.papers.outcome import Ran, judge
-from scenarios.results.former_curves import NotMeasuredError
 from scenarios.schema.checks import ReproducesSpec
 from scenarios.schema.load import parse
 from scenarios.stages.study import planned

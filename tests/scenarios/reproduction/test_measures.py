@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scenarios.results.former_curves import NotMeasuredError, curve
 
 from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
@@ -14,7 +15,6 @@ from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
 from scenarios.results.former import plain
-from scenarios.results.former_curves import NotMeasuredError, curve
 from scenarios.results.loss_breakdown import budget
 from scenarios.schema.load import parse
 

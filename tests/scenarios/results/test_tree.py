@@ -13,7 +13,6 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
-from scenarios.results.former import converted
 from scenarios.results.serialize import dumps, loads, schema
 from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
 from scenarios.schema.load import parse
@@ -64,8 +63,10 @@ reproduces:
 
 
 def ran(text: str, folder: Path) -> dict[str, Any]:
-    run_study(parse(text, "file.yaml"), folder)
-    return converted(json.loads((folder / "results.json").read_text()))
+    tree = run_study(parse(text, "file.yaml"), folder)
+    written = (folder / "results.json").read_text()
+    assert loads(written) == tree
+    return json.loads(written)
 
 
 @pytest.fixture(scope="module")

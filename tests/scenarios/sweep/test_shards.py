@@ -16,7 +16,7 @@ from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
-from scenarios.sweep.folder import Points, packed
+from scenarios.sweep.folder import PointResult, Points, packed
 from scenarios.sweep.points import Shard, Sweep, points, shard_of
 from scenarios.sweep.run import Cluster, Order, at_worker, run_sweep
 from tests.scenarios.sweep.small import NOISY, SMALL
@@ -51,14 +51,14 @@ def test_a_wrong_share_is_said(text):
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
 def test_the_table_does_not_depend_on_the_shares_or_their_order(tmp_path, alone, order):
-    there = [run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(number, 3))["there"] for number in order]
+    there = [run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(number, 3)).there for number in order]
     assert there[-1] == 5
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the_rest(tmp_path, alone):
     found = run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(2, 2))
-    assert (found["points"], found["complete"], found["all"], found["there"]) == (2, 2, 5, 2)
+    assert (found.points, found.complete, found.all, found.there) == (2, 2, 5, 2)
     assert parquet.read_table(tmp_path / "out" / folders.TABLE)["point"].to_pylist() == [1, 3]
     run_sweep(FIVE, BASE, tmp_path / "out", jobs=1)
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
@@ -91,19 +91,19 @@ def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkey
             path.replace(tmp_path / "out" / "points" / path.name)
 
     monkeypatch.setattr(folders, "write", meanwhile)
-    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["there"] == 5
+    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5)).there == 5
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
 def test_a_folder_that_another_process_just_began_is_not_taken_for_a_stranger_s(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / f"{folders.MANIFEST}.0123").touch()
-    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5))["complete"] == 1
+    assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5)).complete == 1
 
 
 def test_of_two_sweeps_that_begin_in_one_folder_at_once_one_goes_on(tmp_path, monkeypatch):
     other = FIVE.model_copy(update={"repeats": 2})
-    write, begun = folders.write_json, []
+    write, begun = folders.write_text, []
 
     def slowly(path, tree):
         write(path, tree)
@@ -111,7 +111,7 @@ def test_of_two_sweeps_that_begin_in_one_folder_at_once_one_goes_on(tmp_path, mo
             begun.append(True)
             folders.prepare(tmp_path, other, BASE, "other")
 
-    monkeypatch.setattr(folders, "write_json", slowly)
+    monkeypatch.setattr(folders, "write_text", slowly)
     with pytest.raises(ScenarioError, match="holds the results of another sweep"):
         folders.prepare(tmp_path, FIVE, BASE, "first")
     folders.prepare(tmp_path, other, BASE, "other")
@@ -150,34 +150,34 @@ def test_infinities_and_nan_come_back_as_numbers(tmp_path):
     (point, *_) = points(FIVE, BASE)
     kept = Points(tmp_path, [point], ["topology.agents"])
     (tmp_path / folders.DONE).mkdir()
-    row = dict(point.fields) | {"point": 0, "seed": 0, "status": "complete", "error": None, "algorithm": "noisy"}
-    row |= {"epsilon_exact_upper": float("inf"), "final_error": float("nan"), "verdict": "inf"}
-    row |= {"attacks": [{"algorithm": "noisy", "attack": "a", "psnr": float("inf")}]}
-    kept.add(point, [row])
-    (back,) = kept.rows(point)
+    row = {"algorithm": "noisy", "epsilon_exact_upper": float("inf"), "final_error": float("nan"), "verdict": "inf"}
+    attack = {"algorithm": "noisy", "attack": "a", "psnr": float("inf")}
+    kept.add(PointResult(point.fields, 0, 0, "complete", None, (row,), (attack,)))
+    found = kept.result(point)
+    (back,) = found.rows
     assert back["epsilon_exact_upper"] == float("inf")
     assert back["final_error"] != back["final_error"]
     assert back["verdict"] == "inf", "a text stays one"
-    assert back["attacks"][0]["psnr"] == float("inf")
+    assert found.attacks[0]["psnr"] == float("inf")
     assert kept.write_table() == 1
     assert parquet.read_table(tmp_path / folders.TABLE)["epsilon_exact_upper"].to_pylist() == [float("inf")]
 
 
 # ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
 def order(keep=False, versions=None, directory="."):
-    return Order(points(FIVE, BASE)[0], keep, versions or clusters.describe.versions(), directory)
+    return Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
 
 
 def test_a_worker_with_other_versions_computes_nothing():
-    rows, archive, _ = at_worker(running.one_point, order(versions={"numpy": "0.1"}))
-    assert rows[0]["status"] == "failed"
-    assert "other versions: numpy is" in rows[0]["error"]
+    found, archive, _ = at_worker(running.one_point, order(versions={"numpy": "0.1"}))
+    assert found.status == "failed"
+    assert "other versions: numpy is" in found.error
     assert archive is None
 
 
 def test_a_folder_to_keep_comes_back_from_a_worker(tmp_path):
-    rows, archive, _ = at_worker(running.one_point, order(keep=True))
-    assert rows[0]["status"] == "complete"
+    found, archive, _ = at_worker(running.one_point, order(keep=True))
+    assert found.status == "complete"
     (point, *_) = found = points(FIVE, BASE)
     for _ in range(2):  # a former one is replaced
         Points(tmp_path, found, []).keep(point, archive)
@@ -191,7 +191,7 @@ def test_a_relative_path_means_the_asker_s(tmp_path, monkeypatch):
 
     def look(point, keep):
         seen.append(clusters.os.getcwd())
-        return 0, []
+        return folders.failed(point, "looked")
 
     before = clusters.os.getcwd()
     at_worker(look, order(directory=str(tmp_path)))
@@ -225,7 +225,7 @@ def test_on_workers_with_several_threads_that_come_late(tmp_path, monkeypatch, a
         distributed.Client(dask) as client,
     ):
         found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=told)
-    assert (found["status"], found["complete"]) == ("complete", 5)
+    assert (found.status, found.complete) == ("complete", 5)
     assert "no worker is there yet: 5 point(s) wait" in told.words[0]
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
@@ -272,10 +272,10 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     told = Told()
     client = Answering(errors, {1, 2})
     workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, told)
-    rows = dict(workers.each(found))
-    assert sorted(rows) == [0, 1, 2, 3, 4]
-    assert [k for k in sorted(rows) if rows[k][0]["status"] == "failed"] == failed
-    assert all("was killed" in rows[k][0]["error"] for k in failed)
+    done = {one.point: one for one in workers.each(found)}
+    assert sorted(done) == [0, 1, 2, 3, 4]
+    assert [k for k in sorted(done) if done[k].status == "failed"] == failed
+    assert all("was killed" in done[k].error for k in failed)
     assert [words.partition(":")[0] for words in told.words] == [f"workers were killed at point {k}" for k in (1, 2)]
 
 
@@ -293,4 +293,4 @@ def test_a_scheduler_that_is_gone_interrupts(tmp_path, monkeypatch):
     monkeypatch.setattr(gone, "cancel", lambda futures: None)
     pytest.importorskip("distributed")
     found = run_sweep(FIVE, BASE, tmp_path / "out", client=gone)
-    assert (found["status"], found["there"]) == ("interrupted", 3)
+    assert (found.status, found.there) == ("interrupted", 3)

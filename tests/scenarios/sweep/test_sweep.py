@@ -113,7 +113,7 @@ def read(folder):
 def test_the_table_is_the_same_for_any_number_of_workers_and_says_what_its_columns_are(tmp_path):
     one = run_sweep(RELIABLE, BASE, tmp_path / "one", jobs=1)
     run_sweep(RELIABLE, BASE, tmp_path / "two", jobs=2)
-    assert (one["status"], one["complete"], one["failed"]) == ("complete", 8, [])
+    assert (one.status, one.complete, one.failed) == ("complete", 8, ())
     alone, shared = read(tmp_path / "one"), read(tmp_path / "two")
     assert alone.equals(shared)
     assert alone.num_rows == 16, "one for each algorithm of each point"
@@ -128,13 +128,13 @@ def test_a_failed_point_is_a_row_and_is_tried_again(tmp_path):
     loose = Sweep.model_validate({"scenario": "small", "grid": {"links.reliable": [True, False]}})
     lossy = parse(SCENARIO + "links: {loss: 0.5}\n")
     found = run_sweep(loose, lossy, tmp_path / "out", jobs=1)
-    assert (found["status"], found["complete"], found["failed"]) == ("complete", 1, [1])
+    assert (found.status, found.complete, found.failed) == ("complete", 1, (1,))
     rows = read(tmp_path / "out").to_pylist()
     (failed,) = [row for row in rows if row["status"] == "failed"]
     assert "waits for" in failed["error"], "a lost packet on an unreliable link: somebody waits forever"
     assert failed["algorithm"] is None
     again = run_sweep(loose, lossy, tmp_path / "out", jobs=1)
-    assert again["failed"] == [1]
+    assert again.failed == (1,)
 
 
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
@@ -144,7 +144,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "one_point", lambda point, keep: done.append(point.index))
     again = run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     assert done == []
-    assert again["complete"] == 2
+    assert again.complete == 2
     assert read(tmp_path / "out").equals(before)
 
 
@@ -216,15 +216,15 @@ def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "one_point", partial(killed_once, str(tmp_path / "killed")))
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
     assert (tmp_path / "killed").exists()
-    assert (found["complete"], found["failed"]) == (4, [])
+    assert (found.complete, found.failed) == (4, ())
 
 
 def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "one_point", killed_always)
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
-    assert (found["complete"], found["failed"]) == (3, [1])
-    (failed,) = [row for row in found["rows"] if row["status"] == "failed"]
-    assert "killed" in failed["error"]
+    assert (found.complete, found.failed) == (3, (1,))
+    (failed,) = [one for one in found.results if one.status == "failed"]
+    assert "killed" in failed.error
 
 
 @pytest.mark.slow
@@ -238,8 +238,8 @@ def test_on_a_dask_cluster_one_of_whose_workers_is_killed(tmp_path, monkeypatch)
     ):
         found = run_sweep(FOUR, BASE, tmp_path / "there", client=client)
     assert (tmp_path / "killed").exists(), "a worker was killed"
-    assert (found["complete"], found["failed"]) == (4, [])
-    assert reference["complete"] == 4
+    assert (found.complete, found.failed) == (4, ())
+    assert reference.complete == 4
     assert read(tmp_path / "there").equals(read(tmp_path / "here"))
 
 
@@ -268,4 +268,4 @@ def test_a_point_that_is_known_may_have_an_infinite_epsilon(tmp_path):
     assert math.inf in before["epsilon_exact_lower"].to_pylist()
     again = run_sweep(sweep, base, tmp_path / "out", jobs=1)
     assert parquet.read_table(tmp_path / "out" / "sweep.parquet").equals(before)
-    assert again["rows"] == first["rows"]
+    assert again.results == first.results

@@ -1,0 +1,163 @@
+"""Results of a scenario before anything has run: header, manifest, problem, and algorithms not yet reached."""
+
+import platform
+import re
+from collections.abc import Container
+from dataclasses import replace
+from importlib.metadata import version
+from itertools import count
+from typing import cast
+
+import numpy as np
+
+from netsim.problems import Problem
+from scenarios.build.experiment import Experiment, Subject
+from scenarios.results.base import Setting, taken
+from scenarios.results.network import network
+from scenarios.results.tree import AlgorithmResult, Manifest, ProblemFacts, ProblemResult, Results
+from scenarios.schema import Scenario, own_code
+
+SLUG = 80
+"""Letters of an algorithm's name in file names: file systems take 255 bytes."""
+NOTES = (
+    "A gradient of many records does not determine them: for the pictures each agent holds one image; for "
+    "convergence and the audit all records are split among the agents.",
+    "The prior's guess is the mean of the images that no agent holds, of the right class: the rebuilt image has "
+    "to beat a guesser who is given the label.",
+    "ε_exact and the games are for one adjacent pair: a worse pair may exist, so 'consistent' is no proof.",
+    "NumPy's Laplace and Gaussian samplers are models for experiments, not deployable mechanisms.",
+)
+REBUILT_NOTE = (
+    "Reconstructions are of a second run, in which each agent holds as many records as the scenario says. The prior, "
+    "and the guess that skill is measured against, come from the records that nobody holds."
+)
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that the numbers depend on."""
+    names = ("netsim-lab", "numpy", "scipy", "simpy", "networkx", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
+
+
+def blank(scenario: Scenario, command: str) -> Results:
+    """Results of a scenario of which nothing is built."""
+    return Results(
+        name=scenario.name,
+        title=scenario.title or scenario.name,
+        description=scenario.description,
+        command=command,
+        versions=versions(),
+        seed=scenario.seed,
+        scenario=scenario,
+    )
+
+
+def header(experiment: Experiment, command: str) -> Results:
+    """Everything but the algorithms' results."""
+    return replace(
+        blank(experiment.scenario, command),
+        notes=_notes(experiment.scenario),
+        problem=_problem(experiment),
+        network=network(experiment),
+    )
+
+
+def _notes(scenario: Scenario) -> tuple[str, ...]:
+    rebuilt = (REBUILT_NOTE,) if scenario.attacks.reconstruct else ()
+    return (NOTES[:2] if scenario.attacks.images else ()) + rebuilt + NOTES[2:]
+
+
+def manifest(results: Results, experiment: Experiment | None = None) -> Manifest:
+    """The scenario with every default written out, versions and seed, and the parameters computed from it."""
+    return Manifest(
+        name=results.name,
+        command=results.command,
+        versions=results.versions,
+        seed=results.seed,
+        scenario=results.scenario,
+        problem=results.problem,
+        resolved=() if experiment is None else tuple(map(_resolved, experiment.subjects)),
+    )
+
+
+def _resolved(subject: Subject) -> dict[str, Setting]:
+    algorithm = subject.simulation.algorithm
+    named: dict[str, Setting] = {"name": subject.spec.name, "algorithm": type(algorithm).__name__}
+    found = named | _public_fields(algorithm)
+    if (
+        code := own_code.code_of(algorithm)
+    ) is not None:  # which code, of an algorithm that does not come with netsim
+        found |= {"file": str(own_code.load(getattr(subject.spec, "path", "")).file), "sha256": code}
+    return found
+
+
+def _public_fields(algorithm: object) -> dict[str, Setting]:
+    return {name: _plain(value) for name, value in vars(algorithm).items()}
+
+
+def _plain(value: object) -> Setting:
+    """Numbers, texts and lists as they are; a schedule or a clip as its kind and its fields."""
+    if isinstance(value, np.ndarray | np.generic):
+        return cast("Setting", value.tolist())
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in cast("list[object]", value)]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(value).__name__).lower()
+    return {"kind": kind} | _public_fields(value)
+
+
+def problem_facts(problem: Problem) -> ProblemFacts:
+    """The facts of a problem."""
+    return ProblemFacts(
+        agents=problem.agents,
+        dimension=problem.dimension,
+        records_per_agent=tuple(int(getattr(f, "records", 0)) for f in problem.objectives),
+        smoothness=problem.smoothness,
+        strong_convexity=problem.strong_convexity,
+    )
+
+
+def _problem(experiment: Experiment) -> ProblemResult:
+    data, facts, optimum = experiment.dataset, problem_facts(experiment.problem), experiment.problem.optimum()
+    return taken(
+        ProblemResult,
+        facts,
+        kind=experiment.scenario.problem.kind,
+        data=data.name,
+        part=data.part,
+        note=data.note,
+        records=data.records,
+        held_out=None if experiment.held_out is None else experiment.held_out.records,
+        optimum_residual=optimum.residual,
+        optimum_is_zero=bool(np.all(optimum.point == 0)),
+        optimum_is_stationary_only=optimum.stationary_only,
+    )
+
+
+def slug(name: str, taken: Container[str]) -> str:
+    """An algorithm's name as a part of file names, cut to `SLUG` letters: one that is not taken."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG].rstrip("-") or "algorithm"
+    return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
+
+
+def slugs(experiment: Experiment) -> list[str]:
+    """Of all algorithms, in order."""
+    found: list[str] = []
+    for subject in experiment.subjects:
+        found.append(slug(subject.spec.name, found))
+    return found
+
+
+def begun(subject: Subject, slug: str, audited: bool) -> AlgorithmResult:
+    """An algorithm before it has run; `audited`: whether an audit is requested."""
+    spec, algorithm = subject.spec, subject.simulation.algorithm
+    return AlgorithmResult(
+        name=spec.name,
+        slug=slug,
+        kind=spec.kind,
+        baseline=spec.baseline,
+        summary=algorithm.summary,
+        noise=algorithm.noisy,
+        audit_status="not reached" if audited else "not requested",
+    )

@@ -1,0 +1,295 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Results as Parquet tables, for pandas, polars and duckdb: algorithms, attacks, estimates, rebuilt records."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+import pyarrow
+from pyarrow import parquet
+
+from attacks.inference import GradientEstimate
+from attacks.reconstruction.verdict import seen
+from netsim.truth import Truth
+from scenarios.results import curves
+from scenarios.results.attacks import (
+    GradientResult,
+    Membership,
+    MembershipResult,
+    Property,
+    PropertyResult,
+    RecordAttack,
+)
+from scenarios.results.curves import NotMeasuredError
+from scenarios.results.findings import judged
+from scenarios.results.inference import headline
+from scenarios.results.reconstructions import Rebuilt
+from scenarios.results.tree import AlgorithmResult, Results
+
+Cell: TypeAlias = str | int | float | bool | list[float] | None
+Row: TypeAlias = dict[str, Cell]
+Columns: TypeAlias = Mapping[str, tuple[Any, str]]
+"""Column → its Arrow type, and what it means."""
+ALGORITHMS, ATTACKS = "algorithms.parquet", "attacks.parquet"
+VARIANT: Columns = {"variant": (pyarrow.string(), "its name; null where the scenario has no variants")}
+COLUMNS: Columns = {
+    "algorithm": (pyarrow.string(), "its name; null where the run did not get to one"),
+    "unit": (pyarrow.string(), "rounds, or activations of a walk"),
+    "count": (pyarrow.int64(), "how many of these there were"),
+    "final_error": (pyarrow.float64(), "relative error at the end, median over replicas"),
+    "epsilon_claimed": (pyarrow.float64(), "by the paper's formula, at the end; null where nothing is claimed"),
+    "delta": (pyarrow.float64(), "of the claim; null where nothing was audited"),
+    "epsilon_exact_lower": (pyarrow.float64(), "of the audit's pair: proven to be at least this"),
+    "epsilon_exact_upper": (pyarrow.float64(), "and at most this"),
+    "epsilon_audited": (pyarrow.float64(), "lower bound by the distinguishing game"),
+    "verdict": (pyarrow.string(), "of the audit; null where none was asked"),
+    "gradient_error": (pyarrow.float64(), "of inferred gradients, median; null where none were inferred"),
+    "identifiable": (pyarrow.float64(), "share of the agents' queries with an estimate"),
+    "image_skill": (pyarrow.float64(), "of images rebuilt by attacks.images, mean over agents; null without them"),
+    "best_attack": (pyarrow.string(), "that of attacks.reconstruct with the highest skill; null without one"),
+    "best_skill": (pyarrow.float64(), "its skill: 1 − MSE/MSE of the best guess without a transcript, median"),
+    "packets": (pyarrow.int64(), "on the air, acknowledgements and repeats too"),
+    "bytes": (pyarrow.int64(), "of these"),
+    "time": (pyarrow.float64(), "virtual seconds of the run"),
+}
+"""Of a row for an algorithm: columns with their types and meanings."""
+ATTACK_COLUMNS: Columns = {
+    "algorithm": (pyarrow.string(), "whose transcript it read"),
+    "attack": (pyarrow.string(), "its name in the scenario"),
+    "kind": (pyarrow.string(), "which attack it is"),
+    "inversion": (pyarrow.string(), "of gradients: strongest (inferred here), or published"),
+    "verdict": (pyarrow.string(), "the most frequent one; null where it could not be run"),
+    "refused": (pyarrow.string(), "why it could not be run, else null"),
+    "skill": (pyarrow.float64(), "1 − MSE/MSE of the best guess without a transcript, median"),
+    "mse": (pyarrow.float64(), "mean square error of the records, median"),
+    "psnr": (pyarrow.float64(), "dB of the declared range, median"),
+    "ssim": (pyarrow.float64(), "of images, median"),
+    "success_rate": (
+        pyarrow.float64(),
+        "how often all records of an agent were rebuilt to the distance; of membership, how often the record was "
+        "found at the level nearest to 5 %; of a property, how often the right one was named",
+    ),
+    "success_low": (pyarrow.float64(), "lower end of its interval (Clopper-Pearson)"),
+    "success_high": (pyarrow.float64(), "upper end"),
+    "guess_rate": (pyarrow.float64(), "the same of the best guess without a transcript"),
+    "advantage": (pyarrow.float64(), "of membership: found less false alarms where the score is above 0, else null"),
+    "advantage_low": (pyarrow.float64(), "lower end of its interval"),
+    "advantage_high": (pyarrow.float64(), "upper end"),
+}
+"""Of a row for an attack on records, or for one that decides."""
+
+
+def algorithm_rows(results: Results) -> list[Row]:
+    """A row for each algorithm of a run's results, with the keys of `COLUMNS`."""
+    return [_algorithm(entry) for entry in results.algorithms]
+
+
+def attack_rows(results: Results) -> list[Row]:
+    """A row for each attack of `attacks.reconstruct`, for membership and for a property, on each algorithm, with the
+    keys of `ATTACK_COLUMNS`."""
+    return [row for entry in results.algorithms for row in _attacks(entry)]
+
+
+def _attacks(entry: AlgorithmResult) -> list[Row]:
+    rows = [] if entry.reconstructions is None else [_attack(entry, one) for one in entry.reconstructions.attacks]
+    if entry.membership is not None:
+        rows.append(_membership(entry, entry.membership))
+    if entry.property is not None:
+        rows.append(_property(entry, entry.property))
+    return rows
+
+
+def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, Any] | None = None) -> None:
+    """Rows as Parquet: the columns `first`, then these; each carries its meaning as metadata. Whole or not at all."""
+    fields = [pyarrow.field(name, kind, metadata={"meaning": words}) for name, (kind, words) in columns.items()]
+    arrays = [pyarrow.array([row.get(field.name) for row in found], field.type) for field in fields]
+    before = dict(first or {})
+    named = [pyarrow.field(name, one.type) for name, one in before.items()]
+    table = pyarrow.Table.from_arrays([*before.values(), *arrays], schema=pyarrow.schema([*named, *fields]))
+    draft = path.with_name(f"{path.name}.{uuid4().hex}.part")  # of this process alone: shares end at the same time
+    try:
+        parquet.write_table(table, draft, compression="zstd")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_tables(runs: Mapping[str | None, Results], folder: Path) -> None:
+    """`folder`/algorithms.parquet and attacks.parquet, each where there is a row for it, by variant."""
+    for name, columns, rows in ((ALGORITHMS, COLUMNS, algorithm_rows), (ATTACKS, ATTACK_COLUMNS, attack_rows)):
+        found: list[Row] = [{"variant": variant} | row for variant, results in runs.items() for row in rows(results)]
+        if found:
+            write(found, {**VARIANT, **columns}, folder / name)
+
+
+def _algorithm(entry: AlgorithmResult) -> Row:
+    audit, run, convergence = judged(entry), entry.run, entry.convergence
+    gradients = entry.gradients if isinstance(entry.gradients, GradientResult) else None
+    exact, best = None if audit is None else audit.epsilon_exact, _best(entry)
+    traffic: Mapping[str, int] = {} if run is None else run.traffic
+    return {
+        "algorithm": entry.name,
+        "unit": None if convergence is None else convergence.unit,
+        "count": convergence.count[-1] if convergence is not None and convergence.count else None,
+        "final_error": None if run is None or run.stopped or convergence is None else convergence.final,
+        "epsilon_claimed": entry.budget.epsilon[-1] if entry.budget is not None and entry.budget.epsilon else None,
+        "delta": None if audit is None else audit.claim.delta,
+        "epsilon_exact_lower": None if exact is None else exact.lower,
+        "epsilon_exact_upper": None if exact is None else exact.upper,
+        "epsilon_audited": None if audit is None else audit.epsilon_audited,
+        "verdict": None if audit is None else audit.verdict,
+        "gradient_error": None if gradients is None else gradients.median,
+        "identifiable": _leak(entry, "identifiable"),
+        "image_skill": _leak(entry, "image_skill"),
+        "best_attack": None if best is None else best.attack,
+        "best_skill": None if best is None else best.skill,
+        "packets": traffic.get("packets_sent"),
+        "bytes": traffic.get("bytes_sent"),
+        "time": None if run is None else run.time,
+    }
+
+
+def _attack(entry: AlgorithmResult, one: RecordAttack) -> Row:
+    success = one.success
+    return {
+        "algorithm": entry.name,
+        "attack": one.attack,
+        "kind": one.kind,
+        "inversion": one.inversion,
+        "verdict": one.verdict,
+        "refused": one.refused,
+        "skill": one.skill,
+        "mse": one.mse,
+        "psnr": one.psnr,
+        "ssim": one.ssim,
+        "success_rate": None if success is None else success.rate,
+        "success_low": None if success is None else success.low,
+        "success_high": None if success is None else success.high,
+        "guess_rate": None if success is None else success.guess,
+    }
+
+
+def _membership(entry: AlgorithmResult, found: Membership) -> Row:
+    row = _inference(entry, "membership", found)
+    if isinstance(found, MembershipResult):
+        level, advantage = headline(found.levels), found.advantage
+        row |= {
+            "success_rate": level.found.rate,
+            "success_low": level.found.low,
+            "success_high": level.found.high,
+            "guess_rate": level.level,
+            "advantage": advantage.estimate,
+            "advantage_low": advantage.low,
+            "advantage_high": advantage.high,
+        }
+    return row
+
+
+def _property(entry: AlgorithmResult, found: Property) -> Row:
+    row = _inference(entry, "property", found)
+    if isinstance(found, PropertyResult):
+        right = {"rate": found.right.rate, "low": found.right.low, "high": found.right.high}
+        row |= {f"success_{key}": value for key, value in right.items()} | {"guess_rate": found.guess}
+    return row
+
+
+def _inference(entry: AlgorithmResult, name: str, found: Membership | Property) -> Row:
+    return {
+        "algorithm": entry.name,
+        "attack": name,
+        "kind": name,
+        "inversion": found.inversion,
+        "refused": found.refused,
+    }
+
+
+def _best(entry: AlgorithmResult) -> RecordAttack | None:
+    """The attack with the highest skill; None where none has one."""
+    attacks = () if entry.reconstructions is None else entry.reconstructions.attacks
+    return max((one for one in attacks if one.skill is not None), key=lambda one: one.skill or 0.0, default=None)
+
+
+def _leak(entry: AlgorithmResult, measure: str) -> float | None:
+    try:
+        return curves.leakage_at_end(entry, measure)
+    except NotMeasuredError:
+        return None
+
+
+# ── estimates and records ───────────────────────────────────────────────────────────────────────────────
+WHOLE, NUMBER, LIST, TEXT = pyarrow.int64(), pyarrow.float64(), pyarrow.list_(pyarrow.float64()), pyarrow.string()
+GRADIENT_COLUMNS: Columns = {
+    "agent": (WHOLE, "whose gradient"),
+    "query": (WHOLE, "which one: the agent's gradient queries are counted from 0"),
+    "replica": (WHOLE, "draw of the noise, from 0"),
+    "stddev": (NUMBER, "standard deviation of a coordinate's error, the same for all; 0: exact up to rounding"),
+    "point": (LIST, "where the gradient was computed, one number a coordinate"),
+    "gradient": (LIST, "the estimate, one number a coordinate"),
+    "error": (NUMBER, "‖estimate − gradient‖/max(1, ‖gradient‖); null without the truth"),
+}
+RECORD_COLUMNS: Columns = {
+    "attack": (TEXT, "its name"),
+    "agent": (WHOLE, "whose record"),
+    "record": (WHOLE, "from 0, in no order that means anything"),
+    "replica": (WHOLE, "draw of the noise, from 0"),
+    "features": (LIST, "the record as it was rebuilt"),
+    "label": (NUMBER, "its likeliest label"),
+    "spread": (LIST, "standard deviation of each feature, where the attack has a posterior; else null"),
+    "objective": (NUMBER, "the attacker's own, by which it chose; lower is better"),
+    "converged": (pyarrow.bool_(), "whether its optimizer says so"),
+    "seen": (TEXT, "the attacker's own verdict, without the truth"),
+    "open": (TEXT, "what the evidence cannot determine, whatever the attack; else empty"),
+}
+
+
+def write_estimates(path: Path, found: Sequence[GradientEstimate], truth: Truth | None) -> None:
+    """One row for each estimate and replica. A gradient without a row is not identifiable from the transcript."""
+    write([_gradient(one, r, truth) for one in found for r in range(len(one.gradient))], GRADIENT_COLUMNS, path)
+
+
+def _gradient(one: GradientEstimate, r: int, truth: Truth | None) -> Row:
+    error = None
+    if truth is not None:
+        real = truth.queries[one.agent][one.query].gradient[r]
+        error = float(np.linalg.norm(one.gradient[r] - real) / max(1.0, float(np.linalg.norm(real))))
+    return {
+        "agent": one.agent,
+        "query": one.query,
+        "replica": r,
+        "stddev": float(one.stddev),
+        "point": one.point[r].tolist(),
+        "gradient": one.gradient[r].tolist(),
+        "error": error,
+    }
+
+
+def write_records(path: Path, found: Sequence[Rebuilt]) -> None:
+    """One row for each record, attack and replica; no file where nothing was rebuilt."""
+    path.unlink(missing_ok=True)
+    if rows := [row for one in found for row in _records(one)]:
+        write(rows, RECORD_COLUMNS, path)
+
+
+def _records(one: Rebuilt) -> list[Row]:
+    attack, case, found = one
+    words, labels = seen(case, found).names, found.labels(case.known.model)
+    return [
+        {
+            "attack": attack,
+            "agent": found.agent,
+            "record": m,
+            "replica": r,
+            "features": found.features[r, m].tolist(),
+            "label": float(labels[r, m]),
+            "spread": None if found.spread is None else found.spread[r, m].tolist(),
+            "objective": float(found.objective[r]),
+            "converged": bool(found.converged[r]),
+            "seen": words[r],
+            "open": found.open,
+        }
+        for r in range(len(found.features))
+        for m in range(found.features.shape[1])
+    ]
