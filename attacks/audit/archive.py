@@ -163,18 +163,9 @@ class _Words:
 
 _WORDS = TypeAdapter(_Words)
 _SAME = (
-    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "uncovered", "faint", "inexplicable",
-)  # fmt: skip
-    "sent_in",
-    "dates",
-    "granted_from",
-    "complete",
-    "unreliable_from",
-    "rounded",
-    "uncovered",
-    "faint",
+    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "uncovered", "faint",
     "inexplicable",
-)
+)  # fmt: skip
 
 
 def _arrays(seen: Seen) -> dict[str, npt.NDArray[Any]]:
