@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scenarios.results.former_curves import NotMeasuredError
+from scenarios.results.former_measures import leakage, nearest
 
 from attacks.score import GradientScore
 from netsim.adversary import Adversary
@@ -11,8 +13,6 @@ from scenarios.papers import outcome as names
 from scenarios.papers.figures import figures
 from scenarios.papers.outcome import Ran
 from scenarios.results import former_curves as leaks
-from scenarios.results.former_curves import NotMeasuredError
-from scenarios.results.former_measures import leakage, nearest
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.stages.runner import run_scenario
