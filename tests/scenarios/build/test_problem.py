@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scenarios.results.entries import header
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, build, load
@@ -12,10 +11,11 @@ from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
 from scenarios.render.page.tables import problem_facts
+from scenarios.results.header import header
+from scenarios.results.tree import ProblemResult
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.netsim.problems.data import written
-from tests.scenarios.filled import filled
 
 HEAD = """\
 name: small
@@ -65,12 +65,14 @@ def test_the_problem_of_dpp2_in_one_file() -> None:
     assert {f.records for f in built.problem.objectives} == {200}
     assert built.problem.smoothness == pytest.approx(5.03, rel=1e-12)
     facts = facts_of(built)
-    assert facts["optimum_is_stationary_only"]
-    assert "Residual at a stationary point" in [term for term, _ in problem_facts(filled(ProblemResult, facts))]
+    assert facts.optimum_is_stationary_only
+    assert "Residual at a stationary point" in [term for term, _ in problem_facts(facts)]
 
 
-def facts_of(built: Experiment) -> dict:
-    return header(built, "netsim run small.yaml")["problem"]
+def facts_of(built: Experiment) -> ProblemResult:
+    found = header(built, "netsim run small.yaml").problem
+    assert found is not None
+    return found
 
 
 def test_an_audit_of_a_nonconvex_loss_replaces_a_record_of_it(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_a_split_is_named_in_the_file(split: str, check) -> None:
     parts = [f.labels for f in built.problem.objectives]
     assert check(parts)
     assert sum(map(len, parts)) == 360
-    assert facts_of(built)["records_per_agent"] == [len(part) for part in parts]
+    assert facts_of(built).records_per_agent == tuple(len(part) for part in parts)
 
 
 def test_without_a_split_nothing_has_changed() -> None:
@@ -157,12 +159,10 @@ def test_a_set_of_the_data_folder_runs_and_its_note_is_shown(tmp_path: Path, mon
     files = {"adult.data": written.ADULT.encode(), "adult.test": written.ADULT_TEST.encode()}
     written.write(tmp_path / "adult", files)
     built = experiment("data: {name: adult, part: test}", HEAD.replace("ring, agents: 6", "path, agents: 2"))
-    facts = dict(problem_facts(filled(ProblemResult, facts_of(built))))
+    facts = dict(problem_facts(facts_of(built)))
     assert "dropped" in facts["Note on the data"]
     assert "2 records, the test part" in facts["Data"]
-    assert "Note on the data" not in dict(
-        problem_facts(filled(ProblemResult, facts_of(experiment("kind: logistic"))))
-    )
+    assert "Note on the data" not in dict(problem_facts(facts_of(experiment("kind: logistic"))))
 
 
 def test_a_csv_file_runs(tmp_path: Path) -> None:
