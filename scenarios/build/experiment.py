@@ -99,6 +99,14 @@ class Experiment:
             held_out,
         )
 
+    def subject(self, name: str) -> Subject:
+        """The algorithm of this name. You get a `ScenarioError` where there is none."""
+        for one in self.subjects:
+            if one.spec.name == name:
+                return one
+        names = ", ".join(one.spec.name for one in self.subjects)
+        raise ScenarioError("algorithm", name, "not in the scenario", names)
+
 
 def parts_of(scenario: Scenario) -> int:
     """Parts that `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""

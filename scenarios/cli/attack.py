@@ -158,11 +158,10 @@ class _Order:
             entries = kept.entries(self.algorithm)
             experiment = kept.experiment()
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
-            subjects = {one.spec.name: one for one in experiment.subjects}
             for entry in entries:
                 name, slug = entry.name, entry.slug
                 if (file := place / f"transcript-{slug}.parquet").is_file():
-                    subject, second = subjects[name], place / f"second-{slug}.parquet"
+                    subject, second = experiment.subject(name), place / f"second-{slug}.parquet"
                     few = second if subject.attacked is not None and second.is_file() else None
                     one = _Target(experiment, subject, slug, file, few, self.score is not False)
                     reports.append(self._attack(one, wanted))

@@ -220,7 +220,7 @@ class Reaudit:
         own = spec.model_copy(update={"confidence": share(spec.confidence, len(made))})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
         judge = self._judge(scenario, _draft(own.draw) if made else "")
-        subject = self._subject(judge, entry)
+        subject = judge.experiment.subject(entry.name)
         found, options = judge.decide(entry, subject, activations)
         if found.audit is None or found.audit_status == NO_CLAIM:
             self.kept.put(found)
@@ -300,15 +300,12 @@ class Reaudit:
         own = spec.model_copy(update={"confidence": confidence_of(entry.audit)})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
         judge = self._judge(scenario)
-        self._look(entry, judge, judge.options(self._subject(judge, entry), activations))
+        self._look(entry, judge, judge.options(judge.experiment.subject(entry.name), activations))
         self._finish(scenario)
 
     def _judge(self, scenario: Scenario, draft: str = "") -> Judge:
         experiment = self.kept.experiment(scenario)
         return Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda _: None, draft)
-
-    def _subject(self, judge: Judge, entry: AlgorithmResult) -> Subject:
-        return next(one for one in judge.experiment.subjects if one.spec.name == entry.name)
 
     def _write(self, entry: AlgorithmResult) -> None:
         """The file of the audit that is shown."""

@@ -352,7 +352,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     parts = 2 + (len(algorithms) if plain.is_list(algorithms) else 0)
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
-    subject = _subject(file, experiment)
+    subject = experiment.subject(file.algorithm)
     try:
         recorded = Witness.of_plain(file.agent, file.transcript)
         sample = recorded.sample(_public(subject.simulation, pair, file.world))
@@ -402,14 +402,6 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     other = changed(own, dict(file.pair.change))
     check_adjacent(own, other, experiment.adjacency)
     return experiment, Pair(file.agent, (own, other), file.pair.description)
-
-
-def _subject(file: WitnessFile, experiment: Experiment) -> Subject:
-    for subject in experiment.subjects:
-        if subject.spec.name == file.algorithm:
-            return subject
-    names = ", ".join(subject.spec.name for subject in experiment.subjects)
-    raise ScenarioError("algorithm", file.algorithm, "not in the scenario", names)
 
 
 def _activations(file: WitnessFile, simulation: Simulation) -> int:
