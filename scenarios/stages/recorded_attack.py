@@ -512,7 +512,7 @@ def attack_recording(
         truth=whole.truth,
         reconstructions=records,
         traffic_analysis=traffic,
-        sentences=tuple(words.traffic(traffic)) if traffic is not None else (),
+        sentences=tuple(words.traffic(traffic)),
         membership=inference.membership(membership) if "membership" in names else None,
         property=None if wanted is None else inference.properties(wanted),
     )
