@@ -24,7 +24,7 @@ from scenarios.results.base import taken
 from scenarios.results.files import write_json
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
-from scenarios.results.loss_breakdown import VACUOUS
+from scenarios.results.over_time import VACUOUS
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import Located, parse
 from scenarios.stages.study import run_study

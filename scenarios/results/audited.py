@@ -1,4 +1,4 @@
-"""Findings of an audit as parts of the tree: games, loss by release, activation and link, pair search, and plan."""
+"""Findings of an audit as parts of the tree: plan, pair search, games, loss by release, and views."""
 
 import math
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from attacks.audit import audit as audits
 from attacks.audit import loss_breakdown as losses
+from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.power import Plan
 from attacks.audit.loss.release_cost import Ratio
@@ -31,6 +32,8 @@ from scenarios.results.audit import (
     SelfChecks,
     SequentialTest,
     UnprotectedField,
+    ViewResult,
+    ViewsResult,
     WorstPair,
 )
 from scenarios.results.base import Ends, taken
@@ -190,3 +193,43 @@ def average_case(found: Ratio | None) -> AverageCase | None:
 
 def _ends(interval: Interval) -> Ends:
     return interval.lower, interval.estimate, interval.upper
+
+
+# ── views ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def views_result(found: views.ViewsResult) -> ViewsResult:
+    """Evidence of every view, the views that refute the claim together, and which view contains which."""
+    return taken(
+        ViewsResult,
+        found,
+        agent=found.pair.agent,
+        pair=found.pair.description,
+        epsilon_claimed=found.claim.epsilon,
+        delta=found.claim.delta,
+        false_discovery_rate=1 - found.confidence,
+        log_e_needed_alone=found.needed,
+        views=tuple(map(_view, found.views)),
+        refuted=tuple(one.view.name for one in found.refuted),
+        smallest=tuple(one.view.name for one in found.smallest),
+        order=tuple(sorted((str(inner), str(outer)) for inner, outer in found.order.edges)),
+        inconsistent=tuple(map(str, found.inconsistent)),
+    )
+
+
+def _view(one: views.ViewResult) -> ViewResult:
+    view, game, tally = one.view, one.game, one.tally
+    return taken(
+        ViewResult,
+        view,
+        links=tuple(view.links),
+        agents=tuple(view.agents),
+        log_e=one.log_e,
+        refuted=one.refuted,
+        epsilon_audited=game.epsilon_audited,
+        ceiling=game.ceiling,
+        score=one.score,
+        right=tally.right,
+        wrong=tally.wrong,
+        coins=tally.coins,
+    )

@@ -20,13 +20,12 @@ from scenarios.build.progress import Progress
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results import serialize
 from scenarios.results.audit import AuditRefused, PairSearch, Views
-from scenarios.results.audited import audit_result, plan_result, search_result
+from scenarios.results.audited import audit_result, plan_result, search_result, views_result
 from scenarios.results.base import Refused
 from scenarios.results.files import write_text
 from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
-from scenarios.results.loss_breakdown import over_time
+from scenarios.results.over_time import over_time
 from scenarios.results.tree import AlgorithmResult
-from scenarios.results.views import views_result
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages import witness as witnesses
 from scenarios.stages.worlds import AuditOptions, audited, look, worlds

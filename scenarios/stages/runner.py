@@ -24,7 +24,7 @@ from scenarios.results import serialize
 from scenarios.results.base import Status
 from scenarios.results.files import MANIFEST, write_text
 from scenarios.results.header import begun, header, manifest, slugs
-from scenarios.results.loss_breakdown import budget
+from scenarios.results.over_time import budget
 from scenarios.results.run import MeasureResults
 from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import LinkSpec, Scenario

@@ -22,8 +22,8 @@ from netsim.problems.objective import direction
 from netsim.schedules import Geometric
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
-from scenarios.results.former import plain
-from scenarios.results.loss_breakdown import budget, claim_after
+from scenarios.results.over_time import budget, claim_after
+from scenarios.results.serialize import plain
 from scenarios.schema.load import load_scenario
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import judged

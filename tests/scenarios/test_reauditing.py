@@ -59,7 +59,7 @@ def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path
     assert told == []
     assert len([k for _, k in simulated if k < 8]) == 16 - 4  # what was there already is not simulated again
     one, two = entry_of(whole)["audit"], entry_of(stopped)["audit"]
-    assert two.pop("asked")["draw"] == 0
+    assert (one.pop("options"), two.pop("options")["draw"]) == (None, 0)
     assert one == two
     assert json.loads((stopped / "results.json").read_text())["status"] == "complete"
     assert (stopped / "report.html").exists()
@@ -71,12 +71,12 @@ def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(fol
     after = entry_of(folder)["audit"]
     assert done
     assert "nothing may be added to it" in told[0]
-    assert (after["asked"]["draw"], after["trials"], after["asked"]["confidence"]) == (1, 400, 0.9)
+    assert (after["options"]["draw"], after["trials"], after["options"]["confidence"]) == (1, 400, 0.9)
     assert after["confidence"] == pytest.approx(1 - 0.1 / 2)
     (earlier,) = after["earlier"]
     assert earlier["epsilon_audited"] == before["epsilon_audited"]
     assert (earlier["draw"], earlier["trials"], earlier["verdict"]) == (0, 300, before["verdict"])
-    assert after["together"] == pytest.approx(1 - 0.05 - 0.1 / 2)
+    assert after["joint_confidence"] == pytest.approx(1 - 0.05 - 0.1 / 2)
     assert "The claim was audited once before" in after["besides"]
     assert after["average_loss"]["estimate"] != before["average_loss"]["estimate"]
     assert json.loads((folder / "audit-noisy.json").read_text()) == after
@@ -137,7 +137,7 @@ def test_one_of_several_algorithms_by_the_command(tmp_path):
     asked = ["audit", str(tmp_path / "run"), "--algorithm", "louder", "--trials", "100", "--jobs", "1"]
     done = runner.invoke(app, asked)
     entries = json.loads((tmp_path / "run" / "results.json").read_text())["algorithms"]
-    assert [("asked" in entry["audit"]) for entry in entries] == [True, False]
+    assert [entry["audit"]["options"] is not None for entry in entries] == [True, False]
     assert "audited before (draw 0)" in done.output
     wrong = runner.invoke(app, ["audit", str(tmp_path / "run"), "--algorithm", "x"])
     assert wrong.exit_code == 2
@@ -147,7 +147,7 @@ def test_one_of_several_algorithms_by_the_command(tmp_path):
 def test_a_folder_without_an_audit_gets_one(tmp_path):
     run_scenario(parse(SMALL.replace("audit: {", "#")), tmp_path / "run")
     done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--trials", "100", "--jobs", "1"])
-    assert entry_of(tmp_path / "run")["audit"]["asked"]["trials"] == 100
+    assert entry_of(tmp_path / "run")["audit"]["options"]["trials"] == 100
     assert done.exit_code in (0, 1)
 
 

@@ -1,10 +1,10 @@
 """A scenario's search finds a pair at least as bad as the default one, on transcripts of its own; and says so."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.scenarios.filled import tree
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair_search import FIRST_CHUNK, estimated
@@ -15,7 +15,6 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.files.library import library
 from scenarios.render.page.report import page
-from scenarios.results.former import plain
 from scenarios.schema.load import parse
 from scenarios.stages.audit import pair_for
 from scenarios.stages.worlds import AuditOptions, audited, worlds
@@ -46,7 +45,7 @@ def claim_of(subject, made):
 def found_in(made, subject):
     claim = claim_of(subject, made)
     pair, found = pair_for(made, subject, claim.delta, Silent())
-    return pair, plain(found), claim
+    return pair, found, claim
 
 
 def costs(made, subject, pair, delta, chunk, transcripts=4):
@@ -63,12 +62,10 @@ def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
         pair, found, claim = found_in(made, subject)
         slope = np.abs(pair.hypotheses[1].slope)
         np.testing.assert_allclose(slope, slope[0], rtol=1e-9)
-        assert 2.8 < found["winner"]["epsilon"] / claim.epsilon < 10**0.5
+        assert 2.8 < found.winner.epsilon / claim.epsilon < 10**0.5
         even = costs(made, subject, made.pair, 0.0, 0)
-        assert (
-            found["winner"]["epsilon"] > even > 2.8
-        )  # signs that the agent's own data suggest cost more than even ones
-        assert costs(made, subject, pair, 0.0, 0) == pytest.approx(found["winner"]["epsilon"], rel=1e-6)
+        assert found.winner.epsilon > even > 2.8  # signs that the agent's own data suggest cost more than even ones
+        assert costs(made, subject, pair, 0.0, 0) == pytest.approx(found.winner.epsilon, rel=1e-6)
         assert "(the worst of 60 searched)" in pair.description
 
 
@@ -76,7 +73,7 @@ def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little(
     made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"))
     pair, found, claim = found_in(made, made.subjects[0])
     assert np.count_nonzero(pair.hypotheses[1].slope) == 1
-    assert 1 < found["winner"]["epsilon"] / claim.epsilon < 1 / made.subjects[0].spec.ratio
+    assert 1 < found.winner.epsilon / claim.epsilon < 1 / made.subjects[0].spec.ratio
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +87,8 @@ def test_the_record_that_it_finds_is_worse_than_the_farthest_one(digits):
     own, other = pair.hypotheses
     assert own.gradient_difference_bound(other) <= claim.adjacency.gradient_change
     farthest = costs(digits, told, digits.pair, claim.delta, FIRST_CHUNK, 8)
-    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found["winner"]["epsilon"] > 1.05 * farthest
-    assert found["winner"]["epsilon"] < claim.epsilon
+    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found.winner.epsilon > 1.05 * farthest
+    assert found.winner.epsilon < claim.epsilon
 
 
 def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
@@ -99,27 +96,27 @@ def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
     told = made.subjects[2]
     pair, found, claim = found_in(made, told)
     flipped = costs(made, told, made.pair, claim.delta, FIRST_CHUNK, 8)
-    assert 1.5 * flipped < found["winner"]["epsilon"] < claim.epsilon
+    assert 1.5 * flipped < found.winner.epsilon < claim.epsilon
     assert pair.hypotheses[1].records == pair.hypotheses[0].records
 
 
 def test_an_uncovered_message_is_found_with_the_first_pair(digits):
     _, found, _ = found_in(digits, digits.subjects[1])
-    assert found["winner"]["epsilon"] == float("inf")
-    assert found["candidates"] == 1
+    assert found.winner.epsilon == float("inf")
+    assert found.candidates == 1
 
 
-def test_what_it_tried_is_in_results_on_the_page_and_on_the_terminal(digits):
+def test_what_it_tried_is_in_results_and_on_the_page(digits):
     _, found, _ = found_in(digits, digits.subjects[2])
-    told = json.loads(json.dumps(found))
-    assert told["candidates"] == sum(family["candidates"] for family in told["families"]) <= told["budget"] == 60
-    assert told["transcripts"] == 8
-    assert told["winner"]["description"] in told["sentence"]
-    entry = {"name": "told", "audit": {"verdict": "consistent", "search": told}}
-    shown = page({"algorithms": [entry]})
+    assert found.candidates == sum(family.candidates for family in found.families) <= found.budget == 60
+    assert found.transcripts == 8
+    assert found.winner.description in found.sentence
+    bare = tree({"algorithms": [{"name": "leaky", "audit": {"verdict": "consistent"}}]})
+    (entry,) = bare.algorithms
+    shown = page(replace(bare, algorithms=(replace(entry, audit=replace(entry.audit, search=found)),)))
     assert "The search for the worst pair" in shown
-    assert all(family["best"].split(",", 1)[0] in shown for family in told["families"])
-    assert "The search for the worst pair" not in page({"algorithms": [{"name": "told", "audit": {}}]})
+    assert all(family.best.split(",", 1)[0] in shown for family in found.families)
+    assert "The search for the worst pair" not in page(bare)
 
 
 # ── the adjacency of a change that varies with x, or is known in another norm ───────────────────────────
@@ -216,7 +213,7 @@ def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     pair, told, claim = found_in(made, subject)
     found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
     assert found.judgement.verdict is Verdict.REFUTED
-    assert found.epsilon_exact == pytest.approx(told["winner"]["epsilon"], rel=1e-6)
+    assert found.epsilon_exact == pytest.approx(told.winner.epsilon, rel=1e-6)
     assert found.pair.description.endswith("(the worst of 40 searched)")
 
 

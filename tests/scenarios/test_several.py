@@ -10,8 +10,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
 from scenarios.cli.app import app
 from scenarios.results.audit import OtherAudit
-from scenarios.results.folder import RunFolder
-from scenarios.results.former import algorithm_of
+from scenarios.results.folder import RunFolder, read_results
 from scenarios.schema.load import parse
 from scenarios.stages import reaudit as several
 from scenarios.stages.reaudit import Reaudit
@@ -104,10 +103,10 @@ def test_json_tells_of_all_audits_and_at_which_confidence_they_hold(folder):
     assert (code, row["verdict"], row["claim_broken"]) == (1, "refuted", True)
     assert [one["verdict"] for one in row["earlier"]] == ["consistent"]
     assert [one["verdict"] for one in row["later"]] == ["consistent"]
-    assert row["together"] == pytest.approx(1 - 0.05 - 0.05 / 2)
+    assert row["joint_confidence"] == pytest.approx(1 - 0.05 - 0.05 / 2)
     assert row["epsilon_audited"]["confidence"] == pytest.approx(0.975)
     assert row["later"][0]["confidence"] == pytest.approx(1 - 0.05 / 6)
-    assert row["later"][0]["together"] == pytest.approx(1 - 0.05 - 0.05 / 2 - 0.05 / 6)
+    assert row["later"][0]["joint_confidence"] == pytest.approx(1 - 0.05 - 0.05 / 2 - 0.05 / 6)
 
 
 def test_the_page_over_variants_has_the_verdict_of_all_audits(tmp_path):
@@ -151,7 +150,7 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         code, told = audit(tmp_path / "run", "--again", "--confidence", "0.55")
         (row,) = told["algorithms"]
         assert code == 0 or row["claim_broken"]
-        made = several.audits(algorithm_of(entry_of(tmp_path / "run")).audit)
+        made = several.audits(read_results(tmp_path / "run").algorithms[0].audit)
         assert made[-1].confidence == pytest.approx(1 - 0.45 / (n * (n + 1)))
         assert several.spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
         assert made[-1].joint_confidence == pytest.approx(1 - several.spent(made))
@@ -206,7 +205,7 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
     with pytest.raises(KeyboardInterrupt):
         again(tmp_path / "run", StopAtViews())
     stopped = entry_of(tmp_path / "run")
-    assert (stopped["audit"]["asked"]["draw"], stopped["views"]) == (1, None)
+    assert (stopped["audit"]["options"]["draw"], stopped["views"]) == (1, None)
     assert json.loads((tmp_path / "run" / "audit-noisy.json").read_text()) == stopped["audit"]
     told = again(tmp_path / "run")
     again(tmp_path / "whole")

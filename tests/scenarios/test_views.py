@@ -1,6 +1,5 @@
 """Views of a scenario: which there are, what is written of them, and how they are shown."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +15,11 @@ from netsim.network.radio import Radio
 from netsim.problems import LeastSquares, Problem
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
+from scenarios.render import sentences
 from scenarios.render.page.report import page
 from scenarios.render.page.views import rows
-from scenarios.results.former import plain
-from scenarios.results.views import lines, views_result
+from scenarios.results.audited import views_result
+from scenarios.results.base import Refused
 from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
@@ -129,44 +129,43 @@ def found():
 
 
 class TestWhatIsWritten:
-    def test_it_is_plain_data(self, found):
-        described = plain(views_result(found))
-        assert json.loads(json.dumps(described)) == described
-        assert described["refuted"] == [one.view.name for one in found.refuted] != []
-        assert described["smallest"] == ["link 1-2"]
-        assert described["false_discovery_rate"] == pytest.approx(0.05)
-        by_name = {one["name"]: one for one in described["views"]}
-        assert by_name["link 1-2"]["refuted"]
-        assert by_name["link 1-2"]["epsilon_audited"] <= by_name["link 1-2"]["ceiling"]
-        assert ["link 1-2", "door 1"] in described["order"]
+    def test_every_view_is_in_results(self, found):
+        result = views_result(found)
+        assert result.refuted == tuple(one.view.name for one in found.refuted) != ()
+        assert result.smallest == ("link 1-2",)
+        assert result.false_discovery_rate == pytest.approx(0.05)
+        by_name = {one.name: one for one in result.views}
+        assert by_name["link 1-2"].refuted
+        assert by_name["link 1-2"].epsilon_audited <= by_name["link 1-2"].ceiling
+        assert ("link 1-2", "door 1") in result.order
 
     def test_the_terminal_names_the_smallest(self, found):
-        said = lines(plain(views_result(found)))
+        lines = sentences.views(views_result(found))
         count = len(found.refuted)
-        assert said[0] == (
+        assert lines[0] == (
             f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
         )
-        assert said[1].startswith("  the link of agents 1 and 2, both ways: e-value 10^")
-        assert said[-1] == f"  and {count - 1} more, which contain one of these"
+        assert lines[1].startswith("  the link of agents 1 and 2, both ways: e-value 10^")
+        assert lines[-1] == f"  and {count - 1} more, which contain one of these"
 
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
-        described = plain(views_result(found))
-        nothing = described | {"views": [one | {"refuted": False} for one in described["views"]]}
-        (said,) = lines(nothing)
-        assert said.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
-        assert said.endswith("weaker than the exact loss at the door.")
-        (said,) = lines(nothing, by_exact_loss=True)
-        assert said.endswith("weaker than the exact loss at the door, which does refute the claim.")
-        assert "could not have" in lines(nothing | {"powered": False})[0]
-        assert lines({"refused": "no number"}) == ["No views: no number"]
-        assert lines(None) == []
+        result = views_result(found)
+        nothing = replace(result, views=tuple(replace(one, refuted=False) for one in result.views))
+        (line,) = sentences.views(nothing)
+        assert line.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
+        assert line.endswith("weaker than the exact loss at the door.")
+        (line,) = sentences.views(nothing, by_exact_loss=True)
+        assert line.endswith("weaker than the exact loss at the door, which does refute the claim.")
+        assert "could not have" in sentences.views(replace(nothing, powered=False))[0]
+        assert sentences.views(Refused(refused="no number")) == ["No views: no number"]
+        assert sentences.views(None) == []
 
 
 class TestThePage:
     def results(self, found):
         places = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         net = {"name": "path", "edges": [[0, 1], [1, 2], [2, 3]], "positions": places}
-        algorithm = {"name": "tells <one>", "views": plain(views_result(found))}
+        algorithm = {"name": "tells <one>", "views": views_result(found)}
         return {"name": "it", "network": net, "algorithms": [algorithm]}
 
     def test_it_shows_from_where_the_claim_breaks(self, found):

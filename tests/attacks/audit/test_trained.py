@@ -22,7 +22,7 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.transcript.record import Transcript
 from scenarios.results.audited import audit_result
-from scenarios.results.former import plain
+from scenarios.results.serialize import plain
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_archive import Stopped
 from tests.attacks.audit.test_early_stopping import ANYTHING, half, world

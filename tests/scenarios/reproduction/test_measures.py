@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError, curve
 
 from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
@@ -14,8 +13,8 @@ from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
-from scenarios.results.former import plain
-from scenarios.results.loss_breakdown import budget
+from scenarios.results.over_time import budget
+from scenarios.results.serialize import plain
 from scenarios.schema.load import parse
 
 BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario

@@ -1,6 +1,6 @@
 """The three epsilons over time: the claimed one before the run, and all of them after an audit."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -151,39 +151,6 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         exceeds_from=first,
         exceeds=None if first is None or exceeded is None else Excess(exact=levels[first][0], claimed=exceeded),
     )
-
-
-def loss_sentence(over_time: Mapping[str, Any] | None) -> str | None:
-    """Where the budget is exceeded, and where it stops to mean anything; None where neither is so."""
-    if not over_time:
-        return None
-    said: list[str] = []
-    if (k := over_time["exceeds_from"]) is not None:
-        ends, when = over_time["exceeds"], moment(over_time, k, "at {}")
-        exact, claimed = _number(ends["exact"]), _number(ends["claimed"])
-        said.append(f"first exceeds the claim {when} ({exact} > {claimed}, claimed of a run that ends there)")
-    level = over_time["vacuous_above"]
-    if (k := over_time["exact_vacuous_from"]) is not None:
-        said.append(f"is above {level:g} {moment(over_time, k, 'from {} on')}")
-    parts = [f"The exact ε {' and '.join(said)}."] if said else []
-    if (k := over_time["claimed_vacuous_from"]) is not None:
-        parts.append(f"The claim is vacuous (ε > {level:g}) {moment(over_time, k, 'from {} on')}.")
-    if (k := over_time["undefined_from"]) is not None:
-        parts.append(f"The claim is undefined {moment(over_time, k, 'from {} on')}: {over_time['condition']}.")
-    return " ".join(parts) or None
-
-
-def moment(over_time: Mapping[str, Any], k: int, within: str = "{}") -> str:
-    """The k-th round or activation in words, as `within` says it; what is sent after the last round is in none."""
-    rounds = over_time.get("rounds")
-    if rounds is not None and k > rounds:
-        return f"after the last round ({rounds:,})"
-    return within.format(f"{str(over_time['unit']).removesuffix('s')} {k:,}")
-
-
-def _number(value: object) -> str:
-    number = float(str(value))
-    return "∞" if number == float("inf") else f"{number:.3g}"
 
 
 def _levels(found: AuditResult) -> dict[int, tuple[float, float]]:
