@@ -61,7 +61,7 @@ def cases() -> list[Case]:
 
 
 def times(part: str, repetitions: int) -> int:
-    """How often cases of a part are repeated, for a certificate of so many repetitions."""
+    """Repetitions of each case of a part, for a certificate of so many repetitions."""
     share = SHARES[part]
     return repetitions * share if part == "game" else -(-repetitions // share)
 
@@ -76,7 +76,7 @@ def certify(
 ) -> Certificate:
     """Repeat every case, or those `chosen`; the result does not depend on `jobs`.
 
-    `repetitions` are those of each sound mechanism (see `times`). `progress` is told how many repetitions were done.
+    `repetitions` are those of each sound mechanism (see `times`). `progress` gets the number of repetitions done.
     You get a `ScenarioError` for repetitions below 1, a seed below 0, or a number of processes that is none.
     """
     whole(repetitions, "repetitions", 1)
@@ -122,7 +122,7 @@ class Promise(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """How many times the nominal value the rate may be, at most."""
+        """Largest possible rate, as a multiple of the nominal one."""
         return self.rate.interval.upper / self.nominal
 
 
@@ -153,7 +153,7 @@ def _missed(certificate: Certificate) -> list[str]:
 
 
 def failures(certificate: Certificate) -> list[str]:
-    """What does not hold, as sentences; none: the certificate holds."""
+    """Broken promises as sentences; empty where the certificate holds."""
     broken = [
         f"{p.whose}: {p.what} in {p.rate.count} of {p.rate.trials}, at least {p.rate.interval.lower:.3g}, "
         f"above {p.nominal:.3g}"

@@ -25,7 +25,7 @@ FIRST = 4
 
 
 class Outcome(NamedTuple):
-    """What one repetition showed: what was the case, and numbers (None: there is none)."""
+    """Marks and numbers of one repetition (None: there is no such number)."""
 
     marks: frozenset[str]
     numbers: Mapping[str, float | None]
@@ -102,7 +102,7 @@ class Row:
         )
 
     def rate(self, *marks: str) -> Rate:
-        """How often one of the marks was the case; no two of them ever are together."""
+        """Rate of any of these marks; no two of them ever are together."""
         return Rate(sum(self.counts.get(mark, 0) for mark in marks), self.repetitions)
 
     def as_json(self) -> "StoredRow":
@@ -146,7 +146,7 @@ EXACTLY, PROVEN = "exact, of the truth", "proven by the game, of the truth"
 LOW_P = "noise law p < 1%, direction 1", "noise law p < 1%, direction 2"
 LOW = 0.01
 REFUSALS = {"a self-check failed": SELF_CHECK, "the game proves": DISAGREEMENT}
-"""What an audit's refusal says, and what it is called here."""
+"""Words in an audit's refusal, and its name here."""
 BROKEN = frozenset({Verdict.REFUTED, Verdict.UNPROTECTED})
 
 
@@ -240,8 +240,8 @@ def _gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
 def _leaky_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Randomized response that with probability δ tells its world outright."""
     zero, one = _randomized_response(epsilon, rng)
-    told = rng.random((2, TRIALS)) < DELTA
-    return np.where(told[0], -math.inf, zero), np.where(told[1], math.inf, one)
+    leaked = rng.random((2, TRIALS)) < DELTA
+    return np.where(leaked[0], -math.inf, zero), np.where(leaked[1], math.inf, one)
 
 
 def _laplace_score(released: Array, epsilon: float) -> Array:

@@ -47,7 +47,7 @@ def page(certificate: Certificate) -> str:
 
 
 def _command(certificate: Certificate) -> str:
-    """How it is made again."""
+    """The command that makes it again."""
     repetitions = "" if certificate.repetitions == REPETITIONS else f" --repetitions {certificate.repetitions}"
     seed = "" if certificate.seed == SEED else f" --seed {certificate.seed}"
     return f"netsim certificate{repetitions}{seed} --out docs/certificate.md --json docs/certificate.json"
@@ -79,18 +79,18 @@ def _head(certificate: Certificate) -> Iterator[str]:
 
 
 def _held(promised: list[Promise]) -> str:
-    """What is known of rates of which none is proven to be too high: of some, that they are not; of others little."""
-    said = (
+    """Sentences on rates of which none is proven to be too high: some are proven to be nominal, others are open."""
+    words = (
         f"of {len(promised)} rates that have a nominal value none is proven above it, and with {MOST} transcripts",
         "every planted fault is caught and named in every audit.",
     )
     unsure = [one for one in promised if one.open]
     if not unsure:
-        return _text("**It holds**:", *said)
+        return _text("**It holds**:", *words)
     worst = max(unsure, key=lambda one: one.excess)
     return _text(
         "**Not contradicted**:",
-        *said,
+        *words,
         f"{len(promised) - len(unsure)} of the rates are proven, each by itself, to be at most nominal. The other",
         f"{len(unsure)} have too few repetitions to exclude more than rates above the upper ends of their intervals.",
         f"The farthest is *{worst.what}* of {worst.whose}: {worst.rate.count} of {worst.rate.trials:,} excludes",

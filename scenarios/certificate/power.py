@@ -39,7 +39,7 @@ LARGER_BUDGETS = (100, 300, 1000)
 SCALE = 0.8
 """Of the gallery's faults: they claim 0.75, `SecondMessage` 1, `WrongClip` 1.7 at δ = 0.001."""
 EPSILON = 1.0
-"""What is claimed of noise that is a little too small."""
+"""ε claimed of noise that is a little too small."""
 BARE: dict[type[Fault], str] = {OneScalar: "x", SentBefore: "monitored", ReusedSeed: "x", SecondMessage: "z"}
 """Faults that leave a message which no noise covers, and its field."""
 CAUGHT, NAMED, BY_GAME = "caught", "named", "caught by the game alone"
@@ -47,7 +47,7 @@ VIOLATION, TIGHTNESS = "first violating release", "exact, of the claim"
 Law = Literal["Laplace", "Gaussian"]
 LAWS: tuple[Law, ...] = ("Laplace", "Gaussian")
 FACTORS = (0.98, 0.95, 0.9, 0.8, 0.5)
-"""Noise, of the noise that the claim asks for."""
+"""Noise, as a share of the noise that the claim needs."""
 HIDDEN_FACTORS = (1.05, 0.95, 0.9, 0.8)
 """Noise drawn, of the noise that the code declares."""
 
@@ -143,8 +143,8 @@ class _LessNoise(Fault):
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, self.mechanism()))
-            x = await self.moved(node, heard.mix("x"), x)
+            received = await node.exchange(x=node.privatize(x, self.mechanism()))
+            x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:

@@ -95,9 +95,9 @@ class OneRelease(Algorithm):
         return True
 
     async def run(self, node: Node) -> None:
-        told = node.privatize(await node.gradient(node.zeros()), self.mechanism)
-        heard = await node.exchange(x=told)
-        node.estimate(heard.mix("x"))
+        released = node.privatize(await node.gradient(node.zeros()), self.mechanism)
+        received = await node.exchange(x=released)
+        node.estimate(received.mix("x"))
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class _ShareAndRelease(Algorithm):
     async def run(self, node: Node) -> None:
         gradient = await node.gradient(node.zeros())
         share = node.privatize(np.rint(gradient), UniformModulo(MODULUS))
-        heard = await node.exchange(share=share, x=node.privatize(gradient, Laplace(self.scale)))
-        node.estimate(heard.mix("x"))
+        received = await node.exchange(share=share, x=node.privatize(gradient, Laplace(self.scale)))
+        node.estimate(received.mix("x"))
 
 
 AGENTS, AGENT, DIMENSION, ROUNDS = 2, 1, 9, 4

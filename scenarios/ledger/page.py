@@ -70,14 +70,14 @@ def page(found: Sequence[Row], beside: Path, witnesses: dict[str, str]) -> str:
 
 # ── above the table ─────────────────────────────────────────────────────────────────────────────────────
 def _together(found: Sequence[Row]) -> list[str]:
-    """How many of each verdict there are, and at which confidence all of them hold."""
+    """Count of each verdict, and the confidence at which all of them hold."""
     tally = ", ".join(f"{count} {word}" for word, count in Counter(row.verdict for row in found).most_common())
-    said = f"Of {len(found)} algorithms, variants counted: {tally}."
+    text = f"Of {len(found)} algorithms, variants counted: {tally}."
     wrong = [1 - row.confidence for row in found if row.confidence is not None]
     if wrong:
         each, together = percent(1 - max(wrong)), percent(max(0.0, 1 - sum(wrong)))
-        said += f" {CONFIDENCE.format(each=each, count=len(wrong), all=together)}"
-    return _wrapped(said)
+        text += f" {CONFIDENCE.format(each=each, count=len(wrong), all=together)}"
+    return _wrapped(text)
 
 
 def _meanings(found: Sequence[Row]) -> Iterable[str]:
@@ -103,13 +103,13 @@ def _row(cells: Iterable[str]) -> str:
 
 # ── below the table ─────────────────────────────────────────────────────────────────────────────────────
 def _section(entry: Entry, found: list[Row], beside: Path, witnesses: dict[str, str]) -> list[str]:
-    """What was chosen, why the verdicts are what they are, and what to read."""
+    """Choices, reasons of the verdicts, and what to read."""
     scenario = entry.located.scenario
     lines = [f"## {scenario.title}", "", *_wrapped(scenario.description.strip()), ""]
     if sources := list(dict.fromkeys(row.source for row in found if row.source)):
         lines += [*_wrapped(f"Claim: {' / '.join(sources)}. Pair: {found[0].pair}."), ""]
-    told = [f"- {row.name}: {note}" for row in found for note in _notes(row, witnesses.get(row.name))]
-    lines += [line for one in told for line in _wrapped(one)] + [""] * bool(told)
+    notes = [f"- {row.name}: {note}" for row in found for note in _notes(row, witnesses.get(row.name))]
+    lines += [line for one in notes for line in _wrapped(one)] + [""] * bool(notes)
     return lines + _wrapped(f"Again: `netsim ledger {entry.name} --again`.{_see(entry, beside)}")
 
 
@@ -122,25 +122,27 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _notes(row: Row, witness: str | None = None) -> list[str]:
-    """What there is to say of a row beyond its line in the table."""
-    said: list[str] = []
+    """Remarks on a row beyond its line in the table."""
+    notes: list[str] = []
     if row.broken:
-        said.append(
+        notes.append(
             f"**{row.verdict}**. {row.reason}"
             + (f" A transcript that shows it: [{Path(witness).name}]({witness})." if witness else "")
         )
     if row.unseen:
-        said.append(
+        notes.append(
             f"the exact ε of this pair, {row.exact}, is above the claim, {row.claimed}; that no transcript reached "
             "it is why the verdict is not *refuted*."
         )
     if row.vacuous_from is not None:
-        said.append(f"the claim is above 20 after {row.vacuous_from} {row.unit}, and {row.claimed} after {row.last}.")
+        notes.append(
+            f"the claim is above 20 after {row.vacuous_from} {row.unit}, and {row.claimed} after {row.last}."
+        )
     if row.granted is not None:
-        said.append(f"who is granted what was released, which is not on the wire as it was, has ε = {row.granted}.")
+        notes.append(f"who is granted what was released, which is not on the wire as it was, has ε = {row.granted}.")
     if row.share is not None and not row.broken:
-        said.append(f"the mean loss over the claimed ε is {show(row.share)}.")
-    return said
+        notes.append(f"the mean loss over the claimed ε is {show(row.share)}.")
+    return notes
 
 
 def _see(entry: Entry, beside: Path) -> str:

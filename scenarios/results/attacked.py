@@ -60,7 +60,7 @@ class KeptRecords:
 
 @result
 class KeptGame:
-    """What membership and properties of kept transcripts have in common; lists are empty where refused."""
+    """Setting of membership and property inference from a kept transcript; lists are empty where refused."""
 
     refused: str | None
     inversion: Inversion

@@ -21,7 +21,7 @@ VACUOUS = 20.0
 
 
 def horizon(simulation: Simulation) -> int | None:
-    """How often an agent runs its mechanism: rounds, or the activations of one agent at which a walk ends."""
+    """Length of a run: rounds, or the activations of one agent at which a walk ends."""
     return simulation.algorithm.horizon
 
 
@@ -96,7 +96,7 @@ def _budget_levels(scenario: Scenario) -> set[float]:
 
 
 POINTS = 200
-"""Of a curve, at most; what is said of the first k that is so or so looks between them too."""
+"""Of a curve, at most; where it crosses a level is found between them too."""
 
 
 def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found: AuditResult) -> OverTime:
@@ -186,7 +186,7 @@ def _first(levels: dict[int, tuple[float, float]], holds: Callable[[tuple[float,
 
 
 def _undefined_from(last: int, claimed: Callable[[int], float | None]) -> int | None:
-    """From where on there is no number: a condition that fails for some releases fails for more of them."""
+    """First k without a number: a condition that fails for some releases fails for more of them."""
     if not last or claimed(last) is not None:
         return None
     low, high = 0, last

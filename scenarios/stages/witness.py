@@ -65,7 +65,7 @@ class PairPrint(Model):
 
 
 class WitnessFile(Model):
-    """What a witness file holds. `claim` and `account` are what the run found: a replay compares them with its own.
+    """A witness file. `claim` and `account` are of the run that wrote it: a replay compares them with its own.
 
     `activations` is Θ, at which the claim was evaluated. `seal` is the SHA-256 of all the rest, numbers by value: it
     shows that a file was altered by accident or by hand, and nothing about who seals it anew.
@@ -217,16 +217,15 @@ def _refuse(constant: str) -> NoReturn:
 
 
 TOGETHER = {"variants", "grid", "figures", "reproduces"}
-"""What of a scenario belongs to several runs."""
+"""Fields of a scenario that belong to several runs."""
 ALTERED = "The file was altered after it was written"
 MOST = 3
-"""Differences that are told one by one."""
+"""Differences that are listed one by one."""
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit was asked and found: its pair, the claim, evaluated at Θ = `activations`, and where its best
-    transcript is (None: it has none). It simulates as the scenario says (`scenarios.stages.worlds.worlds`)."""
+    """Pair and claim of an audit, the claim at Θ = `activations`, and the place of its best transcript (None: none)."""
 
     pair: Pair
     claim: Claim
@@ -242,9 +241,9 @@ def file_of(folder: Path, slug: str) -> Path:
 def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | None:
     """Write the witness that an audit found; what a former run left there is removed.
 
-    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no uncovered message;
-    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where an active adversary meddled, for no claim
-    is about that.
+    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no unprotected message;
+    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where there was an active adversary, for no claim
+    is about one.
     """
     path.unlink(missing_ok=True)
     if audited.where is None or experiment.scenario.active_adversaries:
@@ -308,7 +307,7 @@ def _numbers(tree: Tree) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What the replay of a witness finds. `claim` and `account` are computed anew; None where they could not be.
+    """Findings of the replay of a witness. `claim` and `account` are computed anew; None where they could not be.
 
     `verdict` is None where the transcript does not refute the claim; `remarks` say what does not agree with the file.
     """
@@ -412,7 +411,7 @@ def _activations(file: WitnessFile, simulation: Simulation) -> int:
 
 
 def _active(account: Account) -> int:
-    """How often the agent was active at least: what it sends after its k-th activation is dated k + 1."""
+    """Least number of the agent's activations: messages after its k-th activation are dated k + 1."""
     dates = [item.activation for item in account.items]
     if account.uncovered is not None:
         dates.append(account.uncovered.activation)
@@ -420,12 +419,12 @@ def _active(account: Account) -> int:
 
 
 def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
-    """What everybody knows in this world."""
+    """Public knowledge in this world."""
     problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
     return replace(simulation, problem=problem).public()
 
 
-# ── what is said ────────────────────────────────────────────────────────────────────────────────────────
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def reason(account: Account, claim: Claim) -> str:
@@ -457,7 +456,7 @@ def _against(file: WitnessFile, claim: Claim | None, account: Account, activatio
         of_claim = f"and the claim would be that of {activations}"
         return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
     if file.scenario.get("active_adversaries"):
-        return f"An active adversary meddled, and no claim is about that{loss}"
+        return f"There was an active adversary, and no claim is about one{loss}"
     return None
 
 

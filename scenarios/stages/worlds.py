@@ -119,7 +119,7 @@ def audited(options: AuditOptions, folder: Path, progress: Callable[[int], None]
 
 
 def drawn(draw: int) -> tuple[int, ...]:
-    """What the name of a random stream ends with: nothing for the first draw."""
+    """End of the name of a random stream: nothing for the first draw."""
     return (draw,) if draw else ()
 
 
@@ -129,9 +129,9 @@ def number_of(world: int, index: int, draw: int = 0) -> int:
 
 
 def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int, draw: int = 0) -> Simulate:
-    """How to simulate both worlds of an audit: as the simulation is, and with `agent` holding `other`.
+    """Simulator of both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
-    An auditor taps the agent's door and its links; on radio it hears the agent and its neighbors. Every (world,
+    An auditor taps the agent's door and its links; on radio it receives what the agent and its neighbors transmit. Every (world,
     index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other world.
     """
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
@@ -191,7 +191,7 @@ VIEW_CHUNKS = 10
 
 
 def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, ...]:
-    """The views that are asked for.
+    """The views of these kinds.
 
     "links": every link; on radio, what every agent transmits. "nodes": the audited agent's door, and every other
     agent as an insider. "coalitions": pairs of other agents, and an outsider on all links (or transmissions) at once.
@@ -267,9 +267,9 @@ class _Builder:
         return self._around(agent) | {f"inside {agent}"}
 
     def _around(self, agent: int) -> frozenset[str]:
-        """What passes an agent's door, in terms of what else there is to listen to.
+        """Messages at an agent's door, as the links that they are on.
 
-        Nothing of that kind where messages may not get there: who sits at the door knows which ones did.
+        Empty where messages may be lost: who sits at the door knows which ones got there.
         """
         if not self.told_all:
             return frozenset()
@@ -294,7 +294,7 @@ def _link(i: int, j: int) -> str:
 def seen_by(
     simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
-    """How to simulate both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
+    """Simulator of both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
 
     Every (world, index) has noise of its own, that of `scenarios.stages.worlds.worlds`.
     """
@@ -333,7 +333,7 @@ def look(
     jobs: int = 1,
     draw: int = 0,
 ) -> ViewsResult | None:
-    """The view lattice of one algorithm of a scenario, `name`; None where no views are asked for.
+    """The view lattice of one algorithm of a scenario, `name`; None where no views are requested.
 
     You get a `PrivacyError` where nothing is claimed that views could refute.
     """

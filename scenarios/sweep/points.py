@@ -111,7 +111,7 @@ class Sweep(Model):
 
     @property
     def written(self) -> Any:
-        """What its file says, with places; None of a sweep that is no file."""
+        """The tree of its file, with places; None of a sweep that is no file."""
         return self._written
 
     @model_validator(mode="after")

@@ -246,7 +246,7 @@ def test_of_what_an_active_adversary_did_there_is_no_witness(tmp_path):
     file, shown = make(experiment, subject, found, found.where)
     assert shown == "refuted"
     assert confirm(file).verdict is None
-    assert confirm(file).reason.startswith("An active adversary meddled, and no claim is about that (The loss of ")
+    assert confirm(file).reason.startswith("There was an active adversary, and no claim is about one (The loss of ")
 
 
 def test_at_delta_above_0_a_loss_is_no_witness(tmp_path):
