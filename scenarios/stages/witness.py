@@ -225,7 +225,7 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Audited:
-    """Pair and claim of an audit, the claim at Θ = `activations`, and the place of its best transcript (None: none)."""
+    """Pair of an audit, its claim at Θ = `activations`, and the place of its best transcript (None: none)."""
 
     pair: Pair
     claim: Claim
@@ -241,9 +241,9 @@ def file_of(folder: Path, slug: str) -> Path:
 def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | None:
     """Write the witness that an audit found; what a former run left there is removed.
 
-    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no unprotected message;
-    Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where there was an active adversary, for no claim
-    is about one.
+    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no unprotected
+    message; Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where there was an active adversary:
+    no claim is about one.
     """
     path.unlink(missing_ok=True)
     if audited.where is None or experiment.scenario.active_adversaries:

@@ -131,8 +131,9 @@ def number_of(world: int, index: int, draw: int = 0) -> int:
 def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int, draw: int = 0) -> Simulate:
     """Simulator of both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
-    An auditor taps the agent's door and its links; on radio it receives what the agent and its neighbors transmit. Every (world,
-    index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other world.
+    An auditor taps the agent's door and its links; on radio it receives what the agent and its neighbors transmit.
+    Every (world, index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other
+    world.
     """
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))

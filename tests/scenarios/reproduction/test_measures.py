@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scenarios.results.former_curves import NotMeasuredError, curve
 
 from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
