@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
-from scenarios.results.former import tree_of
+from scenarios.results.tables import GRADIENT_COLUMNS, RECORD_COLUMNS
 from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 
 def found_by_run(folder):
-    return json.loads(dumps(tree_of(read_results(folder))))["algorithms"]
+    return json.loads(dumps(read_results(folder)))["algorithms"]
 
 
 def attacked(*asked):

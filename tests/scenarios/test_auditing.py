@@ -15,7 +15,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.render import sentences
 from scenarios.render.numbers import show
-from scenarios.results.former import tree_of
+from scenarios.results.serialize import plain
 from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing
 from scenarios.stages.runner import run_scenario
@@ -65,13 +65,13 @@ class Listens(Silent):
 def through(tmp_path_factory):
     folder = tmp_path_factory.mktemp("through")
     results = run_scenario(parse(SMALL), folder)
-    assert results["algorithms"][0]["audit_status"] == "done"
+    assert results.algorithms[0].audit_status == "done"
     return (folder / "audit-noisy.json").read_bytes()
 
 
 def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
     stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200))
-    assert stopped["status"] == "interrupted"
+    assert stopped.status == "interrupted"
     assert len(list((tmp_path / "audit-noisy").glob("*.npz"))) == 4
     simulated = []
     real = auditing.worlds
@@ -88,7 +88,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
 
     monkeypatch.setattr(auditing, "worlds", counted)
     told = Listens()
-    assert run_scenario(parse(SMALL), tmp_path, progress=told)["status"] == "complete"
+    assert run_scenario(parse(SMALL), tmp_path, progress=told).status == "complete"
     assert len(simulated) == 8
     assert told.told[-1] == "Going on with an interrupted audit: 4 of 12 chunks are there."
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
@@ -124,11 +124,11 @@ def table(path, scale):
 def test_other_data_in_the_same_file_does_not_go_on_with_what_is_there(tmp_path):
     text = CSV.replace("PATH", str(tmp_path / "d.csv"))
     table(tmp_path / "d.csv", 1.0)
-    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200))["status"] == "interrupted"
+    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200)).status == "interrupted"
     assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
     table(tmp_path / "d.csv", 0.05)
     for folder in ("out", "fresh"):
-        assert run_scenario(parse(text), tmp_path / folder)["algorithms"][0]["audit_status"] == "done"
+        assert run_scenario(parse(text), tmp_path / folder).algorithms[0].audit_status == "done"
     mixed, fresh = ((tmp_path / f / "audit-noisy.json").read_bytes() for f in ("out", "fresh"))
     assert mixed == fresh
 
@@ -147,18 +147,18 @@ def test_the_print_of_data_is_of_every_bit_and_of_objectives_within():
 def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
     """A chunk above `trials` is one of `trials`."""
     found = [
-        run_scenario(parse(SMALL.replace("chunk: 50", chunk)), tmp_path / str(k))["algorithms"][0]["audit"]
+        run_scenario(parse(SMALL.replace("chunk: 50", chunk)), tmp_path / str(k)).algorithms[0].audit
         for k, chunk in enumerate(("chunk: 1000", "chunk: 300"))
     ]
     assert found[0] == found[1]
-    assert found[0]["trials"] == 300
+    assert found[0].trials == 300
 
 
 def test_more_trials_begin_with_those_that_are_there(tmp_path):
     run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200))
     more = SMALL.replace("trials: 300", "trials: 400")
     found = run_scenario(parse(more), tmp_path)
-    assert found["algorithms"][0]["audit"]["trials"] == 400
+    assert found.algorithms[0].audit.trials == 400
     run_scenario(parse(more), tmp_path / "fresh")
     mixed, fresh = (json.loads((f / "audit-noisy.json").read_text()) for f in (tmp_path, tmp_path / "fresh"))
     assert mixed == fresh
@@ -167,21 +167,22 @@ def test_more_trials_begin_with_those_that_are_there(tmp_path):
 @pytest.mark.parametrize("stop", ["never", "refuted"])
 def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
     text = SMALL.replace("chunk: 50", f"chunk: 300, stop: {stop}").replace("scale: 0.3", CLAIMED)
-    (entry,) = run_scenario(parse(text), tmp_path)["algorithms"]
-    assert not entry["audit"]["anytime"]["stopped"]
-    assert entry["plan"]["ceiling"] == pytest.approx(entry["audit"]["white_box"]["ceiling"], rel=1e-12)
+    (entry,) = run_scenario(parse(text), tmp_path).algorithms
+    assert not entry.audit.sequential_test.stopped
+    assert entry.plan.ceiling == pytest.approx(entry.audit.white_box.ceiling, rel=1e-12)
 
 
 def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path)["algorithms"]
-    for key in (*entry, *entry["audit"], *entry["plan"], *entry["audit"]["anytime"]):
-        assert f"`{key}`" in page, key
+    (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path).algorithms
+    for part in (entry, entry.audit, entry.plan, entry.audit.sequential_test):
+        for key in plain(part):
+            assert f"`{key}`" in page, key
 
 
 def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
-    results = tree_of(run_scenario(parse(text), tmp_path))
+    results = run_scenario(parse(text), tmp_path)
     (entry,) = results.algorithms
     assert sentences.stopped(entry, results) is None
     test = replace(entry.audit.sequential_test, stopped=True)
@@ -199,7 +200,7 @@ LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
     results = run_scenario(parse(LEARNED), folder)
-    return folder, results["algorithms"][0], sentences.games(tree_of(results).algorithms[0])
+    return folder, results.algorithms[0], sentences.games(results.algorithms[0])
 
 
 class TestTheClassifier:
@@ -207,11 +208,11 @@ class TestTheClassifier:
 
     def test_it_is_told_beside_the_others(self, learned):
         folder, entry, told = learned
-        game = entry["audit"]["classifier"]
-        assert game["taught"] == 100
-        assert game["model"]
-        assert game["confidence"] == entry["audit"]["white_box"]["confidence"] == pytest.approx(1 - 0.05 / 4)
-        assert entry["audit"]["classifier_refused"] is None
+        game = entry.audit.classifier
+        assert game.training == 100
+        assert game.model
+        assert game.confidence == entry.audit.white_box.confidence == pytest.approx(1 - 0.05 / 4)
+        assert entry.audit.classifier_refused is None
         assert "Black box, trained" in (folder / "report.html").read_text(encoding="utf-8")
         assert "white box" in told
         assert f"the trained classifier ε ≥ {show(game['epsilon_audited'])}" in told
@@ -225,24 +226,24 @@ class TestTheClassifier:
 
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
         folder, *_ = learned
-        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200))["status"] == "interrupted"
+        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200)).status == "interrupted"
         run_scenario(parse(LEARNED), tmp_path, jobs=2)
         assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
 
     def test_refusing_it_says_why(self, tmp_path):
         few = LEARNED.replace("chunk: 50", "chunk: 300")
         results = run_scenario(parse(few), tmp_path)
-        entry = results["algorithms"][0]
-        assert entry["audit"]["classifier"] is None
-        assert "it takes two or more: 1 in all" in entry["audit"]["classifier_refused"]
-        assert "the trained classifier nothing (some chunks teach" in sentences.games(tree_of(results).algorithms[0])
+        entry = results.algorithms[0]
+        assert entry.audit.classifier is None
+        assert "it takes two or more: 1 in all" in entry.audit.classifier_refused
+        assert "the trained classifier nothing (some chunks teach" in sentences.games(results.algorithms[0])
         assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_without_it_nothing_is_said_of_it(self, tmp_path):
         results = run_scenario(parse(SMALL), tmp_path)
-        entry = results["algorithms"][0]
-        assert entry["audit"]["classifier"] is entry["audit"]["classifier_refused"] is None
-        assert sentences.games(tree_of(results).algorithms[0]) is None
+        entry = results.algorithms[0]
+        assert entry.audit.classifier is entry.audit.classifier_refused is None
+        assert sentences.games(results.algorithms[0]) is None
         assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_it_cannot_be_had_with_stop(self):

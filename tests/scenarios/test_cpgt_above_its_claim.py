@@ -57,17 +57,17 @@ def even(tmp_path_factory):
 def test_the_exact_loss_is_nearly_the_square_root_of_d_times_the_claim(even, number):
     _, located, results = even
     experiment = Experiment.of(located.scenario)
-    found = results["algorithms"][number]["audit"]
+    found = results.algorithms[number].audit
     expected = by_hand(experiment, number, "even")
-    claimed = found["epsilon_claimed"]
+    claimed = found.epsilon_claimed
     assert claimed == pytest.approx(1.0, rel=1e-9)
     subject = experiment.subjects[number]
     assert not subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0).failed_conditions
-    assert found["verdict"] == "refuted"
-    assert found["epsilon_exact"]["estimate"] == pytest.approx(expected, rel=1e-5)
+    assert found.verdict == "refuted"
+    assert found.epsilon_exact.estimate == pytest.approx(expected, rel=1e-5)
     assert 2.9 < expected / claimed < math.sqrt(DIMENSION) < 1.1 * expected / claimed
-    assert found["first_violation"] == 1
-    assert 0.3 < found["epsilon_audited"] < expected  # of few trials
+    assert found.first_violation == 1
+    assert 0.3 < found.epsilon_audited < expected  # of few trials
 
 
 @pytest.mark.parametrize("name", SLUGS)
@@ -82,7 +82,7 @@ def test_the_witness_of_the_run_confirms_it_and_names_the_activation(even, name,
     assert found.verdict == "refuted"
     assert found.remarks == ()
     assert found.account.identical
-    exact = next(a["audit"]["epsilon_exact"]["estimate"] for a in results["algorithms"] if a["name"] == name)
+    exact = next(a.audit.epsilon_exact.estimate for a in results.algorithms if a.name == name)
     assert 2.6 < found.account.total <= exact * (1 + 1e-9)
     first = found.account.items[found.first_above]
     losses = [item.loss for item in found.account.items[: found.first_above + 1]]
@@ -99,10 +99,10 @@ def test_a_change_of_the_same_length_in_one_coordinate_is_within_the_claim(tmp_p
     located = scenario("coordinate")
     results = run_scenario(located, tmp_path)
     experiment = Experiment.of(located.scenario)
-    for number, algorithm in enumerate(results["algorithms"]):
-        found = algorithm["audit"]
+    for number, algorithm in enumerate(results.algorithms):
+        found = algorithm.audit
         expected = by_hand(experiment, number, "coordinate")
         assert 0.9 < expected < 1
-        assert found["epsilon_exact"]["estimate"] == pytest.approx(expected, rel=1e-5)
-        assert found["verdict"] == "consistent"
-        assert not file_of(tmp_path, SLUGS[algorithm["name"]]).exists()
+        assert found.epsilon_exact.estimate == pytest.approx(expected, rel=1e-5)
+        assert found.verdict == "consistent"
+        assert not file_of(tmp_path, SLUGS[algorithm.name]).exists()

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
-from scenarios.results.former import tree_of
 from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
@@ -49,7 +48,7 @@ def attacked(*asked):
 
 
 def test_traffic_is_what_the_run_found(folder):
-    (entry,) = json.loads(dumps(tree_of(read_results(folder))))["algorithms"]
+    (entry,) = json.loads(dumps(read_results(folder)))["algorithms"]
     found = attacked(folder, "--attack", "traffic")
     assert found["traffic_analysis"] == entry["traffic_analysis"]
     assert found["sentences"][0].startswith("Times and sizes alone")
