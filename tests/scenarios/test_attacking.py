@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
-from scenarios.results.tables import GRADIENT_COLUMNS, RECORD_COLUMNS
 from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
