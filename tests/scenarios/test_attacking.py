@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scenarios.results.former_reconstructions import GRADIENT_COLUMNS, RECORD_COLUMNS
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
 from scenarios.results.serialize import dumps
+from scenarios.results.tables import GRADIENT_COLUMNS, RECORD_COLUMNS
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
