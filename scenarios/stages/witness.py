@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn, Self, TypeAlias, cast
+from typing import Annotated, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -25,6 +25,7 @@ from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
+from scenarios.files.hints import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
@@ -32,6 +33,7 @@ from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.stages.worlds import worlds
 
+T = TypeVar("T")
 FORMAT, VERSION = "netsim witness", 1
 Tree: TypeAlias = Mapping[str, object]
 """A JSON object, as the file has it: the seal is of just that."""
@@ -378,7 +380,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
     try:
-        experiment = Experiment.of(validated(dict(file.scenario), "").scenario, progress)
+        experiment = Experiment.of(validated(_renamed(dict(file.scenario)), "").scenario, progress)
     except ScenarioError as error:
         raise replace(error.under("scenario"), file=error.file or None) from None
     spec = experiment.scenario.audit
@@ -401,6 +403,15 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     other = changed(own, dict(file.pair.change))
     check_adjacent(own, other, experiment.adjacency)
     return experiment, Pair(file.agent, (own, other), file.pair.description)
+
+
+def _renamed(tree: T) -> T:
+    """A scenario of an earlier version under today's words: what a witness shows outlives them."""
+    if plain.is_mapping(tree):
+        return cast(T, {RENAMED.get(key, key): _renamed(value) for key, value in tree.items()})
+    if plain.is_list(tree):
+        return cast(T, [_renamed(one) for one in tree])
+    return cast(T, RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
 
 
 def _activations(file: WitnessFile, simulation: Simulation) -> int:
