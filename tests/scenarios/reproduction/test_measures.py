@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError, curve
+from tests.scenarios.filled import filled
 
 from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
@@ -14,17 +14,24 @@ from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
+from scenarios.results.curves import NotMeasuredError, curve
 from scenarios.results.over_time import budget
-from scenarios.results.serialize import plain
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import parse
 
 BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario
 ADJACENCY = Adjacency(1.0, "one record")
 
 
-def entry(errors, unit="rounds", **more):
-    counts = list(range(1, len(errors) + 1))
-    return {"name": "A", "convergence": {"unit": unit, "count": counts, "median": list(errors)}} | more
+def entry(errors, unit="rounds", counts=None, **more):
+    counts = counts or list(range(1, len(errors) + 1))
+    curve = {"unit": unit, "count": counts, "median": list(map(float, errors))}
+    return filled(AlgorithmResult, {"name": "A", "convergence": curve} | more)
+
+
+def claiming(simulation):
+    """An algorithm of which only the claimed ε is known."""
+    return filled(AlgorithmResult, {"name": "A", "budget": budget(simulation, ADJACENCY, 1e-3, BARE)})
 
 
 def falling(ratio, rounds=50):
@@ -61,45 +68,42 @@ def test_a_run_that_ends_before_gives_a_lower_bound():
 
 
 def test_a_thinned_curve_gives_an_interval():
-    one = entry([1.0, 0.5, 0.01])
-    one["convergence"]["count"] = [10, 20, 30]
+    one = entry([1.0, 0.5, 0.01], counts=[10, 20, 30])
     found = cost(one, 0.1, "rounds")
     assert (found.low, found.high) == (21, 30)
-    one = entry([1.0, 0.5, 0.01, 0.02])
-    one["convergence"]["count"] = [10, 20, 30, 40]  # it may have been larger at 35
+    one = entry([1.0, 0.5, 0.01, 0.02], counts=[10, 20, 30, 40])  # it may have been larger at 35
     assert cost(one, 0.1, "rounds").high == 40
 
 
 def test_other_axes_come_with_the_measures():
-    one = entry([1.0, 0.5, 0.01], "activations")
+    def measured(**measures):
+        return entry([1.0, 0.5, 0.01], "activations", measures=measures)
+
+    def ends(one, accuracy, axis, *of):
+        found = cost(one, accuracy, axis, *of)
+        return found.low, found.high
+
     with pytest.raises(NotMeasuredError, match="by activations, not by messages"):
-        cost(one, 0.1, "messages")
-    costs = {"count": [1, 2, 3], "messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]}
-    one["measures"] = {"costs": costs}
-    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (18, 18)
-    assert (cost(one, 0.6, "time").low, cost(one, 0.6, "time").high) == (1.5, 1.5)
-    assert (cost(one, 1e-9, "time").low, cost(one, 1e-9, "time").high) == (2.5, math.inf)
+        cost(entry([1.0, 0.5, 0.01], "activations"), 0.1, "messages")
+    one = measured(costs={"count": [1, 2, 3], "messages": [6, 12, 18], "time": [0.5, 1.5, 2.5]})
+    assert ends(one, 0.1, "messages") == (18, 18)
+    assert ends(one, 0.6, "time") == (1.5, 1.5)
+    assert ends(one, 1e-9, "time") == (2.5, math.inf)
     assert curve(one, "relative_error", "messages").x == (6, 12, 18)
-    one["measures"] |= {"costs": {"count": [1, 3], "messages": [6, 18]}}
-    assert (cost(one, 0.6, "messages").low, cost(one, 0.6, "messages").high) == (6, 18)  # not known at 2
+    costs = {"count": [1, 3], "messages": [6, 18]}
+    one = measured(costs=costs)
+    assert ends(one, 0.6, "messages") == (6, 18)  # not known at 2
     assert curve(one, "relative_error", "messages").x == (6, 12, 18)
-    one["measures"] |= {
-        "asked": {
-            "to_accuracy": [
-                {
-                    "curve": "relative_error",
-                    "accuracy": 0.1,
-                    "low": {"count": 3, "messages": 17},
-                    "high": {"count": 4, "messages": 19},
-                },
-                {"curve": "relative_error", "accuracy": 1e-9, "low": {"count": 5, "messages": 21}, "high": None},
-            ],
-        },
-        "curves": {"objective_gap": {"count": [1, 3], "median": [3.0, 1.0]}},
-    }
-    assert (cost(one, 0.1, "messages").low, cost(one, 0.1, "messages").high) == (17, 19)
-    assert (cost(one, 0.1, "activations").low, cost(one, 0.1, "activations").high) == (3, 4)
-    assert (cost(one, 1e-9, "messages").low, cost(one, 1e-9, "messages").high) == (21, math.inf)
+    low, high, late = ({"count": k, "messages": m} for k, m in ((3, 17), (4, 19), (5, 21)))
+    reached = [
+        {"curve": "relative_error", "accuracy": 0.1, "low": low, "high": high},
+        {"curve": "relative_error", "accuracy": 1e-9, "low": late, "high": None},
+    ]
+    gap = {"objective_gap": {"count": [1, 3], "median": [3.0, 1.0]}}
+    one = measured(costs=costs, exact={"to_accuracy": reached}, curves=gap)
+    assert ends(one, 0.1, "messages") == (17, 19)
+    assert ends(one, 0.1, "activations") == (3, 4)
+    assert ends(one, 1e-9, "messages") == (21, math.inf)
     with pytest.raises(NotMeasuredError, match="by activations, not by rounds"):
         cost(one, 0.1, "rounds")
     assert cost(one, 2.0, "messages", "objective_gap").high == 18
@@ -128,7 +132,7 @@ def world():
 def test_the_budget_of_a_descent_is_its_composition_round_by_round(world):
     step, scale = 0.1, Geometric(2.0, 0.9)
     algorithm = PrivateGradientDescent(30, Constant(step), scale, Clip(1.0))
-    one = {"name": "A", "budget": plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))}
+    one = claiming(Simulation(*world, algorithm))
     by_hand = np.cumsum([0.0] + [2 * step / scale(k) for k in range(1, 30)])
     assert curve(one, "epsilon_claimed", "rounds").y == pytest.approx(by_hand, rel=1e-12)
     assert claimed(one) == pytest.approx(by_hand[-1])
@@ -137,11 +141,9 @@ def test_the_budget_of_a_descent_is_its_composition_round_by_round(world):
 
 def test_where_a_budget_becomes_vacuous(world):
     algorithm = PrivateGradientDescent(5000, Constant(0.1), Constant(1.0), Clip(1.0))  # 0.2 a round, but the first
-    found = plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))
-    assert len(found["count"]) <= 60
-    one = {"name": "A", "budget": found}
-    short = plain(budget(Simulation(*world, replace(algorithm, rounds=101)), ADJACENCY, 1e-3, BARE))
-    assert vacuous_from({"name": "A", "budget": short}, 20.0).high == math.inf
+    one = claiming(Simulation(*world, algorithm))
+    assert len(one.budget.count) <= 60
+    assert vacuous_from(claiming(Simulation(*world, replace(algorithm, rounds=101))), 20.0).high == math.inf
     assert vacuous_from(one, 20.0).low == 102  # ε = 0.2 (k − 1) is 20 at 101
     with pytest.raises(NotMeasuredError, match="after 7"):
         claimed(one, 7)
@@ -149,7 +151,7 @@ def test_where_a_budget_becomes_vacuous(world):
 
 def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
     simulation = Simulation(*world, DPRecal(step=0.2, per_agent=25, stddev=0.5, ratio=1.1))
-    one = {"name": "A", "budget": plain(budget(simulation, ADJACENCY, 1e-3, BARE))}
+    one = claiming(simulation)
     points = curve(one, "epsilon_claimed", "plf")
     assert points.x == tuple(range(1, 26))
     assert points.y == tuple(simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 26))
@@ -160,9 +162,9 @@ def test_the_budget_of_a_walk_is_by_activations_of_one_agent(world):
 def test_everybody_active_in_every_round_has_a_budget_of_rounds(world):
     algorithm = RwAdmm(0.3, "everybody", per_agent=20, noise="laplace", scale=Constant(1.0))
     simulation = Simulation(*world, algorithm)
-    found = plain(budget(simulation, ADJACENCY, 1e-3, BARE))
-    assert (found["unit"], found["last"], found["count"]) == ("rounds", 20, list(range(1, 21)))
-    assert found["epsilon"] == [simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 21)]
+    found = budget(simulation, ADJACENCY, 1e-3, BARE)
+    assert (found.unit, found.last, found.count) == ("rounds", 20, tuple(range(1, 21)))
+    assert found.epsilon == tuple(simulation.claim(ADJACENCY, k, 1e-3).epsilon for k in range(1, 21))
 
 
 def test_who_claims_nothing_has_no_budget(world):
@@ -171,6 +173,6 @@ def test_who_claims_nothing_has_no_budget(world):
 
 def test_a_failed_condition_has_no_number(world):
     algorithm = PrivateGradientDescent(9, Constant(0.1), Constant(1.0))
-    one = {"name": "A", "budget": plain(budget(Simulation(*world, algorithm), ADJACENCY, 1e-3, BARE))}
+    one = claiming(Simulation(*world, algorithm))
     with pytest.raises(NotMeasuredError, match="no clipping"):
         claimed(one)
