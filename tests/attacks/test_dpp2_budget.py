@@ -23,7 +23,6 @@ from netsim.schedules import Geometric
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.results.over_time import budget, claim_after
-from scenarios.results.serialize import plain
 from scenarios.schema.load import load_scenario
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import judged
@@ -131,8 +130,8 @@ def test_the_claim_is_vacuous_from_this_round_on(number, ratio, first):
     for rounds in (2, first - 1, first, 100):
         assert formula(rounds) == pytest.approx(claimed(rounds, ratio, WEIGHT), rel=1e-6)
     assert formula(first - 1) < 20 < formula(first)
-    told = plain(budget(simulation, experiment.adjacency, 0.0, experiment.scenario))
-    assert {v["epsilon"]: v["count"] for v in told["vacuous_from"]}[20.0] == first
+    found = budget(simulation, experiment.adjacency, 0.0, experiment.scenario)
+    assert {level.epsilon: level.count for level in found.vacuous_from}[20.0] == first
 
 
 def test_what_is_lost_is_above_20_soon_after():
