@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.scenarios.filled import tree
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair_search import FIRST_CHUNK, estimated
@@ -18,6 +17,7 @@ from scenarios.render.page.report import page
 from scenarios.schema.load import parse
 from scenarios.stages.audit import pair_for
 from scenarios.stages.worlds import AuditOptions, audited, worlds
+from tests.scenarios.filled import tree
 from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.scenarios.filled import filled
 
 from netsim import topology
 from netsim.algorithms import Clip, DPRecal, PrivateGradientDescent, Recal, RwAdmm
@@ -18,6 +17,7 @@ from scenarios.results.curves import NotMeasuredError, curve
 from scenarios.results.over_time import budget
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import parse
+from tests.scenarios.filled import filled
 
 BARE = parse("name: bare\ntopology: {kind: ring, agents: 4}\nalgorithms: [{kind: recal, activations: 4}]\n").scenario
 ADJACENCY = Adjacency(1.0, "one record")
