@@ -67,7 +67,7 @@ def appended(messages: int, degree: int) -> list[Capture]:
 
 
 def written(messages: int, degree: int, path: Path) -> None:
-    Transcript.heard(appended(messages, degree), [], 1).write(path)
+    Transcript.captured(appended(messages, degree), [], 1).write(path)
 
 
 def converted(messages: int, degree: int, path: Path) -> None:

@@ -329,22 +329,22 @@ class Tap:
     def __init__(self, adversary: Adversary, rng: random.Random, spool: "TranscriptStream | None" = None) -> None:
         self.adversary = adversary
         self._rng, self._spool = rng, spool
-        self._heard: list[Capture] = []
+        self._captured: list[Capture] = []
         self._doors: list[Door] = []
 
     def ear(self) -> Callable[[Capture], object]:
         """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
         loss = self.adversary.capture_loss
         late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
-        keep: Callable[[Capture], object] = self._heard.append if self._spool is None else self._spool.hear
+        keep: Callable[[Capture], object] = self._captured.append if self._spool is None else self._spool.hear
         draw = self._rng.random
         start = self.adversary.start
         if not loss and not late and not start:
             return keep
 
-        def hear(heard: Capture) -> None:
-            if heard[0] >= start and (not loss or draw() >= loss):
-                when, sender, receiver, packet = heard
+        def hear(captured: Capture) -> None:
+            if captured[0] >= start and (not loss or draw() >= loss):
+                when, sender, receiver, packet = captured
                 keep((when + late, sender, receiver, packet))
 
         return hear
@@ -367,18 +367,18 @@ class Tap:
         else:
             self._spool.received(time, message, receiver)
 
-    def closed(self, time: float, told: Message) -> None:
+    def closed(self, time: float, sent: Message) -> None:
         """The exchange in which a tapped agent told that is over, and not all messages need be here."""
-        empty = Message(told.sender, told.kind, told.number, {}, size=0)
+        empty = Message(sent.sender, sent.kind, sent.number, {}, size=0)
         if self._spool is None:
-            self._doors.append((time, "closed", told.sender, empty))
+            self._doors.append((time, "closed", sent.sender, empty))
         else:
             self._spool.closed(time, empty)
 
     def kept(self) -> dict[str, int]:
         """How much was heard: `rows` on disk with how many `bytes`, and rows `in_memory`."""
         if self._spool is None:
-            return {"in_memory": len(self._heard) + len(self._doors)}
+            return {"in_memory": len(self._captured) + len(self._doors)}
         return {"rows": self._spool.rows, "bytes": self._spool.bytes, "in_memory": self._spool.held}
 
     def flush(self) -> None:
@@ -396,7 +396,7 @@ class Tap:
         lives on does not keep it alive."""
         if self._spool is not None:
             return Transcript.stored(self._spool.close())
-        transcript = Transcript.heard(self._heard.copy(), self._doors.copy(), replicas)
-        self._heard.clear()
+        transcript = Transcript.captured(self._captured.copy(), self._doors.copy(), replicas)
+        self._captured.clear()
         self._doors.clear()
         return transcript

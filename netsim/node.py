@@ -24,13 +24,13 @@ from netsim.transcript.message import Message
 
 
 class Exchange:
-    """The values of one exchange: one message from each neighbor, and what I told them."""
+    """The values of one exchange: one message from each neighbor, and what I sent."""
 
-    __slots__ = ("_messages", "_node", "_told")
+    __slots__ = ("_messages", "_node", "_sent")
 
-    def __init__(self, node: "Node", told: Message, messages: Mapping[int, Message]) -> None:
+    def __init__(self, node: "Node", sent: Message, messages: Mapping[int, Message]) -> None:
         self._node = node
-        self._told = told
+        self._sent = sent
         self._messages = messages
 
     def values(self, name: str) -> list[Array]:
@@ -42,10 +42,10 @@ class Exchange:
             raise self._without(name) from None
 
     def _without(self, name: str) -> ProtocolError:
-        told, messages = self._told, self._messages
+        sent, messages = self._sent, self._messages
         other = next(j for j in self._node.neighbors if name not in messages[j].values)
         return ProtocolError(
-            f"agent {self._node.id} wants {name!r} of exchange {told.number}, in which agent {other} sent "
+            f"agent {self._node.id} wants {name!r} of exchange {sent.number}, in which agent {other} sent "
             f"{sorted(messages[other].values)}: agents that began anew or took another branch are at other ones"
         )
 
@@ -53,23 +53,23 @@ class Exchange:
         return dict(zip(self._node.neighbors, self.values(name), strict=True))
 
     def apart(self, name: str) -> Array:
-        """Σ_j (v − v_j) over my neighbors, v being what I told: the graph Laplacian's row; fixed order."""
-        told = self.told(name)
-        return _added(np.array([told - value for value in self.values(name)]))
+        """Σ_j (v − v_j) over my neighbors, v being what I sent: the graph Laplacian's row; fixed order."""
+        sent = self.sent(name)
+        return _added(np.array([sent - value for value in self.values(name)]))
 
-    def told(self, name: str) -> Array:
-        """What I told under this name, as the others decode it; read-only."""
+    def sent(self, name: str) -> Array:
+        """What I sent under this name, as the others decode it; read-only."""
         try:
-            return self._told.values[name]
+            return self._sent.values[name]
         except KeyError:
             raise ProtocolError(
-                f"agent {self._node.id} asks for {name!r} of exchange {self._told.number}, in which it sent "
-                f"{sorted(self._told.values)}"
+                f"agent {self._node.id} wants its own {name!r} of exchange {self._sent.number}, in which it sent "
+                f"{sorted(self._sent.values)}"
             ) from None
 
     def mix(self, name: str) -> Array:
-        """Σ_j w_ij v_j over my neighbors and myself, my own term being what I told; fixed order: me first."""
-        terms = np.array([self.told(name), *self.values(name)])
+        """Σ_j w_ij v_j over my neighbors and myself, my own term being what I sent; fixed order: me first."""
+        terms = np.array([self.sent(name), *self.values(name)])
         terms *= self._node.weights[:, None, None]
         return _added(terms)
 
@@ -147,7 +147,7 @@ class Node(Protocol):
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
         """argmin_x f_i(x) + ‖x − v‖²/(2·step), PRIVATE; with + r(x) if `regularized`. May take simulated time.
 
-        It tells the gradient at its own output: x = prox_{step·r}(v − step·∇f_i(x)), or without r.
+        It determines the gradient at its own output: x = prox_{step·r}(v − step·∇f_i(x)), or without r.
         """
         ...
 

@@ -84,11 +84,11 @@ class Cpgt(DecayingNoise):
             ahead_x = node.privatize(x - copy_x, self.noise_x(k))  # 1, 2: x^a − x^c
             ahead_y = node.privatize(y - copy_y, self.noise_y(k))
             noisy_x, noisy_y = copy_x + ahead_x, copy_y + ahead_y
-            heard = await node.exchange(x=ahead_x, y=ahead_y)
-            copy_x = copy_x + heard.told("x")  # 3
-            copy_y = copy_y + heard.told("y")
-            apart_x = apart_x + (heard.mix("x") - heard.told("x"))
-            apart_y = apart_y + (heard.mix("y") - heard.told("y"))
+            received = await node.exchange(x=ahead_x, y=ahead_y)
+            copy_x = copy_x + received.sent("x")  # 3
+            copy_y = copy_y + received.sent("y")
+            apart_x = apart_x + (received.mix("x") - received.sent("x"))
+            apart_y = apart_y + (received.mix("y") - received.sent("y"))
             x = noisy_x + self.gamma * apart_x - self.step * y  # 4
             before, gradient = gradient, await node.gradient(x)
             y = noisy_y + self.gamma * apart_y + gradient - before  # 5

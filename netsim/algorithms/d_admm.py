@@ -66,10 +66,10 @@ class DAdmm(Noisy, InRounds):
         dual = sums = node.zeros()
         for k in range(self.rounds):
             v = sums / (2 * d) - dual / (eta * d)
-            x, told = await self._solved(node, v, 1 / (2 * eta * d), k)  # 1
-            heard = await node.exchange(x=told)  # 2
-            dual = dual + eta / 2 * heard.apart("x")  # 3
-            sums = d * heard.told("x") + heard.sum("x")
+            x, sent = await self._solved(node, v, 1 / (2 * eta * d), k)  # 1
+            received = await node.exchange(x=sent)  # 2
+            dual = dual + eta / 2 * received.apart("x")  # 3
+            sums = d * received.sent("x") + received.sum("x")
             node.estimate(x)
 
     async def _solved(self, node: Node, v: Array, step: float, k: int) -> tuple[Array, Array]:

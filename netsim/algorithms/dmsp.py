@@ -56,8 +56,8 @@ class Dmsp(InRounds):
     async def run(self, node: Node) -> None:
         x = self.domain.project(node.zeros())
         for k in range(self.rounds):
-            heard = await node.exchange(y=node.privatize(x, Laplace(self.scale(k))))  # 1
-            z = heard.mix("y")  # 2
+            received = await node.exchange(y=node.privatize(x, Laplace(self.scale(k))))  # 1
+            z = received.mix("y")  # 2
             x = self.domain.project(z - self.step(k) * await node.gradient(z))  # 3
             node.estimate(x)
 

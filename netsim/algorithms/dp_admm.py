@@ -50,15 +50,15 @@ class DpAdmm(Noisy, InRounds):
 
     async def run(self, node: Node) -> None:
         rho = self.penalty
-        told = center = gamma = node.zeros()
+        sent = center = gamma = node.zeros()
         for k in range(self.rounds):
             eta = self.step(k)
             c = rho + 1 / eta
-            v = (told / eta + rho * center + gamma - await node.gradient(told)) / c
+            v = (sent / eta + rho * center + gamma - await node.gradient(sent)) / c
             w = node.regularizer.proximal(v, 1 / c)  # 1
-            told = node.privatize(w, self.mechanism(k))  # 2
-            center = await (_gathered if node.id == HUB else _answered)(node, told)  # 3
-            gamma = gamma - rho * (told - center)  # 4
+            sent = node.privatize(w, self.mechanism(k))  # 2
+            center = await (_gathered if node.id == HUB else _answered)(node, sent)  # 3
+            gamma = gamma - rho * (sent - center)  # 4
             node.estimate(center)
 
     @property
@@ -91,13 +91,13 @@ class DpAdmm(Noisy, InRounds):
         )  # fmt: skip
 
 
-async def _gathered(node: Node, told: Array) -> Array:
+async def _gathered(node: Node, sent: Array) -> Array:
     """The hub's part of line 3; the sum runs over agents in their order, whoever comes first."""
     leaves: dict[int, Array] = {}
     while len(leaves) < len(node.neighbors):
         message = await node.receive()
         leaves[message.sender] = message.values["w"]
-    center = told
+    center = sent
     for j in node.neighbors:
         center = center + leaves[j]
     center = center / node.agents
@@ -105,6 +105,6 @@ async def _gathered(node: Node, told: Array) -> Array:
     return center
 
 
-async def _answered(node: Node, told: Array) -> Array:
-    node.send(HUB, w=told)
+async def _answered(node: Node, sent: Array) -> Array:
+    node.send(HUB, w=sent)
     return (await node.receive()).values["center"]

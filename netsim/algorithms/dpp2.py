@@ -86,18 +86,18 @@ class Dpp2(InRounds):
         for k in range(self.rounds):
             eta = self.eta(k)
             hidden = (1 - eta) * d
-            heard = await node.exchange(y=node.privatize(x + hidden, Laplace(self.scale_w(k))))  # 1
-            y = heard.told("y")
-            dual = eta * q + self.rho * self._coupled(heard, "y")  # 5
+            received = await node.exchange(y=node.privatize(x + hidden, Laplace(self.scale_w(k))))  # 1
+            y = received.sent("y")
+            dual = eta * q + self.rho * self._coupled(received, "y")  # 5
             z = await node.gradient(x) + dual  # 2, without e
-            heard = await node.exchange(z=node.privatize(z, Laplace(self.scale_e(k))))
-            x = y - hidden - self.step * z + self.beta * self._coupled(heard, "z")  # 3
+            received = await node.exchange(z=node.privatize(z, Laplace(self.scale_e(k))))
+            x = y - hidden - self.step * z + self.beta * self._coupled(received, "z")  # 3
             d, q = eta * d + y, dual  # 4
             node.estimate(x)
 
-    def _coupled(self, heard: Exchange, name: str) -> Array:
+    def _coupled(self, received: Exchange, name: str) -> Array:
         """(Pv)_i of what was exchanged."""
-        return heard.apart(name) if self.matrix == "laplacian" else heard.told(name) - heard.mix(name)
+        return received.apart(name) if self.matrix == "laplacian" else received.sent(name) - received.mix(name)
 
     @property
     def noisy(self) -> bool:

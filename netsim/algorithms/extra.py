@@ -47,10 +47,10 @@ class PgExtra(OneRelease):
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()
         for k in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, self.noise(k)))  # 1
-            mixed = heard.mix("x")
+            received = await node.exchange(x=node.privatize(x, self.noise(k)))  # 1
+            mixed = received.mix("x")
             z = mixed - self.step * await node.gradient(x) - dual  # 2
-            dual = dual + half_apart(heard.told("x"), mixed)  # 3
+            dual = dual + half_apart(received.sent("x"), mixed)  # 3
             x = node.regularizer.proximal(z, self.step)  # 4
             node.estimate(x)
 

@@ -45,10 +45,10 @@ async def diging(node: Node, rounds: int, step: float, noise_x: Noise, noise_y: 
     x = node.zeros()
     gradient = y = await node.gradient(x)
     for k in range(rounds):
-        heard = await node.exchange(x=node.privatize(x, noise_x(k)), y=node.privatize(y, noise_y(k)))  # 1
-        x = heard.mix("x") - step * y  # 2
+        received = await node.exchange(x=node.privatize(x, noise_x(k)), y=node.privatize(y, noise_y(k)))  # 1
+        x = received.mix("x") - step * y  # 2
         before, gradient = gradient, await node.gradient(x)
-        y = heard.mix("y") + gradient - before  # 3
+        y = received.mix("y") + gradient - before  # 3
         node.estimate(x)
 
 
@@ -57,11 +57,11 @@ async def adapt_then_combine(node: Node, rounds: int, step: float, noise_x: Nois
     x = node.zeros()
     gradient = y = await node.gradient(x)
     for k in range(rounds):
-        heard = await node.exchange(x=node.privatize(x - step * y, noise_x(k)))  # 1
-        x = heard.mix("x")  # 2
+        received = await node.exchange(x=node.privatize(x - step * y, noise_x(k)))  # 1
+        x = received.mix("x")  # 2
         before, gradient = gradient, await node.gradient(x)
-        heard = await node.exchange(y=node.privatize(y + gradient - before, noise_y(k)))
-        y = heard.mix("y")  # 3
+        received = await node.exchange(y=node.privatize(y + gradient - before, noise_y(k)))
+        y = received.mix("y")  # 3
         node.estimate(x)
 
 

@@ -49,9 +49,9 @@ class IcAdmm(Noisy, InRounds):
         for k in range(self.rounds):
             v = (b * x - await node.gradient(x) - p + c * sums) / gamma
             x = node.regularizer.proximal(v, 1 / gamma)  # 1
-            heard = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
-            p = p + c * heard.apart("x")  # 3
-            sums = d * heard.told("x") + heard.sum("x")
+            received = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
+            p = p + c * received.apart("x")  # 3
+            sums = d * received.sent("x") + received.sum("x")
             node.estimate(x)
 
     @property

@@ -20,10 +20,10 @@ def silent() -> Schedule:
     return Constant(0.0)
 
 
-def half_apart(told: Array, mixed: Array) -> Array:
-    """((I − W)/2 v)_i from what was told, v_i, and mixed, (W v)_i: I − W̃ = W̃ − W, with W̃ = (I + W)/2. It sums to zero
+def half_apart(sent: Array, mixed: Array) -> Array:
+    """((I − W)/2 v)_i from what was sent, v_i, and mixed, (W v)_i: I − W̃ = W̃ − W, with W̃ = (I + W)/2. It sums to zero
     over the agents."""
-    return 0.5 * (told - mixed)
+    return 0.5 * (sent - mixed)
 
 
 def tracking_step(smoothness: float, topology: "Topology | None") -> float:

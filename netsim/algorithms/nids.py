@@ -44,8 +44,8 @@ class Nids(OneRelease):
             x_new = node.regularizer.proximal(z, self.step)  # 2
             gradient_new = await node.gradient(x_new)
             s = 2 * x_new - x - self.step * (gradient_new - gradient)
-            heard = await node.exchange(s=node.privatize(s, self.noise(k)))  # 3
-            dual = dual + half_apart(heard.told("s"), heard.mix("s"))  # 4
+            received = await node.exchange(s=node.privatize(s, self.noise(k)))  # 3
+            dual = dual + half_apart(received.sent("s"), received.mix("s"))  # 4
             x, gradient = x_new, gradient_new
             node.estimate(x)
 

@@ -70,8 +70,8 @@ class Fault(InRounds):
         """The whole run, with Laplace noise of `scale(k)` on what is sent in round k."""
         x = node.zeros()
         for k in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, Laplace(scale(k))))
-            x = await self.moved(node, heard.mix("x"), x)
+            received = await node.exchange(x=node.privatize(x, Laplace(scale(k))))
+            x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
 
     async def moved(self, node: Node, mixed: Array, x: Array) -> Array:
@@ -102,11 +102,11 @@ class OneScalar(Fault):
         x = node.zeros()
         for _ in range(self.rounds):
             if self.sound:
-                told = node.privatize(x, Laplace(self.scale))
+                sent = node.privatize(x, Laplace(self.scale))
             else:
-                told = x + node.privatize(node.zeros(), Laplace(self.scale))[:, :1]
-            heard = await node.exchange(x=told)
-            x = await self.moved(node, heard.mix("x"), x)
+                sent = x + node.privatize(node.zeros(), Laplace(self.scale))[:, :1]
+            received = await node.exchange(x=sent)
+            x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
 
 
@@ -123,9 +123,9 @@ class ReusedSeed(Fault):
         x = node.zeros()
         noise = node.zeros() if self.sound else node.privatize(node.zeros(), Laplace(self.scale))
         for _ in range(self.rounds):
-            told = node.privatize(x, Laplace(self.scale)) if self.sound else x + noise
-            heard = await node.exchange(x=told)
-            x = await self.moved(node, heard.mix("x"), x)
+            sent = node.privatize(x, Laplace(self.scale)) if self.sound else x + noise
+            received = await node.exchange(x=sent)
+            x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
 
 
@@ -171,11 +171,11 @@ class SentBefore(Fault):
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
-            told = node.privatize(x, Laplace(self.scale)) if self.sound else x
-            await node.exchange(monitored=told)
-            told = told if self.sound else node.privatize(x, Laplace(self.scale))
-            heard = await node.exchange(x=told)
-            x = await self.moved(node, heard.mix("x"), x)
+            sent = node.privatize(x, Laplace(self.scale)) if self.sound else x
+            await node.exchange(monitored=sent)
+            sent = sent if self.sound else node.privatize(x, Laplace(self.scale))
+            received = await node.exchange(x=sent)
+            x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
 
 
@@ -191,14 +191,14 @@ class SecondMessage(Fault):
 
     @property
     def releases(self) -> int:
-        """The step of every round is told in it, the last too."""
+        """The step of every round is in it, the last too."""
         return self.rounds
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
-            heard = await node.exchange(x=x if self.sound else node.privatize(x, Laplace(self.scale)))
-            z = await self.moved(node, heard.mix("x"), x)
+            received = await node.exchange(x=x if self.sound else node.privatize(x, Laplace(self.scale)))
+            z = await self.moved(node, received.mix("x"), x)
             last = node.privatize(z, Laplace(self.scale)) if self.sound else z
             x = (await node.exchange(z=last)).mix("z")
             node.estimate(x)
@@ -216,10 +216,10 @@ class Averaged(Fault):
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
-            told = node.privatize(x, Laplace(self.scale))
-            mixed = (await node.exchange(x=told)).mix("x") / COPIES
+            sent = node.privatize(x, Laplace(self.scale))
+            mixed = (await node.exchange(x=sent)).mix("x") / COPIES
             for _ in range(COPIES - 1):
-                again = told if self.sound else node.privatize(x, Laplace(self.scale))
+                again = sent if self.sound else node.privatize(x, Laplace(self.scale))
                 mixed = mixed + (await node.exchange(x=again)).mix("x") / COPIES
             x = await self.moved(node, mixed, x)
             node.estimate(x)
@@ -273,8 +273,8 @@ class WrongClip(Fault):
         clip = Clip(self.bound, "l2" if self.sound else "linf")
         x = node.zeros()
         for _ in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, Gaussian(self.scale)))
-            x = heard.mix("x") - self.step * clip(await node.gradient(x))
+            received = await node.exchange(x=node.privatize(x, Gaussian(self.scale)))
+            x = received.mix("x") - self.step * clip(await node.gradient(x))
             node.estimate(x)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:

@@ -61,11 +61,11 @@ class Ppdc(InRounds):
     async def run(self, node: Node) -> None:
         x = v = node.zeros()
         for k in range(self.rounds):
-            heard = await node.exchange(x=node.privatize(x, self.noise_x(k)))  # 1
+            received = await node.exchange(x=node.privatize(x, self.noise_x(k)))  # 1
             noisy_v = node.privatize(v, self.noise_v(k))  # 2
-            apart = heard.apart("x")
+            apart = received.apart("x")
             descent = self.gamma * apart + self.omega * noisy_v + await node.gradient(x)
-            x = heard.told("x") - self.step * descent  # 3
+            x = received.sent("x") - self.step * descent  # 3
             v = noisy_v + self.step * self.omega * apart  # 4
             node.estimate(x)
 

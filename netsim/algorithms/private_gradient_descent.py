@@ -71,12 +71,12 @@ class PrivateGradientDescent(InRounds):
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for k in range(self.rounds):
-            told = node.privatize(x, Laplace(self.scale(k)))
-            heard = await node.exchange(x=told)
-            point = heard.told("x") if self.state == "released" else x
+            sent = node.privatize(x, Laplace(self.scale(k)))
+            received = await node.exchange(x=sent)
+            point = received.sent("x") if self.state == "released" else x
             gradient = await node.gradient(point, self._drawn(node))
             eta = self.step(k)
-            x = heard.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)
+            x = received.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)
             x = node.regularizer.proximal(x, eta)
             node.estimate(x)
 

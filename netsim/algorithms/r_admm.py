@@ -80,12 +80,12 @@ class _Recycled(Noisy, InRounds):
             else:
                 v = sums / (2 * d) - dual / (eta * d)
                 x = await node.perturbed_proximal(v, 1 / (2 * eta * d), self.mechanism(t))  # 1
-            heard = await node.exchange(x=x)
-            x, apart = heard.told("x"), heard.apart("x")
+            received = await node.exchange(x=x)
+            x, apart = received.sent("x"), received.apart("x")
             if not recycled:
                 g = eta * sums - 2 * dual - 2 * eta * d * x  # 2
             dual = dual + theta / 2 * apart  # 3, 5
-            sums = d * heard.told("x") + heard.sum("x")
+            sums = d * received.sent("x") + received.sum("x")
             node.estimate(x)
 
     def check(self, setting: Setting) -> None:

@@ -89,7 +89,7 @@ class GroupedDescent(RandomAggregates):
 
     async def run(self, node: Node) -> None:
         groups = self.groups(node.agents)
-        heard: dict[int, Array] = {}
+        received: dict[int, Array] = {}
         references = node.zeros() + self.low, node.zeros() + self.high
         for k in range(self.rounds):
             active = groups[2 * k], groups[2 * k + 1]
@@ -97,14 +97,14 @@ class GroupedDescent(RandomAggregates):
             a, b = references
             if node.id in speakers:
                 center = b - self.step(k) * await node.gradient((a + b) / 2)
-                heard[node.id] = node.privatize(center, UniformLaplace(a - b, self.scale(k)))
-                node.broadcast(x=heard[node.id])
+                received[node.id] = node.privatize(center, UniformLaplace(a - b, self.scale(k)))
+                node.broadcast(x=received[node.id])
             while (
-                not speakers <= heard.keys()
+                not speakers <= received.keys()
             ):  # each agent speaks once in its life, so its number says in which round
                 message = await node.receive()
-                heard[message.sender] = message.values["x"]
-            a, b = (sum((heard[i] for i in group), node.zeros()) / len(group) for group in active)
+                received[message.sender] = message.values["x"]
+            a, b = (sum((received[i] for i in group), node.zeros()) / len(group) for group in active)
             references = a, b
             node.estimate((a + b) / 2)
 
@@ -151,9 +151,9 @@ class NeighborRange(RandomAggregates):
         x = low = high = node.zeros()
         for k in range(self.rounds):
             center = low - self.step(k) * await node.gradient(x)
-            heard = await node.exchange(x=node.privatize(center, UniformLaplace(high - low, self.scale(k))))
-            x = heard.told("x")
-            near = [x, *heard.values("x")]
+            received = await node.exchange(x=node.privatize(center, UniformLaplace(high - low, self.scale(k))))
+            x = received.sent("x")
+            near = [x, *received.values("x")]
             low, high = np.minimum.reduce(near), np.maximum.reduce(near)
             node.estimate(x)
 

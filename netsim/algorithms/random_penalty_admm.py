@@ -80,9 +80,9 @@ class RandomPenaltyAdmm(InRounds):
         for k in range(self.rounds):
             center = mean - (await node.gradient(x) - dual) / self.penalty
             law = UniformLaplace(x - mean, self.scale(k))
-            heard = await node.exchange(x=node.privatize(center, law))  # 1
-            x, mean = heard.told("x"), heard.sum("x") / degree
-            dual = dual - self.dual_step * heard.apart("x")  # 2
+            received = await node.exchange(x=node.privatize(center, law))  # 1
+            x, mean = received.sent("x"), received.sum("x") / degree
+            dual = dual - self.dual_step * received.apart("x")  # 2
             node.estimate(x)
 
     @property

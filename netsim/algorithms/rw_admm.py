@@ -39,18 +39,18 @@ class _State:
 
     def __init__(self, node: Node, penalty: float) -> None:
         self.node, self.penalty = node, penalty
-        self.dual = self.told = node.zeros()
-        self.heard = {j: node.zeros() for j in node.neighbors}
+        self.dual = self.sent = node.zeros()
+        self.received = {j: node.zeros() for j in node.neighbors}
 
     async def solved(self) -> Array:
         """Line 1."""
-        eta, d = self.penalty, len(self.heard)
-        midpoints = sum(((self.told + value) / 2 for value in self.heard.values()), start=self.node.zeros())
+        eta, d = self.penalty, len(self.received)
+        midpoints = sum(((self.sent + value) / 2 for value in self.received.values()), start=self.node.zeros())
         return await self.node.proximal(midpoints / d - self.dual / (eta * d), 1 / (2 * eta * d), regularized=True)
 
     def moved(self, j: int) -> None:
         """Line 3 for one edge."""
-        self.dual = self.dual + self.penalty / 2 * (self.told - self.heard[j])
+        self.dual = self.dual + self.penalty / 2 * (self.sent - self.received[j])
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class RwAdmm(Noisy):
     async def _in_rounds(self, node: Node, own: _State) -> None:
         for k in range(self.per_agent or 0):
             x = await own.solved()  # 1
-            heard = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
-            own.told, own.heard = heard.told("x"), heard["x"]
+            received = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
+            own.sent, own.received = received.sent("x"), received["x"]
             for j in node.neighbors:
                 own.moved(j)  # 3
             node.estimate(x)
@@ -91,8 +91,8 @@ class RwAdmm(Noisy):
         while True:
             if active:
                 x = await own.solved()  # 1
-                own.told = node.privatize(x, self.mechanism(k))
-                node.broadcast(x=own.told)  # 2
+                own.sent = node.privatize(x, self.mechanism(k))
+                node.broadcast(x=own.sent)  # 2
                 for j in node.neighbors:
                     own.moved(j)  # 3
                 for _ in node.neighbors:
@@ -105,7 +105,7 @@ class RwAdmm(Noisy):
             if not message.values:
                 active = True
                 continue
-            own.heard[message.sender] = message.values["x"]
+            own.received[message.sender] = message.values["x"]
             own.moved(message.sender)  # 3
             node.send(message.sender)
 

@@ -82,11 +82,11 @@ class SecretSharing(InRounds):
         x = node.zeros()
         early: dict[int, dict[int, Array]] = {}
         for k in range(self.rounds):
-            told = node.privatize(x, Gaussian(self.stddev(k)))  # 1
-            held = await self._dealt(node, k, self._encoded(told, node.agents), early)  # 2
-            heard = await node.exchange(sum=held)  # 3
-            total = heard.told("sum")
-            for other in heard.values("sum"):
+            sent = node.privatize(x, Gaussian(self.stddev(k)))  # 1
+            held = await self._dealt(node, k, self._encoded(sent, node.agents), early)  # 2
+            received = await node.exchange(sum=held)  # 3
+            total = received.sent("sum")
+            for other in received.values("sum"):
                 total = plus(total, other, self.modulus)
             mean = signed(total, self.modulus) / (node.agents / self.resolution)  # 4
             x = mean - self.step(k) * await node.gradient(x)  # 5

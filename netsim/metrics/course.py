@@ -33,8 +33,8 @@ class Costs:
     by then, acknowledgements, retransmissions and what other agents were ahead with included; on radio a
     transmission counts once. `messages` and `message_bytes`: what agents sent in their first k rounds, or in all
     activations closed so far, one for each receiver, before any link repeats, tags or loses it. `queries`: gradients
-    and proximal steps asked of the private objectives in the same activations, by all agents, one for a batch of
-    records too; `queries_of_one`: by the agent that asked most. `time` is in virtual seconds.
+    and proximal steps of the private objectives in the same activations, by all agents, one for a batch of
+    records too; `queries_of_one`: by the agent with most. `time` is in virtual seconds.
     """
 
     plf: Counts
@@ -74,15 +74,15 @@ def by_round(ledger: _Ledger, times: Array, closings: Counts) -> Costs:
     def own(counts: "array[int]") -> Counts:
         return np.array(counts, dtype=np.int64)[closings]
 
-    asked = own(ledger.queries)
+    queries = own(ledger.queries)
     return Costs(
         plf=np.arange(1, len(last) + 1, dtype=np.int64),
         packets=np.array(ledger.packets, dtype=np.int64)[last],
         bytes=np.array(ledger.bytes, dtype=np.int64)[last],
         messages=own(ledger.messages).sum(axis=0),
         message_bytes=own(ledger.message_bytes).sum(axis=0),
-        queries=asked.sum(axis=0),
-        queries_of_one=asked.max(axis=0, initial=0),
+        queries=queries.sum(axis=0),
+        queries_of_one=queries.max(axis=0, initial=0),
         time=times[closings].max(axis=0, initial=0.0),
     )
 

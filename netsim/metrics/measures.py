@@ -195,12 +195,12 @@ class Measures:
         return costs.by_round(self._course.ledger, times, self._closings)
 
     def queries_by_agent(self, count: int) -> tuple[int, ...]:
-        """What each agent had asked of its objective in `count` rounds, or by the end of activation `count`."""
-        asked = self._course.ledger.queries
+        """How many private queries each agent had made in `count` rounds, or by the end of activation `count`."""
+        queries_so_far = self._course.ledger.queries
         if not self._course.walk:
-            return tuple(asked[int(t)] for t in self._closings[:, count - 1])
+            return tuple(queries_so_far[int(t)] for t in self._closings[:, count - 1])
         latest = [0] * self._problem.agents
-        for agent, queries in zip(self._metrics.agents[:count], asked, strict=False):
+        for agent, queries in zip(self._metrics.agents[:count], queries_so_far, strict=False):
             latest[agent] = queries
         return tuple(latest)
 

@@ -476,14 +476,14 @@ class _Middle:
         if _same_bits(values, message.values):
             return packet
         self._tally.altered += 1
-        told: Packet = _with_values(message, values)
+        other: Packet = _with_values(message, values)
         if isinstance(inner, Segment):
-            told = Segment(inner.sequence, inner.attempt, told)
-        return Tagged(told, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else told
+            other = Segment(inner.sequence, inner.attempt, other)
+        return Tagged(other, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else other
 
-    def _encoded(self, value: Array, told: Array) -> Array:
-        if value is told:
-            return told
+    def _encoded(self, value: Array, before: Array) -> Array:
+        if value is before:
+            return before
         encoded = self._codec.encode(value)
         encoded.setflags(write=False)
         return encoded

@@ -98,9 +98,9 @@ class Inbox:
         slot = self._exchanges.get(number)
         return slot is not None and len(slot) == self._degree
 
-    def collect(self, told: Message) -> dict[int, Message]:
+    def collect(self, sent: Message) -> dict[int, Message]:
         """The messages of the exchange in which the agent `told` that; once they are all here."""
-        number = told.number
+        number = sent.number
         self._collected = number + 1
         return self._exchanges.pop(number)
 
@@ -170,9 +170,9 @@ class PolicyInbox(Inbox):
     def has(self, number: int) -> bool:
         return self._shelf.complete(number)
 
-    def collect(self, told: Message) -> dict[int, Message]:
+    def collect(self, sent: Message) -> dict[int, Message]:
         """One message for each neighbor: its own of this exchange, or what stands in for it."""
-        return self._shelf.collect(told)
+        return self._shelf.collect(sent)
 
     def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when no neighbor is waited for any more, or at the deadline."""

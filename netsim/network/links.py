@@ -157,17 +157,17 @@ WAIT_FOR_ALL = ExchangePolicy()
 class Shelf:
     """The messages of exchanges at one agent, as an agent keeps them whose exchanges have a deadline."""
 
-    __slots__ = ("_ahead", "_collected", "_last_heard", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
+    __slots__ = ("_ahead", "_collected", "_last_received", "_neighbors", "_newest", "_slots", "_wanted", "awaited")
 
     def __init__(self, neighbors: tuple[int, ...], policy: ExchangePolicy) -> None:
-        self._neighbors, self._last_heard = neighbors, policy.instead == "last_received"
+        self._neighbors, self._last_received = neighbors, policy.instead == "last_received"
         self._slots: dict[int, dict[int, Message]] = {}
         self._newest: dict[tuple[int, FieldNames], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)
         self._collected = 0
         self._wanted = -1
         self.awaited = 0
-        """How many neighbors the exchange that was asked about last still waits for."""
+        """How many neighbors the exchange that was looked up last still waits for."""
 
     def put(self, message: Message) -> None:
         """A message has arrived, early, in time, late, or once more."""
@@ -179,7 +179,7 @@ class Shelf:
                 self.awaited -= 1
         if number >= self._collected:
             self._slots.setdefault(number, {}).setdefault(sender, message)
-        if self._last_heard:
+        if self._last_received:
             key = sender, _names(message)
             if key not in self._newest or self._newest[key].number < number:
                 self._newest[key] = message
@@ -193,14 +193,14 @@ class Shelf:
         """The neighbors that exchange `number` still waits for."""
         return tuple(j for j, ahead in self._ahead.items() if ahead < number)
 
-    def collect(self, told: Message) -> dict[int, Message]:
-        """One message for each neighbor, in their order: exchange `told.number` is over."""
-        number, names = told.number, _names(told)
+    def collect(self, sent: Message) -> dict[int, Message]:
+        """One message for each neighbor, in their order: exchange `sent.number` is over."""
+        number, names = sent.number, _names(sent)
         here = {j: message for j, message in self._slots.get(number, {}).items() if _names(message) == names}
         self._collected = number + 1
         for old in [k for k in self._slots if k <= number]:
             del self._slots[old]
-        instead = {j: self._newest.get((j, names), told) for j in self._neighbors if j not in here}
+        instead = {j: self._newest.get((j, names), sent) for j in self._neighbors if j not in here}
         return {j: here[j] if j in here else instead[j] for j in self._neighbors}
 
 

@@ -112,7 +112,7 @@ class _Transmitter:
         self._waiting_bytes = 0
         self._on_air = False
         self._done = 0.0
-        self._heard_busy = 0  # transmitters nearby that are on the air
+        self._busy_nearby = 0  # transmitters nearby that are on the air
 
     def tap(self, ear: Callable[[Capture], object]) -> None:
         """Call `ear` with every frame that goes on the air."""
@@ -164,7 +164,7 @@ class _Transmitter:
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────
     def _may_begin(self) -> bool:
-        return not self._on_air and not self._heard_busy and bool(self._urgent or self._waiting)
+        return not self._on_air and not self._busy_nearby and bool(self._urgent or self._waiting)
 
     def _turn(self) -> tuple[bool, float, int]:
         """Who comes first: acknowledgements, then the one that has waited longest, then the lower number."""
@@ -182,7 +182,7 @@ class _Transmitter:
         assert self._rate is not None
         self._on_air, self._done = True, self._environment.now + frame.packet.size / self._rate
         for other in self._near:
-            other._heard_busy += 1
+            other._busy_nearby += 1
         self._begin(frame, self._done)
         self._environment.call_at(self._done, self._end, None)
 
@@ -194,7 +194,7 @@ class _Transmitter:
     def _end(self, _: None) -> None:
         self._on_air = False
         for other in self._near:
-            other._heard_busy -= 1
+            other._busy_nearby -= 1
         ready = [transmitter for transmitter in (self, *self._near) if transmitter._may_begin()]
         for transmitter in sorted(ready, key=_Transmitter._turn):
             if transmitter._may_begin():  # nobody before it took the air
@@ -210,9 +210,9 @@ class _Transmitter:
             self.transmitted_bytes += packet.size
             self.air.packets += 1
             self.air.bytes += packet.size
-            heard = Ciphertext(packet.size) if self._encrypted else packet
+            captured = Ciphertext(packet.size) if self._encrypted else packet
             for ear in self._ears:
-                ear((start, self.agent, frame.receiver, heard))
+                ear((start, self.agent, frame.receiver, captured))
         for reception in frame.receptions:
             reception.hear(packet, start, done)
         if frame.left is not None:
@@ -375,9 +375,9 @@ class RadioNetwork(Network):
 
     def listen(self, tap: Tap) -> None:
         """Let an adversary hear its transmitters: with a receiver at each, or one for all where it has a place."""
-        heard = sorted(tap.adversary.transmitters(self._topology))
+        tapped = sorted(tap.adversary.transmitters(self._topology))
         shared = tap.ear() if isinstance(tap.adversary.links, Within) else None
-        for agent in heard:
+        for agent in tapped:
             self.transmitters[agent].tap(tap.ear() if shared is None else shared)
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:

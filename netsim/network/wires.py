@@ -136,16 +136,16 @@ class Wire(Tally, ABC):
     def sent(self) -> int:
         """Packets handed to the wire, alone or in a broadcast."""
         sent = self._sent
-        for told in self.broadcasts:
-            sent += told.sent
+        for count in self.broadcasts:
+            sent += count.sent
         return sent
 
     @property
     def sent_bytes(self) -> int:
         """Their bytes."""
         sent = self._sent_bytes
-        for told in self.broadcasts:
-            sent += told.sent_bytes
+        for count in self.broadcasts:
+            sent += count.sent_bytes
         return sent
 
     @property
@@ -188,7 +188,7 @@ class LossyWire(Wire):
     A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
     taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
     where active adversaries sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A
-    `diary` is told what becomes of each.
+    `packet_log` records what becomes of each.
     """
 
     __slots__ = (
@@ -269,9 +269,9 @@ class LossyWire(Wire):
             start, done = self._pipe.push(now, size)
         down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
         if down_at > start:
-            heard = Ciphertext(size) if self._encrypted else packet
+            captured = Ciphertext(size) if self._encrypted else packet
             for tap in self.taps:
-                tap((start, self.source, self.target, heard))
+                tap((start, self.source, self.target, captured))
         self._carry(packet, start, done, down_at)
 
     def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
@@ -405,16 +405,16 @@ def _listeners(
     wires: Sequence[PlainWire], fans: FanListeners
 ) -> tuple[tuple[Callable[[Any], object], int, Any], ...]:
     """Whom to tell of a broadcast: ear, source, and one target, or all targets at once of an ear that has a fan."""
-    told: list[tuple[Callable[[Any], object], int, Any]] = []
+    receivers: list[tuple[Callable[[Any], object], int, Any]] = []
     together: dict[Listener, list[int]] = {}
     for wire in wires:
         for ear in wire.taps:
             if ear in fans:
                 together.setdefault(ear, []).append(wire.target)
             else:
-                told.append((ear, wire.source, wire.target))
-    told += [(fans[ear], wires[0].source, tuple(targets)) for ear, targets in together.items()]
-    return tuple(told)
+                receivers.append((ear, wire.source, wire.target))
+    receivers += [(fans[ear], wires[0].source, tuple(targets)) for ear, targets in together.items()]
+    return tuple(receivers)
 
 
 def fan_out(

@@ -58,10 +58,12 @@ class Selection:
     numbers: frozenset[int] | None = None
 
     @classmethod
-    def of(cls, since: float = -math.inf, until: float = math.inf, **asked: Unpack[SelectionOptions]) -> "Selection":
+    def of(
+        cls, since: float = -math.inf, until: float = math.inf, **options: Unpack[SelectionOptions]
+    ) -> "Selection":
         """Each one value, several, or (None) any."""
-        sender, receiver, number = (_numbers(asked.get(name)) for name in ("sender", "receiver", "number"))
-        place, kind = (_words(asked.get(name)) for name in ("place", "kind"))
+        sender, receiver, number = (_numbers(options.get(name)) for name in ("sender", "receiver", "number"))
+        place, kind = (_words(options.get(name)) for name in ("place", "kind"))
         return cls(since, until, sender, receiver, place, kind, number)
 
     def narrowed(self, by: "Selection") -> "Selection":
@@ -169,21 +171,21 @@ class _Stored(Protocol):
 class Transcript:
     """Rows in order of time. Who may see it: whoever placed the taps.
 
-    Rows are made when they are first asked for: a run only appends what it hears.
+    Rows are made when they are first asked for: a run only appends what taps capture.
     """
 
     def __init__(self, records: Sequence[Record], replicas: int) -> None:
-        self._heard: Sequence[Capture] = ()
+        self._captured: Sequence[Capture] = ()
         self._doors: Sequence[Door] = ()
         self._records: tuple[Record, ...] | None = tuple(records)
         self._stored: _Stored | None = None
         self.replicas = replicas
 
     @classmethod
-    def heard(cls, heard: Sequence[Capture], doors: Sequence[Door], replicas: int) -> "Transcript":
-        """What link taps heard and node taps saw, in any order."""
+    def captured(cls, captured: Sequence[Capture], doors: Sequence[Door], replicas: int) -> "Transcript":
+        """What link taps captured and node taps saw, in any order."""
         transcript = cls((), replicas)
-        transcript._heard, transcript._doors, transcript._records = heard, doors, None
+        transcript._captured, transcript._doors, transcript._records = captured, doors, None
         return transcript
 
     @classmethod
@@ -199,26 +201,26 @@ class Transcript:
         if self._records is None and self._stored is not None:
             self._records, self._stored = tuple(self._stored), None
         if self._records is None:
-            rows = [_on_air(*heard) for heard in self._heard] + [_at_door(*door) for door in self._doors]
+            rows = [_on_air(*captured) for captured in self._captured] + [_at_door(*door) for door in self._doors]
             self._records = tuple(sorted(rows, key=_time))
-            self._heard = self._doors = ()
+            self._captured = self._doors = ()
         return self._records
 
     def __len__(self) -> int:
         if self._stored is not None:
             return len(self._stored)
-        return len(self._heard) + len(self._doors) if self._records is None else len(self._records)
+        return len(self._captured) + len(self._doors) if self._records is None else len(self._records)
 
     def __iter__(self) -> Iterator[Record]:
         """Row by row; what lies on disk is not loaded for it."""
         return iter(self.records if self._stored is None else self._stored)
 
     def select(
-        self, since: float = -math.inf, until: float = math.inf, **asked: Unpack[SelectionOptions]
+        self, since: float = -math.inf, until: float = math.inf, **options: Unpack[SelectionOptions]
     ) -> "Transcript":
         """The rows with since <= time < until (virtual seconds), of this `sender`, `receiver`, `place`, `kind` and
         `number`; each one value or several. What lies on disk stays there."""
-        chosen = Selection.of(since, until, **asked)
+        chosen = Selection.of(since, until, **options)
         if self._stored is not None:
             return Transcript.stored(self._stored.narrowed(chosen))
         return Transcript(tuple(filter(chosen.holds, self.records)), self.replicas)
@@ -228,15 +230,15 @@ class Transcript:
         return tuple(r for r in self.records if r.place == "node" and _door(r) == agent)
 
     def on_links(self) -> tuple[Record, ...]:
-        """Each message heard in the clear on a link once, in order of its first attempt that was heard."""
+        """Each message in the clear on a link once, in order of its first attempt that was captured."""
         return self.messages(())
 
     def messages(self, doors: Container[int]) -> tuple[Record, ...]:
-        """Each message in the clear once, heard on a link or at one of these agents' doors, in order.
+        """Each message in the clear once, captured on a link or at one of these agents' doors, in order.
 
         A radio broadcast is for `EVERYBODY`; that it was repeated for single neighbors makes it no other message.
         """
-        heard: dict[tuple[int, int, str, int], Record] = {}
+        captured: dict[tuple[int, int, str, int], Record] = {}
         on_radio: set[tuple[int, str, int]] = set()
         for r in self.records:
             if r.event == "air" and r.receiver == EVERYBODY:
@@ -245,8 +247,8 @@ class Transcript:
                 continue
             known = r.event == "air" or (r.event != "closed" and _door(r) in doors)
             if known and r.kind in ("exchange", "direct"):
-                heard.setdefault((r.sender, r.receiver, r.kind, r.number), r)
-        return tuple(heard.values())
+                captured.setdefault((r.sender, r.receiver, r.kind, r.number), r)
+        return tuple(captured.values())
 
     def replica(self, index: int) -> "Transcript":
         """The same packets with one replica's values; what lies on disk stays there."""

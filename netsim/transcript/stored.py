@@ -201,10 +201,10 @@ class StreamedTranscript:
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
 
     def select(
-        self, since: float = -math.inf, until: float = math.inf, **asked: Unpack[SelectionOptions]
+        self, since: float = -math.inf, until: float = math.inf, **options: Unpack[SelectionOptions]
     ) -> "StreamedTranscript":
         """As `Transcript.select`; the rows stay on disk, and batches outside the times are not read."""
-        return self.narrowed(Selection.of(since, until, **asked))
+        return self.narrowed(Selection.of(since, until, **options))
 
     def narrowed(self, by: Selection) -> "StreamedTranscript":
         """The rows among these that `by` chooses too."""

@@ -49,7 +49,7 @@ class TranscriptStream:
             raise TranscriptError(f"replicas={replicas}, batch={batch}, memory={memory}: each must be at least 1")
         self.path, self.replicas, self.rows = path, replicas, 0
         self._batch, self._memory, self._limit, self._open = batch, memory, 1, True
-        self._heard: list[Capture | Fan] = []
+        self._captured: list[Capture | Fan] = []
         self._doors: list[Door] = []
         self._schema: Any = SCHEMA.with_metadata({"replicas": str(replicas)})
         try:
@@ -67,7 +67,7 @@ class TranscriptStream:
 
     def _ears(self) -> tuple[Callable[[Capture], None], Callable[[Fan], None]]:
         """Closures, for they run once per packet and tap. `room` is at most what the next batch has left, in rows."""
-        keep, flush, room = self._heard.append, self.flush, self._limit
+        keep, flush, room = self._captured.append, self.flush, self._limit
 
         def hear(row: Capture) -> None:
             nonlocal room
@@ -107,7 +107,7 @@ class TranscriptStream:
     @property
     def held(self) -> int:
         """How many rows are in memory and not written yet."""
-        return sum(len(row[2]) if isinstance(row[2], tuple) else 1 for row in self._heard) + len(self._doors)
+        return sum(len(row[2]) if isinstance(row[2], tuple) else 1 for row in self._captured) + len(self._doors)
 
     @property
     def bytes(self) -> int:
@@ -116,19 +116,19 @@ class TranscriptStream:
 
     def flush(self) -> None:
         """Write what is in memory. Interrupted (Ctrl-C), it has written all of it or nothing."""
-        heard, doors = self._heard, self._doors
-        if not heard and not doors:
+        captured, doors = self._captured, self._doors
+        if not captured and not doors:
             return
         if not self._open:
             raise TranscriptError(f"{self.path}: closed after {self.rows:,} rows, and something was heard since")
-        batch, metadata = _batch(heard, doors, self._schema)
+        batch, metadata = _batch(captured, doors, self._schema)
         try:
             self._stream.write_batch(batch, custom_metadata=metadata)
         except OSError as error:
             raise self._failed(error) from error
         finally:
             self.rows += batch.num_rows if self._open else 0
-            del heard[:], doors[:]
+            del captured[:], doors[:]
         weight = max(1, batch["values"].nbytes // batch.num_rows)
         self._limit = max(1, min(self._batch, self._memory // weight, GROWTH * self._limit))
 
@@ -161,22 +161,22 @@ class TranscriptStream:
             self.close()
 
 
-def _batch(heard: list[Capture | Fan], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
+def _batch(captured: list[Capture | Fan], doors: list[Door], schema: Any) -> tuple[Any, dict[str, str]]:
     """A record batch and its metadata. Packets and messages are looked into once, however many rows carry them."""
-    receivers, entry = _spread(heard)
+    receivers, entry = _spread(captured)
     links = len(entry)
-    rows, told = links + len(doors), len(heard) + len(doors)
-    entry = np.concatenate([entry, np.arange(len(heard), told)])
-    packets: list[Packet | Tagged | Ciphertext] = [row[3] for row in heard]
+    rows, entries = links + len(doors), len(captured) + len(doors)
+    entry = np.concatenate([entry, np.arange(len(captured), entries)])
+    packets: list[Packet | Tagged | Ciphertext] = [row[3] for row in captured]
     packets += [row[3] for row in doors]
     places = {packet: place for place, packet in enumerate(dict.fromkeys(packets))}
-    which = np.fromiter(map(places.__getitem__, packets), np.intp, told)[entry]
+    which = np.fromiter(map(places.__getitem__, packets), np.intp, entries)[entry]
     kind, number, sequence, attempt, size, message, author, messages = _looked_into(places)
     place, event, sender = np.zeros(rows, np.int8), np.zeros(rows, np.int8), author[which]
     place[links:] = 1
     event[links:] = [WORDS["event"].index(row[1]) for row in doors]
-    sender[:links] = np.array([row[1] for row in heard], np.int64)[entry[:links]]
-    time = np.array([row[0] for row in heard] + [row[0] for row in doors], np.float64)[entry]
+    sender[:links] = np.array([row[1] for row in captured], np.int64)[entry[:links]]
+    time = np.array([row[0] for row in captured] + [row[0] for row in doors], np.float64)[entry]
     at, owns = _first_rows(message[which], len(messages))
     columns = {
         "time": time,
@@ -200,12 +200,12 @@ def _batch(heard: list[Capture | Fan], doors: list[Door], schema: Any) -> tuple[
     return batch, {"netsim": json.dumps(facts)}
 
 
-def _spread(heard: list[Capture | Fan]) -> tuple[Column, Column]:
+def _spread(captured: list[Capture | Fan]) -> tuple[Column, Column]:
     """For each row on the air, whom it is for and which entry it comes from: a fan is several rows."""
-    told = [row[2] for row in heard]
-    if tuple not in set(map(type, told)):
-        return np.array(told, np.int64), np.arange(len(told))
-    each = [one if isinstance(one, tuple) else (one,) for one in told]
+    receivers = [row[2] for row in captured]
+    if tuple not in set(map(type, receivers)):
+        return np.array(receivers, np.int64), np.arange(len(receivers))
+    each = [one if isinstance(one, tuple) else (one,) for one in receivers]
     names = list(map(id, each))  # an agent's fans share one tuple, and hashing it would take longer
     known = dict(zip(names, each, strict=True))
     places = {name: place for place, name in enumerate(known)}

@@ -159,13 +159,13 @@ def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
     return tuple(_stored(part, place, layouts) for part, layouts in _remote_parts(name)) if is_kept(name) else ()
 
 
-def fetch(name: str, part: Part, cache: Cache, told: Callable[[int, int | None], None] | None = None) -> Dataset:
+def fetch(name: str, part: Part, cache: Cache, progress: Callable[[int, int | None], None] | None = None) -> Dataset:
     """A part of a set, downloaded into the folder where it is not there, checked against the published SHA-256, and
-    read once. `told` is called as bytes arrive, with how many are new and how many the file has.
+    read once. `progress` is called as bytes arrive, with how many are new and how many the file has.
 
     You get a `ScenarioError` where no address answers, and for a file that is not what was published.
     """
-    getting = cache if told is None else replace(cache, fetch=partial(fetched, told=told))
+    getting = cache if progress is None else replace(cache, fetch=partial(fetched, progress=progress))
     options: dict[str, Any] = {"part": part} if "part" in inspect.signature(LOADERS[name]).parameters else {}
     return load(name, cache=getting, download=True, **options)
 

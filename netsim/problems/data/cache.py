@@ -45,11 +45,11 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "netsim" / "data"
 
 
-def fetched(url: str, told: Callable[[int, int | None], None] | None = None) -> bytes:
+def fetched(url: str, progress: Callable[[int, int | None], None] | None = None) -> bytes:
     """What the address answers. You get an `OSError` where it does not.
 
-    `told` is called at the start with 0, and as bytes arrive with how many are new; and with how many there are in
-    all, if the address says so.
+    `progress` is called at the start with 0, and as bytes arrive with how many are new; and with how many there are
+    in all, if the address says so.
     """
     try:
         with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as answer:
@@ -57,8 +57,8 @@ def fetched(url: str, told: Callable[[int, int | None], None] | None = None) -> 
             size = int(said) if said is not None else None
             blocks: list[bytes] = [b""]
             while blocks[-1] or len(blocks) == 1:
-                if told is not None:
-                    told(len(blocks[-1]), size)
+                if progress is not None:
+                    progress(len(blocks[-1]), size)
                 blocks.append(answer.read(BLOCK))
             content = b"".join(blocks)
             if size is not None and len(content) != size:

@@ -35,7 +35,7 @@ class Slip(Algorithm):
             heard = await node.exchange(x=x)
             x = heard.mix("y" if self.slip == "another name" else "x") - 0.1 * await node.gradient(x)
             if self.slip == "another name, told":
-                heard.told("y")
+                heard.sent("y")
             if self.slip != "no estimate":
                 node.estimate(x)
 
@@ -48,7 +48,7 @@ def simulation(algorithm):
 
 @pytest.mark.parametrize("slip", ["another name", "another name, told"])
 def test_a_name_that_was_not_sent(slip):
-    with pytest.raises(ProtocolError, match=r"agent 1 asks for 'y' of exchange 0, in which it sent \['x'\]"):
+    with pytest.raises(ProtocolError, match=r"agent 1 wants its own 'y' of exchange 0, in which it sent \['x'\]"):
         simulation(Slip(slip)).run()
 
 

@@ -117,12 +117,12 @@ class Tells(Algorithm):
         for _ in range(5):
             x = rng.normal(size=(node.replicas, node.dimension))
             heard = await node.exchange(b=x, a=-x)
-            terms = zip(node.weights, [heard.told("b"), *heard.values("b")], strict=True)
+            terms = zip(node.weights, [heard.sent("b"), *heard.values("b")], strict=True)
             assert np.array_equal(heard.mix("b"), functools.reduce(np.add, [weight * term for weight, term in terms]))
-            assert not heard.told("a").flags.writeable
+            assert not heard.sent("a").flags.writeable
             back = await node.exchange(**{f"x{j}": v for j, v in (heard["b"] | {node.id: x}).items()})
             for echo in back[f"x{node.id}"].values():
-                assert np.array_equal(echo, heard.told("b"))
+                assert np.array_equal(echo, heard.sent("b"))
             node.estimate(heard.mix("b"))
 
 
@@ -260,7 +260,7 @@ class Gossip(Algorithm):
         known = {j: node.zeros() for j in (node.id, *node.neighbors)}
         for _ in range(600):
             heard = await node.exchange(q=x - known[node.id])
-            for j, told in (heard["q"] | {node.id: heard.told("q")}).items():
+            for j, told in (heard["q"] | {node.id: heard.sent("q")}).items():
                 known[j] = known[j] + told
             pull = sum(w * (known[j] - known[node.id]) for w, j in zip(node.weights[1:], node.neighbors, strict=True))
             x = x + self.step * pull

@@ -186,7 +186,7 @@ def test_tshark_counts_the_same_packets(run, tmp_path):
 
 
 def exported(tmp_path, heard, doors=(), **options) -> list[Frame]:
-    export(Transcript.heard(heard, doors, 1), tmp_path / "a.pcapng", **options)
+    export(Transcript.captured(heard, doors, 1), tmp_path / "a.pcapng", **options)
     return frames_of(tmp_path / "a.pcapng")
 
 

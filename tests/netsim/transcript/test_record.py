@@ -65,7 +65,7 @@ def walk():
 def test_rows_are_in_order_of_time_and_stable():
     heard = [(2.0, 0, 1, message(0, 1, x=1)), (1.0, 0, 1, message(0, 0, x=0)), (2.0, 1, 0, message(1, 0, x=2))]
     doors = [(1.0, "sent", EVERYBODY, message(1, 0, x=3)), (1.0, "received", 1, message(0, 0, x=0))]
-    rows = Transcript.heard(heard, doors, 2).records
+    rows = Transcript.captured(heard, doors, 2).records
     assert [(r.time, r.place, r.event, r.sender, r.receiver, r.number) for r in rows] == [
         (1.0, "link", "air", 0, 1, 0),
         (1.0, "node", "sent", 1, EVERYBODY, 0),
@@ -76,14 +76,14 @@ def test_rows_are_in_order_of_time_and_stable():
 
 
 def test_its_length_is_known_before_its_rows_are_made():
-    transcript = Transcript.heard([(0.0, 0, 1, message(0, 0, x=1))], [(0.0, "received", 1, message(0, 0, x=1))], 2)
+    transcript = Transcript.captured([(0.0, 0, 1, message(0, 0, x=1))], [(0.0, "received", 1, message(0, 0, x=1))], 2)
     assert len(transcript) == 2 == len(transcript.records) == len(transcript)
 
 
 def test_a_segment_and_its_acknowledgement():
     told = message(0, 7, "direct", x=1)
     heard = [(0.0, 0, 1, Segment(4, 0, told)), (1.0, 1, 0, Segment(4, 0, None)), (2.0, 0, 1, Segment(4, 1, told))]
-    data, ack, again = Transcript.heard(heard, [], 2)
+    data, ack, again = Transcript.captured(heard, [], 2)
     assert data[:-1] == (0.0, "link", "air", 0, 1, "direct", 7, 4, 0, told.size)
     assert ack == (1.0, "link", "air", 1, 0, "ack", -1, 4, 0, ACK_BYTES, {})
     assert again[:-1] == (2.0, "link", "air", 0, 1, "direct", 7, 4, 1, told.size)
@@ -101,7 +101,7 @@ def test_each_message_on_a_link_is_listed_once_in_order_of_its_first_attempt():
         (0.5, 0, 1, message(0, 0, "exchange", x=9)),
     ]
     doors = [(0.0, "sent", 1, first)]
-    rows = Transcript.heard(heard, doors, 2).on_links()
+    rows = Transcript.captured(heard, doors, 2).on_links()
     assert [(r.time, r.receiver, r.kind, r.number) for r in rows] == [
         (0.0, 1, "direct", 0),
         (0.1, 1, "direct", 1),

@@ -213,7 +213,7 @@ def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compressio
                 heard.append((float(time), sender, sender + 1, packet))
                 spool.hear(heard[-1])
     back = StreamedTranscript.open(tmp_path / "any.spool")
-    expected = flat(Transcript.heard(heard, doors, 2))
+    expected = flat(Transcript.captured(heard, doors, 2))
     assert flat(back) == expected
     assert len(back) == len(rows)
     since_two = [row for row in expected if row[0] >= 2]
@@ -228,9 +228,9 @@ def test_fields_that_nobody_knew_of_at_the_start(tmp_path):
     back = spooled(tmp_path / "grows.spool", heard, batch=2)
     assert back.fields == ("x", "y", "ζ")
     assert [sorted(r.values) for r in back] == [["x"], ["x"], ["x", "y"], [], ["ζ"]]
-    assert flat(back) == flat(Transcript.heard(heard, [], 2))
+    assert flat(back) == flat(Transcript.captured(heard, [], 2))
     back.to_parquet(tmp_path / "grows.parquet")
-    Transcript.heard(heard, [], 2).write(tmp_path / "written.parquet")
+    Transcript.captured(heard, [], 2).write(tmp_path / "written.parquet")
     assert pq.read_table(tmp_path / "grows.parquet").equals(pq.read_table(tmp_path / "written.parquet"))
 
 
@@ -259,7 +259,7 @@ def test_the_documented_columns_are_those_of_the_file(tmp_path):
 
 
 def held(spool: TranscriptStream) -> int:
-    return len(spool._heard) + len(spool._doors)
+    return len(spool._captured) + len(spool._doors)
 
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
@@ -411,7 +411,7 @@ def test_a_spool_of_nothing(tmp_path):
 
 def test_only_acknowledgements(tmp_path):
     heard = [(0.0, 0, 1, Segment(k, 0, None)) for k in range(5)]
-    assert flat(spooled(tmp_path / "a.spool", heard)) == flat(Transcript.heard(heard, [], 2))
+    assert flat(spooled(tmp_path / "a.spool", heard)) == flat(Transcript.captured(heard, [], 2))
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -591,9 +591,9 @@ def test_fans_count_as_the_rows_that_they_are(tmp_path):
     most = 0
     for k, one in enumerate(told):
         spool.fan((float(k), 0, tuple(range(1, 41)), one))
-        most = max(most, sum(np.size(row[2]) for row in spool._heard))
+        most = max(most, sum(np.size(row[2]) for row in spool._captured))
         spool.hear((float(k), 0, 99, one))
     assert most < 140
     expected = [(float(k), 0, j, one) for k, one in enumerate(told) for j in [*range(1, 41), 99]]
-    assert flat(spool.close()) == flat(Transcript.heard(expected, [], 2))
+    assert flat(spool.close()) == flat(Transcript.captured(expected, [], 2))
     assert spool.rows == len(expected)
