@@ -17,7 +17,7 @@ from scenarios.build.progress import Silent
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder
-from scenarios.results.former import entry_of
+from scenarios.results.former import converted
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
@@ -31,8 +31,9 @@ QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200",
 
 def encoded(entry):
     """What the script gets of an entry, whole or with a few keys."""
-    old = "active_adversaries" not in entry and "meddling" in entry
-    return played.encoded(entry_of(entry) if old else filled(AlgorithmResult, entry))
+    if "meddling" in entry:
+        (entry,) = converted({"algorithms": [entry]})["algorithms"]
+    return played.encoded(filled(AlgorithmResult, entry))
 
 
 FIFTY = """\

@@ -58,7 +58,7 @@ _LARGE = 6.0
 
 # ── reconstructed records ───────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
-class Attack:
+class _Attack:
     """One attack in the table."""
 
     attack: str
@@ -73,7 +73,7 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Strip:
+class _Strip:
     """A record beside what attacks make of it: label, values and a note of each."""
 
     agent: str
@@ -87,23 +87,23 @@ class Rebuilt:
     name: str
     found: ReconstructionResult
     weak: bool
-    rows: tuple[Attack, ...]
+    rows: tuple[_Attack, ...]
     bounded: bool
-    strips: tuple[Strip, ...]
+    strips: tuple[_Strip, ...]
 
     @property
-    def pictures(self) -> tuple[Strip, ...]:
+    def pictures(self) -> tuple[_Strip, ...]:
         """Strips that are shown at once."""
         return self.strips[:_PICTURED]
 
     @property
-    def more(self) -> tuple[Strip, ...]:
+    def more(self) -> tuple[_Strip, ...]:
         """The other strips."""
         return self.strips[_PICTURED:]
 
 
 @dataclass(frozen=True)
-class Reconstructions:
+class _Reconstructions:
     """All algorithms whose records were attacked; what the verdicts mean, and whose the attacks are."""
 
     sections: tuple[Rebuilt, ...]
@@ -111,12 +111,12 @@ class Reconstructions:
     sources: tuple[tuple[str, str], ...]
 
 
-def reconstructed(subjects: Sequence[Finding]) -> Reconstructions:
+def reconstructed(subjects: Sequence[Finding]) -> _Reconstructions:
     """The attacks on records, in the order of the page."""
     found = [one for a in subjects if (one := rebuilt(a.entry.name, a.entry.reconstructions)) is not None]
     attacks = [one for section in found for one in section.found.attacks]
     used = {word for one in attacks for word in one.verdicts or ()}
-    return Reconstructions(
+    return _Reconstructions(
         tuple(found),
         tuple((word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used),
         tuple(dict.fromkeys((one.attack, one.source) for one in attacks)),
@@ -133,7 +133,7 @@ def rebuilt(name: str, found: ReconstructionResult | None) -> Rebuilt | None:
     return Rebuilt(name, found, defences.only_against_weak(found.attacks), rows, bounded, strips)
 
 
-def _row(one: RecordAttack, bounded: bool) -> Attack:
+def _row(one: RecordAttack, bounded: bool) -> _Attack:
     success, verdict = one.success, one.verdict or "refused"
     bound = success.bound if success else None
     mark, symbol = _MARKS.get(verdict, ("none", "–"))
@@ -149,13 +149,13 @@ def _row(one: RecordAttack, bounded: bool) -> Attack:
     )  # fmt: skip
     said = verdict if one.refused else defences.shares(one)
     above = bound is not None and bound.above
-    return Attack(one.attack, one.source, "; ".join(given), said, mark, symbol, cells, above, one.refused)
+    return _Attack(one.attack, one.source, "; ".join(given), said, mark, symbol, cells, above, one.refused)
 
 
-def _strips(found: ReconstructionResult) -> list[Strip]:
+def _strips(found: ReconstructionResult) -> list[_Strip]:
     """For each agent and record the original, what each attack makes of it, and the prior's guess; an attacker who is
     given the other records rebuilds the first alone."""
-    strips: list[Strip] = []
+    strips: list[_Strip] = []
     for original in found.originals:
         attempts = [
             (one.attack, own, own.rebuilt) for one in found.attacks for own in one.agents
@@ -169,7 +169,7 @@ def _strips(found: ReconstructionResult) -> list[Strip]:
             if shown and (guess := shown[-1][1].guess) is not None:
                 tiles.append(("the prior's guess", guess[index], ""))
             which = f", record {index + 1}" if len(original.records) > 1 else ""
-            strips.append(Strip(f"Agent {original.agent}{which}", tuple(tiles)))
+            strips.append(_Strip(f"Agent {original.agent}{which}", tuple(tiles)))
     return strips
 
 
@@ -182,7 +182,7 @@ Played = Sequence[tuple[str, MembershipResult, Series]]
 
 
 @dataclass(frozen=True)
-class Level:
+class _Level:
     """A row of the table of membership; `whole` is of all levels of an algorithm, in its first row."""
 
     name: str
@@ -193,12 +193,12 @@ class Level:
 
 
 @dataclass(frozen=True)
-class MembershipSection:
+class _MembershipSection:
     """Membership of one record, by algorithm."""
 
     about: str
     chart: Chart | None
-    rows: tuple[Level, ...]
+    rows: tuple[_Level, ...]
     refused: tuple[tuple[str, str], ...]
     unlimited: tuple[tuple[str, str], ...]
     """Algorithms without a limit by a claim, and why."""
@@ -207,14 +207,14 @@ class MembershipSection:
     single: bool
 
 
-def membership(shown: Sequence[tuple[Finding, Series]]) -> MembershipSection | None:
+def membership(shown: Sequence[tuple[Finding, Series]]) -> _MembershipSection | None:
     """The membership games; None where none was requested."""
     games = [(one.entry.name, game, look) for one, look in shown if (game := one.entry.membership) is not None]
     if not games:
         return None
     played = [(name, game, look) for name, game, look in games if isinstance(game, MembershipResult)]
     allowed = any(_limits(one.allowed) for _, game, _ in played for one in game.levels)
-    return MembershipSection(
+    return _MembershipSection(
         _about(games[0][1]),
         _roc(played, "roc") if played else None,
         tuple(row for name, game, _ in played for row in _levels(name, game, allowed)),
@@ -240,11 +240,11 @@ def _about(found: MembershipSetting) -> str:
     )
 
 
-def _levels(name: str, found: MembershipResult, allowed: bool) -> list[Level]:
+def _levels(name: str, found: MembershipResult, allowed: bool) -> list[_Level]:
     single = found.trials == 1
     whole = tuple(fixed(one.estimate) if single else interval(one) for one in (found.advantage, found.auc))
     return [
-        Level(name if k == 0 else "", len(found.levels), _cells(one, allowed), whole if k == 0 else (),
+        _Level(name if k == 0 else "", len(found.levels), _cells(one, allowed), whole if k == 0 else (),
               bool(found.claim.broken))
         for k, one in enumerate(found.levels)
     ]  # fmt: skip
@@ -311,7 +311,7 @@ def borders(played: Played) -> list[tuple[float, float, str]]:
 
 # ── properties ──────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
-class Named:
+class _Named:
     """One algorithm in the tables of properties."""
 
     name: str
@@ -320,11 +320,11 @@ class Named:
 
 
 @dataclass(frozen=True)
-class PropertySection:
+class _PropertySection:
     """What one agent's records are like, by algorithm."""
 
     about: PropertySetting
-    rows: tuple[Named, ...]
+    rows: tuple[_Named, ...]
     refused: tuple[tuple[str, str], ...]
     allowed: bool
 
@@ -334,7 +334,7 @@ class PropertySection:
         return [f"named: {one.name}" for one in self.about.hypotheses]
 
 
-def properties(shown: Sequence[tuple[Finding, Series]]) -> PropertySection | None:
+def properties(shown: Sequence[tuple[Finding, Series]]) -> _PropertySection | None:
     """The property games; None where none was requested."""
     games = [(one.entry.name, game) for one, _ in shown if (game := one.entry.property) is not None]
     if not games:
@@ -342,12 +342,14 @@ def properties(shown: Sequence[tuple[Finding, Series]]) -> PropertySection | Non
     played = [(name, game) for name, game in games if isinstance(game, PropertyResult)]
     allowed = any(_limits(game.right.allowed) for _, game in played)
     refused = tuple((name, game.refused) for name, game in games if isinstance(game, PropertyRefused))
-    return PropertySection(games[0][1], tuple(_named(name, game, allowed) for name, game in played), refused, allowed)
+    return _PropertySection(
+        games[0][1], tuple(_named(name, game, allowed) for name, game in played), refused, allowed
+    )
 
 
-def _named(name: str, found: PropertyResult, allowed: bool) -> Named:
+def _named(name: str, found: PropertyResult, allowed: bool) -> _Named:
     right = found.right
     cells = rate(right), percent(found.guess), percent(found.mean_posterior), fixed(found.bits, 2)
     limit = percent(right.allowed) if right.allowed is not None and _limits(right.allowed) else MISSING
     rows = zip((one.name for one in found.hypotheses), found.confusion, strict=True)
-    return Named(name, (*cells, limit) if allowed else cells, tuple((label, *counts) for label, counts in rows))
+    return _Named(name, (*cells, limit) if allowed else cells, tuple((label, *counts) for label, counts in rows))

@@ -39,7 +39,7 @@ Shown = Sequence[tuple[Finding, Series]]
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """A curve with a band from `low` to `high`, where it has one."""
 
     label: str
@@ -58,13 +58,13 @@ def charts(shown: Shown, listener: str) -> list[Chart]:
 
 def _convergence(shown: Shown) -> Chart | None:
     """Relative error over activations or rounds."""
-    lines: list[Line] = []
+    lines: list[_Line] = []
     units, finals = set[str](), list[str]()
     for (name, entry), look in _named(shown):
         curve = entry.convergence
         if curve is None or not curve.median:
             continue
-        lines.append(Line(name, look, curve.count, curve.median, curve.low, curve.high))
+        lines.append(_Line(name, look, curve.count, curve.median, curve.low, curve.high))
         units.add(curve.unit)
         finals.append(f"{name}: {show(curve.final)}")
     if not lines:
@@ -93,7 +93,7 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
     ]  # fmt: skip
     label = "relative error of the estimate"
     if bands:
-        lines = [Line(name, look, one.query, *_band_of(one)) for name, look, one in bands]
+        lines = [_Line(name, look, one.query, *_band_of(one)) for name, look, one in bands]
         caption = (
             f"{_RELATIVE} of an agent's first, second, … query. Line: median over agents and replicas; band: 5 % to "
             f"95 % of them. {_ROUNDING}"
@@ -122,12 +122,12 @@ def _identifiable(bands: Sequence[tuple[str, Series, LeakageByQuery]]) -> list[C
     """Share of the agents whose query of a number can be estimated; none where that is all of them."""
     if not any(share < 1 for _, _, one in bands for share in one.identifiable):
         return []
-    lines = [Line(name, look, one.query, [100 * v for v in one.identifiable]) for name, look, one in bands]
+    lines = [_Line(name, look, one.query, [100 * v for v in one.identifiable]) for name, look, one in bands]
     last = "; ".join(f"{line.label}: {show(line.y[-1])} %" for line in lines)
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         for line in lines:
             _draw(plot, line)
-        across(plot, [line.x for line in lines])
+        _across(plot, [line.x for line in lines])
         plot.set_ylim(-4, 104)
         plot.grid(axis="y")
         plot.set_xlabel("an agent's gradients, by number")
@@ -145,11 +145,11 @@ def _middle(block: Sequence[float]) -> float:
     return float(np.median(block))
 
 
-def _blocks(name: str, look: Series, curve: Sequence[float], estimated: int) -> Line:
+def _blocks(name: str, look: Series, curve: Sequence[float], estimated: int) -> _Line:
     """A long curve by blocks of neighbours: their medians, least and largest values."""
     at = np.linspace(1, max(estimated, len(curve)), len(curve)).tolist()
     rows = [_every(curve, pick) for pick in (_middle, min, max)]
-    return Line(name, look, _every(at, _last), *rows)
+    return _Line(name, look, _every(at, _last), *rows)
 
 
 def _budget(shown: Shown) -> Chart | None:
@@ -157,14 +157,14 @@ def _budget(shown: Shown) -> Chart | None:
     curves = [
         (one.entry.name, audit, look) for one, look in shown if isinstance(audit := one.entry.audit, AuditResult)
     ]
-    lines: list[Line] = []
+    lines: list[_Line] = []
     for name, audit, look in curves:
         levels = {level.activation: level for level in audit.growth}
         rows = (
             _every(row, _last) for row in zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
         )
         if levels:
-            lines.append(Line(name, look, *rows))
+            lines.append(_Line(name, look, *rows))
     if not lines:
         return None
     claims = {
@@ -202,14 +202,14 @@ def _budget(shown: Shown) -> Chart | None:
 # ── measures ────────────────────────────────────────────────────────────────────────────────────────────
 def measures(shown: Shown) -> list[Chart]:
     """A small figure for each measure that some algorithm has."""
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[_Line]] = {}
     units = set[str]()
     for (label, entry), look in _named(shown):
         if entry.measures is None:
             continue
         for name, curve in entry.measures.curves.items():
             if name in _MEASURES and any(v == v for v in curve.median):
-                line = Line(label, look, curve.count, curve.median, curve.low, curve.high)
+                line = _Line(label, look, curve.count, curve.median, curve.low, curve.high)
                 lines.setdefault(name, []).append(line)
                 units.add(entry.measures.unit)
     if "relative_gap" in lines:
@@ -218,7 +218,7 @@ def measures(shown: Shown) -> list[Chart]:
     return [_measure(name, lines[name], unit) for name in _MEASURES if name in lines]
 
 
-def _measure(name: str, lines: Sequence[Line], unit: str) -> Chart:
+def _measure(name: str, lines: Sequence[_Line], unit: str) -> Chart:
     title, caption = _MEASURES[name]
     ends = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
     words = f"{title} by {unit}. At the end, {ends}."
@@ -230,14 +230,14 @@ def _named(shown: Shown) -> list[tuple[tuple[str, AlgorithmResult], Series]]:
     return [((one.entry.name, one.entry), look) for one, look in shown]
 
 
-def _key(lines: Sequence[Line]) -> tuple[Entry, ...]:
+def _key(lines: Sequence[_Line]) -> tuple[Entry, ...]:
     return tuple(one.look.entry(one.label) for one in lines)
 
 
 def _chart(
     title: str,
     name: str,
-    lines: Sequence[Line],
+    lines: Sequence[_Line],
     x: str,
     y: str,
     words: str,
@@ -257,13 +257,13 @@ def _chart(
             _shares(plot, values)
         else:
             errors(plot, values, floor)
-        across(plot, [one.x for one in lines])
+        _across(plot, [one.x for one in lines])
         plot.set_xlabel(x)
         plot.set_ylabel(y)
         return Chart(title, Drawing(name, words, figure), _key(lines), (caption,))
 
 
-def _draw(plot: Any, line: Line, most: int = _POINTS, floor: float | None = None, zero: bool = True) -> None:
+def _draw(plot: Any, line: _Line, most: int = _POINTS, floor: float | None = None, zero: bool = True) -> None:
     """A curve and its band at so many points; below the `floor` of a logarithmic axis it stays there or, without
     `zero`, has a hole, as it has where it is infinite or nearly."""
     chosen = thinned(len(line.x), most)
@@ -295,7 +295,7 @@ def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     plot.grid(axis="y")
 
 
-def across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
+def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
     ends = [max(curve) for curve in curves if curve]
     if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:

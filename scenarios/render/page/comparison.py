@@ -75,7 +75,7 @@ def typed(one: Subject) -> AlgorithmResult:
 
 # ── rows, for the page and for the terminal ─────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
-class VerdictRow:
+class _VerdictRow:
     """The three epsilons of an algorithm."""
 
     label: str
@@ -86,12 +86,12 @@ class VerdictRow:
     first: str = MISSING
 
 
-def verdict_row(one: Subject) -> VerdictRow:
+def verdict_row(one: Subject) -> _VerdictRow:
     """The three epsilons of an algorithm; dashes without an audit."""
     audit = typed(one).audit
     if not isinstance(audit, AuditResult):
-        return VerdictRow(one.label)
-    return VerdictRow(
+        return _VerdictRow(one.label)
+    return _VerdictRow(
         one.label, show(audit.epsilon_claimed, 4), _interval(audit.epsilon_exact), at_least(audit.epsilon_audited, 4),
         show(audit.claim.delta), count(audit.first_violation),
     )  # fmt: skip
@@ -137,7 +137,7 @@ def exact_words(one: Against) -> str:
 
 
 @dataclass(frozen=True)
-class AgainstRow:
+class _AgainstRow:
     """One algorithm against its base: cells, each with whether it differs with confidence."""
 
     other: str
@@ -147,11 +147,11 @@ class AgainstRow:
     exact: str
 
 
-def _row_against(one: Against) -> AgainstRow:
+def _row_against(one: Against) -> _AgainstRow:
     ratios = [r for r in one.ratios.values() if r is not None]
     paired = "paired, replica by replica" if any(r.paired for r in ratios) else "not paired" if ratios else MISSING
     cells = tuple((times(r, one.why.get(name, "")), r is not None and r.told_apart) for name, r in one.ratios.items())
-    return AgainstRow(one.other.label, one.base.label, cells, paired, exact_words(one))
+    return _AgainstRow(one.other.label, one.base.label, cells, paired, exact_words(one))
 
 
 def _value(value: object) -> str:

@@ -43,7 +43,7 @@ _KEY = (
           ({"color": ORANGE, "linewidth": 2, "marker": "s", "markersize": 7.5},)),
     Entry("the most that so many trials can prove",
           ({"color": INK, "linewidth": 1, "alpha": 0.6, "linestyle": (0, (1, 2)), "marker": "|", "markersize": 8},)),
-    Entry("above the claim: an exact or audited ε proven to lie here contradicts it",
+    Entry("above the claim: ε proven here contradicts it",
           ({"color": VERMILLION, "linewidth": 11, "alpha": 0.16},)),
 )  # fmt: skip
 _CAPTION = (

@@ -39,7 +39,7 @@ _SCALED = (
 
 
 @dataclass(frozen=True)
-class Exported:
+class _Exported:
     """A figure that was written: its `name` (of its files too), `title`, `caption`, what it says in words, which
     curves it has (`key`), where its numbers are from, and its `files`."""
 
@@ -61,7 +61,7 @@ def export_figures(
     width: str | float = "3.5in",
     source: str = RESULTS,
     progress: Progress | None = None,
-) -> list[Exported]:
+) -> list[_Exported]:
     """Every figure of the page of `results` (of one run, or of a scenario with variants) as files in `folder`.
 
     `width` is in inches, or a text with its unit (in, cm, mm, pt); heights keep the page's proportions. `dpi` is of
@@ -75,7 +75,7 @@ def export_figures(
     charts, shown = figures(results), progress or Silent()
     folder.mkdir(parents=True, exist_ok=True)
     shown.begin("figures", len(charts))
-    exported: list[Exported] = []
+    exported: list[_Exported] = []
     missing = set[str]()
     for number, one in enumerate(charts, start=1):
         name = f"{number:02d}-{_plain(one.title) or one.drawing.name}"
@@ -87,7 +87,7 @@ def export_figures(
         shown.advance(1)
         labels = [entry.label for entry in one.key]
         exported.append(
-            Exported(name, one.title, caption, drawing.words, labels, source, [file.name for file in files])
+            _Exported(name, one.title, caption, drawing.words, labels, source, [file.name for file in files])
         )
     if missing:
         shown.say(f"The font of PDF and PNG figures has no {''.join(sorted(missing))}; SVG figures show it.")

@@ -53,7 +53,7 @@ _KEY = (
 
 
 @dataclass(frozen=True)
-class Row:
+class _Row:
     """A part of the loss in a table."""
 
     label: str
@@ -66,13 +66,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Breakdown:
+class _Breakdown:
     """The loss of one algorithm taken apart."""
 
     name: str
     charts: tuple[Chart, ...]
     witness: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[_Row, ...]
     agent: int
     transcripts: int
     left_out: int
@@ -85,17 +85,17 @@ class Breakdown:
         return any(row.gamma != MISSING for row in self.rows)
 
 
-def loss_breakdowns(ordered: Sequence[Finding]) -> list[Breakdown]:
+def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Breakdown]:
     """The loss of each audited algorithm taken apart."""
     audits = [(one.entry.name, one.entry.over_time, one.entry.audit) for one in ordered]
     judged = [(name, time, audit) for name, time, audit in audits if isinstance(audit, AuditResult)]
     return [_loss_breakdown(name, time, audit, f"loss-{k}") for k, (name, time, audit) in enumerate(judged)]
 
 
-def _loss_breakdown(name: str, time: OverTime | None, audit: AuditResult, prefix: str) -> Breakdown:
+def _loss_breakdown(name: str, time: OverTime | None, audit: AuditResult, prefix: str) -> _Breakdown:
     parts = audit.loss_breakdown
     found = [over_time(time, f"{prefix}-time") if time else None, _bars(parts, f"{prefix}-bars")]
-    return Breakdown(
+    return _Breakdown(
         name, tuple(one for one in found if one is not None), audit.witness, tuple(_rows(parts)), parts.agent,
         parts.transcripts, max(0, parts.counts.releases - _ROWS),
         tuple(_unprotected(one) for one in audit.unprotected_fields), tuple(_averages(audit.average_case, parts)),
@@ -203,7 +203,7 @@ def _tick(value: float, _: object) -> str:
     return show(value)
 
 
-def _rows(parts: LossBreakdown) -> list[Row]:
+def _rows(parts: LossBreakdown) -> list[_Row]:
     """All releases, each link, and the costliest releases."""
     if not parts.releases:
         return []
@@ -215,10 +215,10 @@ def _rows(parts: LossBreakdown) -> list[Row]:
     return rows + [_row(_named(one), one, _law(one.where)) for one in sorted(releases, key=lambda one: one.release)]
 
 
-def _row(label: str, one: LossPart, law: str = "") -> Row:
+def _row(label: str, one: LossPart, law: str = "") -> _Row:
     least, mean, most = (show(v) for v in one.cost)
     cost = mean if least == mean == most else f"{mean} ({least} to {most})"
-    return Row(label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma))
+    return _Row(label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma))
 
 
 def _named(one: ReleaseLoss) -> str:

@@ -34,7 +34,7 @@ T = TypeVar("T", LeakageOfAgent, ImageOfAgent)
 
 
 @dataclass(frozen=True)
-class Link:
+class _Link:
     """A link of the drawing."""
 
     ends: tuple[int, int]
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Agent:
+class _Agent:
     """An agent of the drawing."""
 
     id: int
@@ -61,7 +61,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Table:
+class _Table:
     """A table: head, rows whose first cell names them, and the number of rows left out."""
 
     name: str
@@ -72,7 +72,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Play:
+class _Play:
     """An algorithm whose packets are played."""
 
     name: str
@@ -84,32 +84,32 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Scene:
+class _Scene:
     """Everything of the drawing, in its units, y downwards."""
 
     width: float
     height: float
     small: bool
     radius: int
-    links: tuple[Link, ...]
-    agents: tuple[Agent, ...]
+    links: tuple[_Link, ...]
+    agents: tuple[_Agent, ...]
     disc: tuple[float, float, float] | None
     missed: str | None
     label: str
     key: tuple[Entry, ...]
     caption: str
-    tables: tuple[Table, ...]
-    people: Table | None
+    tables: tuple[_Table, ...]
+    people: _Table | None
     measures: Mapping[str, str]
     skills: Mapping[str, str]
-    plays: tuple[Play, ...] = ()
+    plays: tuple[_Play, ...] = ()
     captured: tuple[str, ...] = ()
     data: Markup | None = None
     """For the script; None where there is nothing for one to do."""
     script: playback.Script | None = None
 
 
-def scene(results: Results, ordered: Sequence[Finding]) -> Scene | None:
+def scene(results: Results, ordered: Sequence[Finding]) -> _Scene | None:
     """The network with all that was carried over it; None without a network."""
     net = results.network
     if net is None or not net.positions:
@@ -137,9 +137,9 @@ def scene(results: Results, ordered: Sequence[Finding]) -> Scene | None:
     )
 
 
-def _play(entry: AlgorithmResult, timeline: Timeline, one: Mapping[str, object]) -> Play:
+def _play(entry: AlgorithmResult, timeline: Timeline, one: Mapping[str, object]) -> _Play:
     broken = timeline.break_
-    return Play(
+    return _Play(
         entry.name,
         broken and playback.broken_in_words(broken),
         broken and playback.how(broken),
@@ -150,7 +150,7 @@ def _play(entry: AlgorithmResult, timeline: Timeline, one: Mapping[str, object])
 
 
 # ── the drawing ─────────────────────────────────────────────────────────────────────────────────────────
-def _drawn(results: Results, net: NetworkResult, entries: Sequence[AlgorithmResult]) -> Scene:
+def _drawn(results: Results, net: NetworkResult, entries: Sequence[AlgorithmResult]) -> _Scene:
     marks, across = Marks.of(net), _WIDTH - 2 * _MARGIN
     everything = [*net.positions, *([net.disc.at] if net.disc else [])]
     low, high = (end(y for _, y in everything) for end in (min, max))
@@ -163,7 +163,7 @@ def _drawn(results: Results, net: NetworkResult, entries: Sequence[AlgorithmResu
     places, small, missed = list(map(place, net.positions)), len(net.positions) > _FEW, _missed(results)
     skills = {"error": any(a.leakage and a.leakage.by_agent for a in entries)}
     skills |= {"share": skills["error"], "skill": any(isinstance(a.images, ImageResult) for a in entries)}
-    return Scene(
+    return _Scene(
         width=_WIDTH,
         height=round(2 * _MARGIN + (high - low) * scale, 1),
         small=small,
@@ -174,7 +174,7 @@ def _drawn(results: Results, net: NetworkResult, entries: Sequence[AlgorithmResu
         missed=percent(missed) if missed else None,
         label=marks.sentence(len(places)),
         key=marks.key,
-        caption=caption(net),
+        caption=_caption(net),
         tables=tuple(_table(a.name, a.links, marks) for a in entries if a.links is not None),
         people=_people(entries),
         measures=_MEASURES,
@@ -187,7 +187,7 @@ def _missed(results: Results) -> float:
     return float(results.scenario.adversary.capture_loss or 0.0)
 
 
-def caption(net: NetworkResult) -> str:
+def _caption(net: NetworkResult) -> str:
     """The network and its adversary in numbers."""
     marks, agents = Marks.of(net), len(net.positions)
     links, tapped = len(marks.links), len(marks.tapped)
@@ -210,7 +210,7 @@ def caption(net: NetworkResult) -> str:
     return f"{words}. Spectral gap {show(net.spectral_gap)}."
 
 
-def _link(marks: Marks, ends: tuple[int, int], places: Sequence[Point], missed: float) -> Link:
+def _link(marks: Marks, ends: tuple[int, int], places: Sequence[Point], missed: float) -> _Link:
     (a, b), link = ends, frozenset(ends)
     (x0, y0), (x1, y1) = places[a], places[b]
     tapped, at_end = link in marks.tapped, link in marks.at_ends
@@ -219,7 +219,7 @@ def _link(marks: Marks, ends: tuple[int, int], places: Sequence[Point], missed: 
     words += ["recorded at one of its ends"] * at_end
     words += ["neighbors" if marks.on_radio else "not recorded"] * (not tapped and not at_end)
     words += ["encrypted"] * (link in marks.sealed) + ["active adversary in the middle"] * (link in marks.intercepted)
-    return Link(
+    return _Link(
         ends, (x0, y0, x1, y1), (round((x0 + x1) / 2, 1), round((y0 + y1) / 2, 1)),
         (round(x0 + 0.32 * (x1 - x0), 1), round(y0 + 0.32 * (y1 - y0), 1)),
         ("sealed" if link in marks.sealed else "lossy" if missed else "open") if tapped else None,
@@ -227,15 +227,15 @@ def _link(marks: Marks, ends: tuple[int, int], places: Sequence[Point], missed: 
     )  # fmt: skip
 
 
-def _agent(marks: Marks, i: int, x: float, y: float) -> Agent:
+def _agent(marks: Marks, i: int, x: float, y: float) -> _Agent:
     words = [f"Agent {i}"]
     words += ["honest but curious"] * (i in marks.insiders) + ["tapped at its door"] * (i in marks.doors)
     words += ["its transmissions are recorded"] * (marks.on_radio and i in marks.transmitters)
-    return Agent(i, x, y, i in marks.insiders, marks.held(i), ", ".join(words))
+    return _Agent(i, x, y, i in marks.insiders, marks.held(i), ", ".join(words))
 
 
 # ── what the script shows ───────────────────────────────────────────────────────────────────────────────
-def _widths(links: LinkLoads | None, found: Scene) -> dict[str, object]:
+def _widths(links: LinkLoads | None, found: _Scene) -> dict[str, object]:
     """What each link of the scene carried, in its order; by sender where there are many links."""
     by_link = links is not None and links.by == "link"
     keys: Sequence[object] = () if links is None else (links.between if by_link else links.sender) or ()
@@ -283,13 +283,13 @@ def _by_skill(row: ImageOfAgent | None) -> tuple[float | None, str]:
 
 
 # ── in tables ───────────────────────────────────────────────────────────────────────────────────────────
-def _table(name: str, links: LinkLoads, marks: Marks) -> Table:
+def _table(name: str, links: LinkLoads, marks: Marks) -> _Table:
     """Traffic of the links, those with most bytes where there are many."""
     by_link = links.by == "link"
     order = sorted(range(len(links.bytes)), key=lambda k: -links.bytes[k])[:_ROWS]
     heads = ("Link" if by_link else "Sender", "Tap", "Packets", "Bytes", "Lost", "Repeated", "Mean delay")
     rows = tuple(_row(links, k, marks) for k in sorted(order))
-    return Table(name, heads, rows, len(links.bytes) - len(order), by_link)
+    return _Table(name, heads, rows, len(links.bytes) - len(order), by_link)
 
 
 def _row(links: LinkLoads, k: int, marks: Marks) -> tuple[str, ...]:
@@ -310,14 +310,14 @@ def _tap(marks: Marks, link: frozenset[int]) -> str:
     return "recorded at an end" if link in marks.at_ends else MISSING
 
 
-def _people(entries: Sequence[AlgorithmResult]) -> Table | None:
+def _people(entries: Sequence[AlgorithmResult]) -> _Table | None:
     """How well each agent is inferred, a column an algorithm."""
     known = [(a.name, _by_agent(a.leakage.by_agent)) for a in entries if a.leakage and a.leakage.by_agent]
     agents = sorted({agent for _, rows in known for agent in rows})
     if not agents:
         return None
     rows = tuple((str(agent), *(_leak(rows.get(agent)) for _, rows in known)) for agent in agents[:_ROWS])
-    return Table("", ("Agent", *(name for name, _ in known)), rows, max(0, len(agents) - _ROWS))
+    return _Table("", ("Agent", *(name for name, _ in known)), rows, max(0, len(agents) - _ROWS))
 
 
 def _leak(row: LeakageOfAgent | None) -> str:

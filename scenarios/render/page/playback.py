@@ -83,7 +83,7 @@ def encoded(entry: AlgorithmResult) -> dict[str, object] | None:
         "w": played.bounds,
         "m": _dates(entry, timeline, played),
         "u": None if _in_rounds(entry) else _audited(entry),
-        "said": windows_in_words(entry, timeline),
+        "said": _windows_in_words(entry, timeline),
         "d": [[one.agent, one.start, one.until] for one in timeline.down],
         "break": _broken(timeline.break_),
         "budget": _budget(timeline, timeline.budget, played),
@@ -145,7 +145,7 @@ def how(broken: ClaimBreak) -> str:
     return "no noise protects it" if broken.claimed is None else "breaks the claim"
 
 
-def windows_in_words(entry: AlgorithmResult, timeline: Timeline) -> str:
+def _windows_in_words(entry: AlgorithmResult, timeline: Timeline) -> str:
     """Which packets are played, and how many are not."""
     shown, total = sum(w.packets for w in timeline.windows), timeline.packets
     before = f"{line} " if (line := stopped_early(entry)) else ""

@@ -33,7 +33,7 @@ _CHECK_LINES, _FIGURE_LINES = 4, 21
 
 
 @dataclass(frozen=True)
-class Answers:
+class _Answers:
     """Equal answers to a check; `where` names their variants if there are other answers too."""
 
     result: str
@@ -42,11 +42,11 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class _Outcome:
     """Figures of a scenario, and the paper's item that they are of."""
 
     block: Reproduction | None
-    checks: tuple[tuple[str, str, tuple[Answers, ...]], ...]
+    checks: tuple[tuple[str, str, tuple[_Answers, ...]], ...]
     """Statement of the paper, criterion, answers."""
     figures: tuple[Chart, ...]
     absent: tuple[str, ...]
@@ -57,7 +57,7 @@ class Outcome:
     """Figures about as tall as the table of checks beside them."""
 
 
-def reproduction(results: Results) -> Outcome:
+def reproduction(results: Results) -> _Outcome:
     """Every figure drawn, and the checks with equal answers in one."""
     named = {
         f"variant {v.name} cannot be run, its data set is not present: {v.error}": f"{v.name}: {ABSENT}"
@@ -76,7 +76,7 @@ def reproduction(results: Results) -> Outcome:
     short = dict.fromkeys(named, ABSENT)  # an answer has the variant's name beside it
     checks = tuple((c.statement, c.criterion, _alike(c.answers, short)) for c in (block.checks if block else ()))
     height = sum(max(_CHECK_LINES, 2 * len(answers)) for _, _, answers in checks)
-    return Outcome(
+    return _Outcome(
         block and replace(block, reasons=tuple(_reworded(one, short) for one in block.reasons)),
         checks,
         tuple(_shown(one, look, f"figure-{k}", everywhere) for k, one in enumerate(requested) if one in drawable),
@@ -97,12 +97,12 @@ def _reworded(text: str, words: Mapping[str, str]) -> str:
     return text
 
 
-def _alike(answers: Sequence[CheckAnswer], words: Mapping[str, str]) -> tuple[Answers, ...]:
+def _alike(answers: Sequence[CheckAnswer], words: Mapping[str, str]) -> tuple[_Answers, ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     for one in answers:
         groups.setdefault((one.result, _reworded(one.found or one.reason, words)), []).append(one.variant)
     return tuple(
-        Answers(*key, "" if len(groups) == 1 or key[1].startswith("variant ") else ", ".join(names))
+        _Answers(*key, "" if len(groups) == 1 or key[1].startswith("variant ") else ", ".join(names))
         for key, names in groups.items()
     )
 

@@ -23,7 +23,7 @@ Cell = Callable[[AuditResult], str]
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """A row: label, how to read it, and a cell for each algorithm; `same` if one cell holds for all."""
 
     label: str
@@ -37,11 +37,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class _Group:
     """Rows under one heading."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[_Line, ...]
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
@@ -90,20 +90,20 @@ _EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Cell], ...]], ...] = (
 )  # fmt: skip
 
 
-def evidence(judged: Sequence[tuple[AuditResult, PlanResult | None]]) -> list[Group]:
+def evidence(judged: Sequence[tuple[AuditResult, PlanResult | None]]) -> list[_Group]:
     """The table beside the picture of the three epsilons; `judged`: audits and what was planned of each."""
     trained = any(audit.classifier or audit.classifier_refused for audit, _ in judged)
-    groups: list[Group] = []
+    groups: list[_Group] = []
     for title, rows in _EVIDENCE:
         strong = not groups
         lines = [
-            Line(label, hint, tuple(cell(audit) for audit, _ in judged), strong)
+            _Line(label, hint, tuple(cell(audit) for audit, _ in judged), strong)
             for label, hint, cell in rows if trained or label != "Black box, trained"
         ]  # fmt: skip
         if title == "The game":
             cells = tuple((plan.warning or plan.summary) if plan else MISSING for _, plan in judged)
-            lines.insert(2, Line("Before it started", "the reach of the game", cells))
-        groups.append(Group(title, tuple(lines)))
+            lines.insert(2, _Line("Before it started", "the reach of the game", cells))
+        groups.append(_Group(title, tuple(lines)))
     return groups
 
 

@@ -22,7 +22,7 @@ _LINKS: dict[bool | None, Style] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class _Row:
     """One view in the table."""
 
     view: ViewResult
@@ -33,31 +33,31 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Views:
+class _Views:
     """The points of view on one algorithm."""
 
     name: str
     sentence: str
     strength: str
     charts: tuple[Chart, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[_Row, ...]
     inconsistent: tuple[str, ...]
     played: str
     confidence: str
 
 
-def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[Views]:
+def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[_Views]:
     """Each algorithm whose claim was examined from many views."""
     found = [(k, one, one.entry.views) for k, one in enumerate(algorithms)]
     return [_views(one, seen, net, f"views-{k}") for k, one, seen in found if isinstance(seen, ViewsResult)]
 
 
-def _views(one: Finding, found: ViewsResult, net: NetworkResult | None, prefix: str) -> Views:
+def _views(one: Finding, found: ViewsResult, net: NetworkResult | None, prefix: str) -> _Views:
     charts = [
         _network(found, net, f"{prefix}-network") if net is not None else None,
         _order(found, f"{prefix}-order"),
     ]
-    return Views(
+    return _Views(
         one.entry.name, _sentence(found), view_strength(findings.exact_loss_refutes(one.entry)),
         tuple(chart for chart in charts if chart is not None), tuple(rows(found)), found.inconsistent,
         count(found.played), percent(found.confidence),
@@ -75,11 +75,11 @@ def _sentence(found: ViewsResult) -> str:
     )
 
 
-def rows(found: ViewsResult) -> list[Row]:
+def rows(found: ViewsResult) -> list[_Row]:
     """The table: refuted views first, by their evidence."""
     ordered = sorted(found.views, key=lambda one: (not one.refuted, -one.log_e))
     return [
-        Row(one, one.name in found.smallest, e_to(one.log_e), at_least(one.epsilon_audited), show(one.ceiling))
+        _Row(one, one.name in found.smallest, e_to(one.log_e), at_least(one.epsilon_audited), show(one.ceiling))
         for one in ordered
     ]
 

@@ -68,6 +68,18 @@ def test_it_fits_a_desk(chromium, pages, kind):
         page.assert_clean()
 
 
+OPEN_ALL = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+
+
+def test_a_link_to_an_anchor_in_a_closed_section_opens_it(chromium, pages):
+    with chromium.open(pages / "report.html") as page:
+        opened = "[...document.querySelectorAll('details[open] section')].map(one => one.id)"
+        assert page.evaluate(opened) == []
+        page.evaluate("location.hash = '#evidence'")
+        page.wait_for(f"{opened}.length > 0")
+        assert page.evaluate(opened) == ["evidence"]
+
+
 RING = """(e => e === document.body ? null : e.closest('svg.net') ? 'solid' : getComputedStyle(e).outlineStyle)(
     document.activeElement)"""
 """Whether a ring is around what has the focus; in the network the mark itself draws it."""
@@ -100,6 +112,7 @@ def test_the_keyboard_reaches_everything(chromium, pages, kind):
 
 def test_pointing_at_a_name_brings_out_its_curve(chromium, pages):
     with chromium.open(pages / "report.html", width=1200, still=True) as page:
+        page.evaluate(OPEN_ALL)
         figure = "#curves figure:first-of-type"
         faded = f"[...document.querySelectorAll('{figure} .s')].map(e => getComputedStyle(e).opacity < 0.2)"
         assert not any(page.evaluate(faded))
@@ -115,6 +128,7 @@ def test_pointing_at_a_name_brings_out_its_curve(chromium, pages):
 def test_a_table_that_goes_on_shows_it(chromium, pages):
     """On a phone the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
     with chromium.open(pages / "report.html", width=390) as page:
+        page.evaluate(OPEN_ALL)
         wide = page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#evidence .scroll'))")
         assert wide > 50
         background = page.evaluate(
