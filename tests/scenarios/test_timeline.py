@@ -17,7 +17,6 @@ from scenarios.build.progress import Silent
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder
-from scenarios.results.former import converted
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
@@ -31,9 +30,15 @@ QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200",
 
 def encoded(entry):
     """What the script gets of an entry, whole or with a few keys."""
-    if "meddling" in entry:
-        (entry,) = converted({"algorithms": [entry]})["algorithms"]
-    return played.encoded(filled(AlgorithmResult, entry))
+    timeline = dict(entry["timeline"])
+    timeline["captured"] = timeline.pop("heard", None) or timeline["captured"]
+    if (broken := timeline.get("break")) is not None:
+        timeline["break"] = broken | {"why": broken["why"].replace("uncovered", "unprotected")}
+    few = {key: entry[key] for key in ("name", "convergence", "run") if key in entry} | {"timeline": timeline}
+    if audit := entry.get("audit"):
+        parts = audit.get("loss_breakdown") or audit["breakdown"]
+        few["audit"] = {"verdict": audit["verdict"], "loss_breakdown": {"agent": parts["agent"]}}
+    return played.encoded(filled(AlgorithmResult, few))
 
 
 FIFTY = """\
