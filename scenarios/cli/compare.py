@@ -1,11 +1,17 @@
 """Command `netsim compare`."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
 
+from netsim.errors import ScenarioError
 from scenarios.cli.options import complete_results
+from scenarios.render.terminal import console, fail, line, problems, write_result
 
 if TYPE_CHECKING:
     from scenarios.render.comparison import Comparison
@@ -23,19 +29,17 @@ def compare(
     places: Annotated[list[str], PLACES],
     out: Annotated[
         Path | None,
-        typer.Option(help=f"The page to write; if not given, {PAGE}, or none with --json.", show_default=False),
+        typer.Option(help=f"The page to write. Default: {PAGE}, or none with --json.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, in place of tables.")] = False,
 ) -> None:
-    """Set runs beside each other: in what they differ, all their epsilons, curves, leakage and costs, on one page.
+    """Compare runs on one page: the fields in which they differ, all their epsilons, curves, leakage and costs.
 
-    The first run is the base of the others. Says what cannot be compared. Nothing is run again.
+    The first run is the base of the others. What cannot be compared is named. Nothing is run again.
 
     Exit status: 0 done, 2 wrong input.
     """
-    from netsim.errors import ScenarioError
     from scenarios.cli.progress import Bars
-    from scenarios.render.terminal import console, fail, problems
 
     try:
         with Bars(problems, lines=False) as bars:
@@ -50,120 +54,85 @@ def compare(
             bars.advance(1)
             page = out if out is not None or as_json else PAGE
             if page is not None:
-                _writable(page)
+                _check(page)
                 render_comparison(comparison, page)
     except ScenarioError as error:
         fail(error, as_json=as_json)
     if as_json:
-        _print_json(comparison)
+        write_result(comparison.result())
         return
     _print(comparison)
     console.print(f"\nPage: [bold]{page}[/]", soft_wrap=True, highlight=False)
 
 
-def _writable(page: Path) -> None:
-    from netsim.errors import ScenarioError
-
+def _check(page: Path) -> None:
     if page.is_dir() or page.suffix not in (".html", ".htm"):
         raise ScenarioError("--out", str(page), "not the name of a page", "a file that ends in .html")
     if not page.parent.is_dir():
         raise ScenarioError("--out", str(page), f"there is no folder {page.parent}", "a folder that is there")
 
 
-def _print_json(comparison: "Comparison") -> None:
-    from scenarios.results.files import as_json
-
-    typer.echo(as_json(comparison.as_plain()))
-
-
-# ── in the terminal ─────────────────────────────────────────────────────────────────────────────────────
 def _print(comparison: "Comparison") -> None:
-    from rich.markup import escape
+    from scenarios.render.page.comparison import run_cells, verdict_row
+    from scenarios.render.verdicts import coloured
 
-    from scenarios.render.terminal import console
-
-    for line in comparison.cautions:
-        console.print(f"[yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
-    console.print(_verdicts(comparison))
-    console.print(_ends(comparison))
+    for caution in comparison.cautions:
+        line(caution, style="yellow")
+    subjects = comparison.subjects
+    verdicts = _table("algorithm", right=("ε claimed", "ε exact [interval]", "ε audited", "δ"), last="verdict")
+    for one in subjects:
+        row = verdict_row(one)
+        verdicts.add_row(escape(one.label), row.claimed, row.exact, row.audited, row.delta, coloured(one.entry))
+    console.print(verdicts)
+    ends = _table("algorithm", right=("final error", "inferred", "their error", "Θ", "messages", "bytes"))
+    for one in subjects:
+        cells = run_cells(one)
+        ends.add_row(escape(one.label), cells[0].partition(" [")[0], *cells[2:7])
+    console.print(ends)
     if len(comparison.runs) > 1:
         _print_differences(comparison)
     if comparison.against:
         _print_against(comparison)
 
 
-def _table(*columns: tuple[str, Any]) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None = None) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=justify == "right", overflow="fold")
-    return table
-
-
-def _verdicts(comparison: "Comparison") -> Any:
-    from rich.markup import escape
-
-    from scenarios.render.page.comparison import typed, verdict_row
-    from scenarios.render.sentences import word
-    from scenarios.render.verdicts import COLOURS
-
-    right = [(name, "right") for name in ("ε claimed", "ε exact [interval]", "ε audited", "δ")]
-    table = _table(("algorithm", "left"), *right, ("verdict", "left"))
-    for one in comparison.subjects:
-        row, verdict = verdict_row(one), word(typed(one))
-        coloured = f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]"
-        table.add_row(escape(one.label), row.claimed, row.exact, row.audited, row.delta, coloured)
-    return table
-
-
-def _ends(comparison: "Comparison") -> Any:
-    from rich.markup import escape
-
-    from scenarios.render.page.comparison import run_cells
-
-    names = ("final error", "inferred", "their error", "Θ", "messages", "bytes")
-    table = _table(("algorithm", "left"), *((name, "right") for name in names))
-    for one in comparison.subjects:
-        cells = run_cells(one)
-        table.add_row(escape(one.label), cells[0].partition(" [")[0], *cells[2:7])
+    for name in (first, *left):
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True, overflow="fold")
+    if last is not None:
+        table.add_column(last, overflow="fold")
     return table
 
 
 def _print_differences(comparison: "Comparison") -> None:
-    from rich.markup import escape
-
     from scenarios.render.compared_runs import ABSENT
-    from scenarios.render.terminal import console
-    from scenarios.results.numbers import flow
+    from scenarios.render.numbers import MISSING, setting
 
     if comparison.unrecorded:
-        told = f"Not recorded of {', '.join(comparison.unrecorded)}: what the class sets, and which code it was."
-        console.print(f"[yellow]{escape(told)}[/]", highlight=False, soft_wrap=True)
+        who = ", ".join(comparison.unrecorded)
+        line(f"Not recorded of {who}: the parameters of the class, and the code.", style="yellow")
     if not comparison.differences:
-        console.print("The scenarios are the same in every field.", highlight=False)
+        line("The scenarios are the same in every field.")
         return
-    table = _table(("what differs", "left"), *((escape(run.label), "left") for run in comparison.runs))
+    table = _table("field", *(escape(run.label) for run in comparison.runs))
     for one in comparison.differences:
-        cells = ["–" if value is ABSENT else escape(flow(value)) for value in one.values]
+        cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
         table.add_row(escape(one.field), *cells)
     console.print(table)
 
 
 def _print_against(comparison: "Comparison") -> None:
-    from rich.markup import escape
-
     from scenarios.render.comparison import CONFIDENCE, QUANTITIES
     from scenarios.render.page.comparison import exact_words, times
-    from scenarios.render.terminal import console
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other.label)}[/] against {escape(one.base.label)}:", highlight=False)
         for name, words in QUANTITIES.items():
             found = one.ratios[name]
-            how = "" if found is None else ", replicas paired" if found.paired else ", replicas not paired"
-            console.print(f"  {words}: {times(found, one.why.get(name, ''))}{how}", highlight=False, markup=False)
+            how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
+            line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
         if one.exact is not None or "epsilon_exact" in one.why:
-            console.print(f"  exact ε: {exact_words(one)}", highlight=False)
-    console.print(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.", highlight=False)
+            line(f"  exact ε: {exact_words(one)}")
+    line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")

@@ -15,7 +15,6 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.compare import Ratio
-from scenarios.results.former import tree_of
 from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300
@@ -70,7 +69,7 @@ def _title(comparison: Comparison) -> str:
 
 def typed(one: Subject) -> AlgorithmResult:
     """An algorithm of a comparison as the tree has it."""
-    return next(entry for entry in tree_of(one.run.results).algorithms if entry.slug == one.slug)
+    return one.entry
 
 
 # ── rows, for the page and for the terminal ─────────────────────────────────────────────────────────────
@@ -167,5 +166,5 @@ def _commands(comparison: Comparison) -> tuple[str, list[tuple[str, str]]]:
         str(run.folder) if run.slugs is None else f"{run.folder}:{slug}"
         for run in comparison.runs for slug in (run.slugs or ("",))
     ]  # fmt: skip
-    made = [(run.label, str(run.results.get("command") or "")) for run in comparison.runs]
+    made = [(run.label, run.results.command) for run in comparison.runs]
     return " ".join(["netsim compare", *map(shlex.quote, places)]), made

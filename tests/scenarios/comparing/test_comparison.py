@@ -1,6 +1,5 @@
 """Runs beside each other: which fields differ, what cannot be compared, and what is told of the difference."""
 
-import copy
 import json
 import math
 import shutil
@@ -11,9 +10,11 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.render.compared_runs import ABSENT, Apart, Run, differences, read_runs
-from scenarios.render.comparison import compared
+from scenarios.render.compared_runs import ABSENT, Run, differences, read_runs
+from scenarios.render.comparison import Apart, compared
 from scenarios.render.page.comparison import exact_words, page
+from scenarios.results.files import as_json
+from scenarios.results.serialize import dumps, loads
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE
@@ -23,14 +24,22 @@ from tests.scenarios.test_report import Page
 
 def changed(run: Run, label: str, **parts) -> Run:
     """The same run under another name, with other fields at dotted paths."""
-    results = copy.deepcopy(dict(run.results))
+    results = json.loads(dumps(run.results))
     for path, value in parts.items():
         *where, last = path.split("__")
         node = results
         for key in where:
             node = node[int(key)] if key.isdigit() else node[key]
         node[last] = value
-    return Run(run.folder, label, results, run.slugs)
+    return Run(run.folder, label, loads(as_json(results)), run.slugs)
+
+
+class OwnRun(Run):
+    """A run whose second algorithm has code of somebody's own."""
+
+    @property
+    def specs(self):
+        return [one | {"path": "own.py:Noisy"} for one in super().specs]
 
 
 def test_a_field_that_differs_is_the_only_one_told(pair):
@@ -50,7 +59,7 @@ def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
 
 def test_five_times_the_noise_is_told_apart_by_pairs(pair):
     comparison = compared(read_runs([str(folder) for folder in pair]))
-    noisy = next(one for one in comparison.against if one.other.slug == "noisy")
+    noisy = next(one for one in comparison.against if one.other.entry.slug == "noisy")
     found = noisy.ratios["final_error"]
     assert found is not None
     assert found.paired
@@ -90,7 +99,7 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
             "Not the same confidence of the audit (0.95: noisy · calm; 0.9",
         ),
         (
-            "algorithms__1__audit__breakdown__agent",
+            "algorithms__1__audit__loss_breakdown__agent",
             3,
             "Not the same audited agent (1: noisy · calm; 3: noisy",
         ),
@@ -117,8 +126,8 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     found = comparison.against[1].exact
     assert found == Apart(1, pytest.approx(0.85))
     assert exact_words(comparison.against[1]) == "larger, proven at 85 %"
-    told = comparison.as_plain()["against"][1]
-    assert (told["epsilon_exact"], told["epsilon_exact_confidence"]) == ("above", pytest.approx(0.85))
+    told = comparison.result().against[1]
+    assert (told.epsilon_exact, told.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
     back = compared([above, calm])
     assert back.against[1].exact == Apart(-1, pytest.approx(0.85))
     for field, value, why in (
@@ -126,7 +135,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         ("claim__adjacency", "any", "adjacency"),
         ("claim__norm", "ℓ7", "norm of the claim"),
         ("claim__gradient_change", 77.0, "change of the gradient"),
-        ("breakdown__agent", 3, "audited agent"),
+        ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
         one = compared([calm, changed(above, "other", **{where + field: value})]).against[1]
@@ -136,7 +145,12 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
 
 
 def test_audits_again_and_other_code_are_said(pair, tmp_path):
-    earlier = {"algorithms__1__audit__earlier": [{"draw": 0}], "algorithms__1__audit__together": 0.9}
+    other = dict.fromkeys(("trials", "verdict", "reason", "refused", "epsilon_exact", "epsilon_audited"))
+    other |= dict.fromkeys(("first_violation", "joint_confidence", "options", "witness")) | {
+        "draw": 0,
+        "confidence": 1,
+    }
+    earlier = {"algorithms__1__audit__earlier": [other], "algorithms__1__audit__joint_confidence": 0.9}
     run = read_runs([str(pair[0])])[0]
     said = compared([run, changed(run, "again", **earlier)]).cautions
     words = "was audited 1 time before: its numbers are of the last audit, and all its audits hold together at 90 %."
@@ -146,22 +160,21 @@ def test_audits_again_and_other_code_are_said(pair, tmp_path):
         folder = shutil.copytree(pair[0], tmp_path / name)
         resolved = [{"name": "plain"}, {"name": "noisy", "sha256": code}]
         (folder / "manifest.json").write_text(json.dumps({"resolved": resolved}))
-        own = changed(read_runs([str(folder)])[0], name, scenario__algorithms__1__path="own.py:Noisy")
-        runs.append(Run(folder, name, own.results))
+        one = read_runs([str(folder)])[0]
+        runs.append(OwnRun(folder, name, one.results, resolved=one.resolved))
     told = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
     assert [line.startswith(told) for line in compared(runs).cautions] == [True]
-    shutil.copy(tmp_path / "one" / "manifest.json", tmp_path / "two" / "manifest.json")
-    assert compared(runs).cautions == []
+    same = OwnRun(runs[1].folder, "two", runs[1].results, resolved=runs[0].resolved)
+    assert compared([runs[0], same]).cautions == []
 
 
 def test_errors_that_are_no_numbers_have_no_ratio(pair):
     run = read_runs([str(pair[0])])[0]
     other = changed(run, "other", algorithms__1__convergence__finals=["inf"] * 12)
-    older = changed(run, "older")
-    del older.results["algorithms"][1]["convergence"]["finals"]
+    older = changed(run, "older", algorithms__0__convergence__finals=[])
     found = compared([run, other, older]).against
     assert found[1].why["final_error"] == "an error is 0 or no number"
-    assert found[3].why["final_error"] == "not known by replica"
+    assert found[2].why["final_error"] == "nothing was run"
 
 
 def test_algorithms_of_one_folder_and_one_of_each(pair):
@@ -173,7 +186,7 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     assert fields["algorithm.activations"][1] is ABSENT
     within = compared(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
-    assert [(one.base.slug, one.other.slug) for one in within.against] == [("plain", "noisy")]
+    assert [(one.base.entry.slug, one.other.entry.slug) for one in within.against] == [("plain", "noisy")]
 
 
 def test_variants_of_a_study_are_runs(study):
@@ -190,8 +203,8 @@ def test_variants_of_a_study_are_runs(study):
         (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
-        (["{broken}", "{loud}"], "not JSON"),
-        (["{foreign}", "{loud}"], "not the results of a run"),
+        (["{broken}", "{loud}"], "no JSON"),
+        (["{foreign}", "{loud}"], "results.json"),
     ],
 )
 def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
@@ -257,11 +270,11 @@ def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
 
 
 def test_ratios_are_none_or_numbers(pair):
-    for one in compared(read_runs([str(folder) for folder in pair])).as_plain()["against"]:
+    for one in compared(read_runs([str(folder) for folder in pair])).result().against:
         for name in ("final_error", "gradient_error"):
-            found = one[name]
-            assert (found is None) == (name in one["why"])
-            assert found is None or math.isfinite(found["estimate"])
+            found = getattr(one, name)
+            assert (found is None) == (name in one.why)
+            assert found is None or math.isfinite(found.estimate)
 
 
 def own_run(folder, default, name="mine.py"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from scenarios.render.compared_runs import median_interval, ratio
+from scenarios.render.comparison import median_interval, ratio
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 8, 12, 13, 20, 51])
