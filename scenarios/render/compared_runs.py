@@ -8,8 +8,8 @@ from typing import cast
 
 from netsim.errors import ScenarioError
 from scenarios.results.base import Setting
-from scenarios.results.files import MANIFEST, RESULTS, read_json
-from scenarios.results.folder import read_results
+from scenarios.results.files import RESULTS
+from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.tree import AlgorithmResult, Results
 
 Fields = Mapping[str, Setting]
@@ -145,9 +145,8 @@ def _read(folder: Path, place: str | None = None) -> Results:
 def _resolved(folder: Path) -> dict[str, Fields]:
     """The algorithms of the manifest beside the results; none where there is none that can be read."""
     try:
-        found = cast("Mapping[str, list[Fields]]", read_json(folder / MANIFEST)).get("resolved", [])
-        return {str(one["name"]): one for one in found}
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return {str(one["name"]): one for one in read_manifest(folder).resolved}
+    except ScenarioError:
         return {}
 
 

@@ -31,11 +31,6 @@ def write_text(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def read_json(path: Path) -> object:
-    """A document as it is in a file. You get an `OSError` or a `ValueError` for what cannot be read."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}

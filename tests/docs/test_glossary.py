@@ -8,8 +8,8 @@ import pytest
 
 from attacks.audit.verdict import Verdict
 from attacks.reconstruction.verdict import Name
-from scenarios.papers.outcome import AGREES, CANNOT, DIFFERS, SHAPE, UNFINISHED
-from scenarios.render import former_sentences as words
+from scenarios.render import sentences as words
+from scenarios.results.paper import Outcome
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
@@ -35,7 +35,7 @@ def sources():
 def test_every_verdict_and_every_word_in_its_place_is_in_the_glossary():
     terms = re.findall(r"^\| \*\*([^*]+)\*\* \| [^|]{20,} \|$", GLOSSARY, flags=re.MULTILINE)
     wanted = {one.value for one in Verdict} | set(words._MARKS) | set(get_args(Name))
-    wanted |= {AGREES, SHAPE, DIFFERS, CANNOT, UNFINISHED}
+    wanted |= set(get_args(Outcome))
     assert sorted(terms) == sorted(wanted)
 
 

@@ -155,13 +155,11 @@ def test_audits_again_and_other_code_are_said(pair, tmp_path):
     said = compared([run, changed(run, "again", **earlier)]).cautions
     words = "was audited 1 time before: its numbers are of the last audit, and all its audits hold together at 90 %."
     assert said == [f"noisy · again {words}"]
-    runs = []
-    for name, code in (("one", "a" * 64), ("two", "b" * 64)):
-        folder = shutil.copytree(pair[0], tmp_path / name)
-        resolved = [{"name": "plain"}, {"name": "noisy", "sha256": code}]
-        (folder / "manifest.json").write_text(json.dumps({"resolved": resolved}))
-        one = read_runs([str(folder)])[0]
-        runs.append(OwnRun(folder, name, one.results, resolved=one.resolved))
+    results = read_runs([str(pair[0])])[0].results
+    runs = [
+        OwnRun(tmp_path, name, results, resolved={"noisy": {"sha256": code}})
+        for name, code in (("one", "a" * 64), ("two", "b" * 64))
+    ]
     told = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
     assert [line.startswith(told) for line in compared(runs).cautions] == [True]
     same = OwnRun(runs[1].folder, "two", runs[1].results, resolved=runs[0].resolved)
@@ -203,7 +201,7 @@ def test_variants_of_a_study_are_runs(study):
         (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
-        (["{broken}", "{loud}"], "no JSON"),
+        (["{broken}", "{loud}"], "not JSON"),
         (["{foreign}", "{loud}"], "results.json"),
     ],
 )
