@@ -40,6 +40,7 @@ from attacks.reconstruction.gradient_matching import logistic_twins
 from attacks.reconstruction.matching_descent import Stack, by_sign, drawn, in_stacks, matched, why_no_sign
 from attacks.reconstruction.optimizers import LBFGS
 from netsim.arrays import Array, Mask
+from netsim.bounds import Count
 from netsim.errors import AttackError
 from netsim.models import Logistic
 
@@ -49,14 +50,14 @@ EXACT = 1e-18
 
 @dataclass(frozen=True)
 class DLG:
-    """`rounds`: estimates that are matched at once, 1 as published; `restarts`: random starts of each set of
-    records, N(0, `spread`²).
+    """`rounds`: estimates that are matched at once, 1 as published; starts of records are N(0, `spread`²).
 
     `objective` of a reconstruction is ‖G − g‖²/‖g‖².
     """
 
     rounds: int = 1
-    restarts: int = 8
+    restarts: Count = 8
+    """From how many random starts."""
     spread: float = 0.1
     optimizer: LBFGS = field(default_factory=lambda: LBFGS(iterations=300, history=20, floor=EXACT))
     name = "dlg"
@@ -82,7 +83,8 @@ class IDLG:
     """`rounds`, `restarts`, `spread` and `objective` as in `DLG`."""
 
     rounds: int = 1
-    restarts: int = 8
+    restarts: Count = 8
+    """From how many random starts."""
     spread: float = 0.1
     optimizer: LBFGS = field(default_factory=lambda: LBFGS(iterations=300, history=20, floor=EXACT))
     name = "idlg"

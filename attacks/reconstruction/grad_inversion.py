@@ -37,6 +37,7 @@ from attacks.reconstruction.matching_descent import (
 )
 from attacks.reconstruction.optimizers import Adam, Minimum
 from netsim.arrays import Array
+from netsim.bounds import Count, NonNegative, Positive
 from netsim.errors import AttackError
 
 NO_BATCH_NORM = "no batch norm: the published attack's strongest prior is not there"
@@ -44,19 +45,26 @@ NO_BATCH_NORM = "no batch norm: the published attack's strongest prior is not th
 
 @dataclass(frozen=True)
 class GradInversion:
-    """`seeds` that agree; weights `variation` α_tv, `size` α_2, `group` α_group; `noise`: Langevin.
+    """Weights: `variation` α_tv, `size` α_2, `group` α_group.
 
     `objective` of a reconstruction is the misfit with all that is added to it.
     """
 
     rounds: int = 1
-    seeds: int = 6
-    iterations: int = 5000
-    step: float = 0.1
-    variation: float = 1e-4
-    size: float = 1e-6
-    group: float = 1e-2
-    noise: float = 0.01
+    seeds: Count = 6
+    """How many images are sought together."""
+    iterations: Count = 5000
+    """How many iterations of Adam."""
+    step: Positive = 0.1
+    """The optimizer's step."""
+    variation: NonNegative = 1e-4
+    """The weight of an image's total variation."""
+    size: NonNegative = 1e-6
+    """The weight of an image's ℓ2 norm."""
+    group: NonNegative = 1e-2
+    """The weight of the agreement of the seeds."""
+    noise: NonNegative = 0.01
+    """The size of the Langevin noise."""
     name = "grad_inversion"
     source = "Yin, Mallya, Vahdat, Alvarez, Kautz, Molchanov, See through Gradients, CVPR 2021"
 

@@ -37,21 +37,26 @@ from attacks.reconstruction.matching_descent import (
 )
 from attacks.reconstruction.optimizers import Adam
 from netsim.arrays import Array
+from netsim.bounds import Count, NonNegative, Positive
 from netsim.models import Linear, Logistic
 
 
 @dataclass(frozen=True)
 class InvertingGradients:
-    """`variation` α; `step` and `iterations` of Adam; `rounds` and `restarts` as in `DLG`.
+    """Weight `variation` is α; `rounds` as in `DLG`.
 
     `objective` of a reconstruction is the distance and the variation together.
     """
 
     rounds: int = 1
-    restarts: int = 4
-    iterations: int = 4800
-    step: float = 0.1
-    variation: float = 0.1
+    restarts: Count = 4
+    """From how many random starts."""
+    iterations: Count = 4800
+    """How many iterations of Adam."""
+    step: Positive = 0.1
+    """The optimizer's step."""
+    variation: NonNegative = 0.1
+    """The weight of an image's total variation."""
     name = "inverting_gradients"
     source = "Geiping, Bauermeister, Dröge, Moeller, Inverting Gradients, NeurIPS 2020"
 

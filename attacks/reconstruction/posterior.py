@@ -40,6 +40,7 @@ from attacks.reconstruction.map_estimate import (
 from attacks.reconstruction.record_hypotheses import Hypotheses, rank_one
 from attacks.reconstruction.row_space import RowSpace
 from netsim.arrays import Array, Mask
+from netsim.bounds import Count
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Softmax
 
@@ -325,9 +326,10 @@ APART = 0.5
 
 @dataclass(frozen=True)
 class PosteriorBatch:
-    """Small batches of linear, logistic and softmax models. `restarts`: draws of the prior for each assignment."""
+    """Small batches of linear, logistic and softmax models."""
 
-    restarts: int = 4
+    restarts: Count = 4
+    """From how many draws of the prior for each assignment of labels."""
     name = "posterior-batch"
     source = "this project, with known noise; the estimator is textbook Bayes"
     needs = Needs(models=MODELS, law=True, prior=True)

@@ -31,6 +31,7 @@ from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimi
 from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
+from netsim.bounds import Count
 from netsim.models import Penalty
 
 EXACT_RANK = 1e-9
@@ -51,10 +52,12 @@ NOISY = 4
 
 @dataclass(frozen=True)
 class RowSpace:
-    """Batches of a logistic loss. `restarts`: starts at most, in groups of `at_once`, until one succeeds."""
+    """Batches of a logistic loss."""
 
-    restarts: int = 512
-    at_once: int = 32
+    restarts: Count = 512
+    """From how many random starts at most, until one explains the gradients."""
+    at_once: Count = 32
+    """How many starts are tried together."""
     name = "row-space"
     source = "this project; the rank of a batch's gradients: Kariyappa et al. 2023"
     needs = Needs(models=("logistic",), rounds=2)

@@ -10,8 +10,14 @@ from pydantic import Field, field_validator
 from attacks.reconstruction import membership
 from attacks.reconstruction.attack import Attack
 from attacks.reconstruction.catalogue import ATTACKS
+from attacks.reconstruction.dlg import DLG, IDLG
+from attacks.reconstruction.grad_inversion import GradInversion
 from attacks.reconstruction.informed import Informed
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Words
+from attacks.reconstruction.inverting_gradients import InvertingGradients
+from attacks.reconstruction.posterior import PosteriorBatch
+from attacks.reconstruction.row_space import RowSpace
+from scenarios.schema.base import Count, Index, Model, Words
+from scenarios.schema.spec import Spec
 
 Rounds = Literal["first", "last", "clearest", "all"]
 Inversion = Literal["strongest", "published"]
@@ -26,7 +32,7 @@ PARAMETERS = {"matched": "rounds"}
 """Parameters that have another name in a scenario, where `rounds` says which gradients an attack gets."""
 
 
-class RebuildModel(Model):
+class RebuildModel(Spec):
     """What all attacks share; every other field is a parameter of the attack, as published where it is not given."""
 
     kind: Any
@@ -58,6 +64,10 @@ class RebuildModel(Model):
         return replace(attack, **given) if given else attack
 
 
+_OWN = ("rounds", "spread", "optimizer")
+"""Parameters that a scenario gives in another way, or not at all."""
+
+
 class _MatchingModel(RebuildModel):
     """Attacks that match gradients by an optimizer."""
 
@@ -67,70 +77,32 @@ class _MatchingModel(RebuildModel):
     """How many iterations of the optimizer at most; none: as published."""
 
 
-class DlgSpec(_MatchingModel):
+class DlgSpec(_MatchingModel, of=DLG, kind="dlg", without=_OWN, optional=True):
     """DLG (Zhu, Liu, Han 2019): features and soft labels whose gradient is nearest, by L-BFGS from random starts."""
 
-    kind: Literal["dlg"] = "dlg"
-    restarts: Count | None = None
-    """From how many random starts; none: as published."""
 
-
-class IdlgSpec(_MatchingModel):
+class IdlgSpec(_MatchingModel, of=IDLG, kind="idlg", without=_OWN, optional=True):
     """iDLG (Zhao, Mopuri, Bilen 2020): the label of one record from the sign of the last layer, then as DLG."""
 
-    kind: Literal["idlg"] = "idlg"
-    restarts: Count | None = None
-    """From how many random starts; none: as published."""
 
-
-class InvertingGradientsSpec(_MatchingModel):
+class InvertingGradientsSpec(
+    _MatchingModel, of=InvertingGradients, kind="inverting_gradients", without=_OWN, optional=True
+):
     """Inverting Gradients (Geiping et al. 2020): images by the direction of the gradient alone and their total
     variation, by Adam on signs."""
 
-    kind: Literal["inverting_gradients"] = "inverting_gradients"
-    restarts: Count | None = None
-    """From how many random starts; none: as published."""
-    step: Positive | None = None
-    """The optimizer's step; none: as published."""
-    variation: NonNegative | None = None
-    """The weight of an image's total variation; none: as published."""
 
-
-class GradInversionSpec(_MatchingModel):
+class GradInversionSpec(_MatchingModel, of=GradInversion, kind="grad_inversion", without=_OWN, optional=True):
     """GradInversion (Yin et al. 2021) without batch norm: images by the gradient, total variation, ℓ2 norm and
     agreement of several seeds, with Langevin noise; it gets the labels, or finds them by a rule."""
 
-    kind: Literal["grad_inversion"] = "grad_inversion"
-    seeds: Count | None = None
-    """How many images are sought together; none: as published."""
-    step: Positive | None = None
-    """The optimizer's step; none: as published."""
-    variation: NonNegative | None = None
-    """The weight of an image's total variation; none: as published."""
-    size: NonNegative | None = None
-    """The weight of an image's ℓ2 norm; none: as published."""
-    group: NonNegative | None = None
-    """The weight of the agreement of the seeds; none: as published."""
-    noise: NonNegative | None = None
-    """The size of the Langevin noise; none: as published."""
 
-
-class RowSpaceSpec(RebuildModel):
+class RowSpaceSpec(RebuildModel, of=RowSpace, kind="row_space", optional=True):
     """A batch of a logistic loss from many rounds, in the row space of its gradients (this project): m² unknowns."""
 
-    kind: Literal["row_space"] = "row_space"
-    restarts: Count | None = None
-    """From how many random starts at most, until one explains the gradients; none: as published."""
-    at_once: Count | None = None
-    """How many starts are tried together; none: as in the code."""
 
-
-class PosteriorBatchSpec(RebuildModel):
+class PosteriorBatchSpec(RebuildModel, of=PosteriorBatch, kind="posterior_batch", optional=True):
     """The mode of the posterior of a small batch."""
-
-    kind: Literal["posterior_batch"] = "posterior_batch"
-    restarts: Count | None = None
-    """From how many draws of the prior for each assignment of labels; none: as published."""
 
 
 class InformedSpec(RebuildModel):

@@ -44,7 +44,13 @@ if TYPE_CHECKING:
         model_fields: ClassVar[dict[str, FieldInfo]]
 
         def __init_subclass__(
-            cls, *, of: Any = None, kind: str = "", name: str = "", without: tuple[str, ...] = ()
+            cls,
+            *,
+            of: Any = None,
+            kind: str = "",
+            name: str = "",
+            without: tuple[str, ...] = (),
+            optional: bool = False,
         ) -> None: ...
         def __init__(self, **fields: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
@@ -56,7 +62,9 @@ else:
     class _Derived(DeclaredModel):
         """Adds the fields of `of`, but for those `without`, to the ones that the class declares itself."""
 
-        def __new__(mcs, title, bases, namespace, *, of=None, kind="", name="", without=(), **options):
+        def __new__(
+            mcs, title, bases, namespace, *, of=None, kind="", name="", without=(), optional=False, **options
+        ):
             declared = dict(namespace.get("__annotations__", {}))
             fields = {"kind": Literal[kind]} if kind else {}
             if kind:
@@ -71,6 +79,8 @@ else:
                     fields[field] = declared[field]
                     continue
                 fields[field] = adapted(annotation)
+                if optional:
+                    fields[field], default = fields[field] | None, None
                 default = "auto" if _auto(annotation) and default is PydanticUndefined else default
                 if default is not PydanticUndefined:
                     namespace[field] = _default(default)
@@ -80,6 +90,7 @@ else:
                 namespace["__annotations__"]["of"] = ClassVar[Any]
                 namespace.setdefault("__doc__", (inspect.getdoc(of) or "").partition("\n\n")[0])
             made = super().__new__(mcs, title, bases, namespace, **options)
+            made.optional = optional
             if kind:
                 KINDS.append(made)
             if isinstance(of, type):
@@ -206,6 +217,8 @@ def meaning(model: type[BaseModel], field: str) -> str:
         return said or (KIND if field == tag_field(model) else "")
     annotation = parameters(core)[field][0]
     said = said or next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
+    if getattr(model, "optional", False) and field not in _below(model):
+        said = f"{said.removesuffix('.')}; none: as published."
     auto = _auto(annotation)
     return said if auto is None else f'{said} "auto" is {auto.formula}.'
 

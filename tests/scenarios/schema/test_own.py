@@ -155,8 +155,9 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     done = runner.invoke(app, ["audit", *asked, "--jobs", "1", "--out", "out"])
     assert done.exit_code == 1
     assert "unprotected" in done.output
-    assert "is held to its ε between worlds that differ so: one record of one agent replaced (the gradient by 0." in (
-        done.output
+    assert (
+        "is tested at its ε between worlds that differ so: one record of one agent replaced (the gradient by 0."
+        in (done.output)
     )
     assert "at most, in ℓ2), at δ = 0. Pair examined: record " in done.output
     assert "-o audit.adjacency=agent" in done.output
