@@ -27,6 +27,9 @@ class MeasureSpec(Model):
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Leak = Literal["gradient_error", "identifiable", "image_skill"]
+Quality = Literal["skill", "psnr", "ssim", "success", "label_accuracy"]
+"""Measures of an attack on records."""
 Accuracy = Literal["training_accuracy", "held_out_accuracy"]
 Cost = Literal[
     "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
@@ -106,9 +109,7 @@ class AtEnd(Quantity):
     skill of the rebuilt images (`attacks.images`); ε by the audit; `loss_ratio`: the mean of |loss| over the audit's
     transcripts, over the ε that is claimed."""
 
-    measure: Literal[
-        "gradient_error", "identifiable", "image_skill", "epsilon_exact", "epsilon_audited", "loss_ratio"
-    ]
+    measure: Literal[Leak, "epsilon_exact", "epsilon_audited", "loss_ratio"]
 
 
 class Rebuilt(Quantity):
@@ -116,7 +117,7 @@ class Rebuilt(Quantity):
     skill (1 is the record itself, 0 no better than the prior's guess), of PSNR in dB and SSIM; the share of agents
     and replicas with success (within `attacks.success`), and of labels that are right."""
 
-    measure: Literal["skill", "psnr", "ssim", "success", "label_accuracy"]
+    measure: Quality
     attack: Words
     """The name of the attack."""
 
@@ -262,19 +263,14 @@ CheckSpec = Annotated[
 
 
 CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
-REBUILT = ("skill", "psnr", "ssim", "success", "label_accuracy")
-LEAKS = ("gradient_error", "identifiable", "image_skill")
+REBUILT, LEAKS = get_args(Quality), get_args(Leak)
 LEAK_AXES = ("query", "degree", "hops")
 AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", "bytes", "queries", "time")
 
 
 Number = Literal[
-    "epsilon_claimed", "gradient_error", "identifiable", "image_skill",
-    "skill", "psnr", "ssim", "success", "label_accuracy",
-    "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope",
-    "rounds_to", "activations_to", "plf_to", "messages_to", "message_bytes_to", "packets_to", "bytes_to",
-    "queries_to", "time_to",
-]  # fmt: skip
+    "epsilon_claimed", Leak, Quality, "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope", Cost
+]
 
 
 class VariantSpec(Model):
