@@ -213,20 +213,12 @@ def _(figures, mo, page, scene, seen, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(page):
+def _(mo, page):
     answer_1 = page.number(
         "1. How many packets does one message take on average, at the share of loss that is set above? "
         "(First decide by the formula, then the answer is compared with what was counted.)"
     )
-    answer_1
+    page.stack(mo.md("## Questions"), answer_1)
     return (answer_1,)
 
 

@@ -330,20 +330,12 @@ def _(mo, repetitions, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(page):
+def _(mo, page):
     answer_1 = page.number(
         "1. You want to refute a claim of ε = 3 with 95 % confidence. How many coins do you need at least, even if "
         "you guess every one of them right?"
     )
-    answer_1
+    page.stack(mo.md("## Questions"), answer_1)
     return (answer_1,)
 
 

@@ -230,21 +230,13 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(page, scene, show):
+def _(mo, page, scene, show):
     reference = scene.noisy(0.03)
     answer_1 = page.number(
         f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
         "square of ‖ĝ − g‖₂, the length of the error of a gradient?"
     )
-    answer_1
+    page.stack(mo.md("## Questions"), answer_1)
     return answer_1, reference
 
 

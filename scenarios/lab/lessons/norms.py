@@ -239,20 +239,12 @@ def _(dimension, figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(page, show, epsilon):
+def _(epsilon, mo, page, show):
     answer_1 = page.number(
         f"1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise for a "
         f"claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?"
     )
-    answer_1
+    page.stack(mo.md("## Questions"), answer_1)
     return (answer_1,)
 
 

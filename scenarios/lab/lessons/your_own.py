@@ -146,22 +146,14 @@ def _(broken, figures, found, mo, page, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(PLANTED, exercise, page):
+def _(PLANTED, exercise, mo, page):
     asked = PLANTED[0] if exercise is None else exercise
     listed = dict(asked.body)
     answer_1 = page.choice(
         f"1. At which line would you change algorithm {asked.name}, as its author wrote it?",
         *listed,
     )
-    answer_1
+    page.stack(mo.md("## Questions"), answer_1)
     return answer_1, asked, listed
 
 
