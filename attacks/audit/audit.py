@@ -49,8 +49,8 @@ class AuditResult:
     links, None if not requested or refused (`untrained`). All intervals and games hold together at `confidence`.
     `trials` transcripts of each world were simulated. `anytime` is the game that may end at any coin; with `stop` it
     counts, and where it ended the audit (`stopped`), results for a fixed number of transcripts are of the first
-    chunk. `witness` is the transcript that refutes the claim best, None where it may hold. `anatomy` is the breakdown
-    of the loss.
+    chunk. `witness` is the transcript that refutes the claim best, None where it may hold. `loss_breakdown` is the
+    breakdown of the loss.
     """
 
     claim: Claim
@@ -66,7 +66,7 @@ class AuditResult:
     stop: bool
     stopped: bool
     witness: Place | None
-    anatomy: LossBreakdown = field(repr=False)
+    loss_breakdown: LossBreakdown = field(repr=False)
     classifier: GameResult | None = field(default=None, repr=False)
     trained: Trained | None = field(default=None, repr=False)
     untrained: str | None = None
@@ -363,7 +363,7 @@ class _Evaluation:
             stop=self.stop,
             stopped=self.early,
             witness=self._witness(parts) if judgement.verdict in BROKEN else None,
-            anatomy=loss_breakdown(
+            loss_breakdown=loss_breakdown(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
             ),
             classifier=lesson.game,

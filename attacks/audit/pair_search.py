@@ -270,7 +270,7 @@ def estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
     exposed = np.logical_or(explained.leaked < explained.granted_from, np.isfinite(explained.bare))
     if np.count_nonzero(exposed) > delta * explained.replicas:
         return math.inf, math.inf
-    losses, costs = _summed(explained.steps), _summed(explained.cost)
+    losses, costs = explained.losses(), np.sum(explained.cost, axis=0)
     laws = laws_with_cost(explained.laws)
     bounded = bool(np.all(np.isfinite(costs)))
     mean = float(np.mean(costs if bounded else losses))
@@ -290,10 +290,6 @@ def _pure(explained: WorldComparison, losses: Array, costs: Array, by_cost: bool
         if law in UNBOUNDED and float(np.max(cost)) > _NOISE_FREE:
             return math.inf
     return max(0.0, float(np.max(losses)))
-
-
-def _summed(steps: Array) -> Array:
-    return np.asarray(np.sum(steps, axis=0), dtype=np.float64)
 
 
 def _larger(a: float, b: float) -> bool:

@@ -78,7 +78,7 @@ def _checked(views: Sequence[View]) -> tuple[View, ...]:
     return tuple(views)
 
 
-def hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
+def _hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
     """Order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
 
     `recorded[k, m]`, (views, views): whether the m-th view recorded every value that the k-th one did. Where it did
@@ -108,7 +108,7 @@ _CAUTION = 2.0
 """Standard deviations by which rates are taken to be worse than those seen."""
 
 
-class Rule(NamedTuple):
+class _Rule(NamedTuple):
     """Rule of a guess: 1 at score ≥ `high`, 0 at score < `low`, nothing between. low ≤ high.
 
     `promise` is the growth of log wealth per coin that it was chosen for; none if at most 0.
@@ -132,7 +132,7 @@ class Tally(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Coins:
+class _Coins:
     """Fair coins, each with a trial of its own: coin k takes the next trial of `world[k]`.
 
     They are tossed until a world has no trial left. When to stop depends on the coins before alone, so that every
@@ -147,23 +147,23 @@ class Coins:
         return self.world.size
 
     @classmethod
-    def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "Coins":
+    def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "_Coins":
         """Coins for these trials of each world."""
         return cls(tossed(trials_0, trials_1, rng), trials_0 + trials_1)
 
-    def right_and_wrong(self, rule: Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
+    def right_and_wrong(self, rule: _Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
         """(coins,) each: guessed right, guessed wrong. Scores are those of the trials played, by world."""
         score = dealt(self.world, scores_0, scores_1)
         one, zero = score >= rule.high, score < rule.low
         return np.where(self.world == 1, one, zero), np.where(self.world == 1, zero, one)
 
-    def tally(self, rule: Rule, scores_0: Array, scores_1: Array) -> Tally:
+    def tally(self, rule: _Rule, scores_0: Array, scores_1: Array) -> Tally:
         """Tally of a rule on these coins."""
         right, wrong = self.right_and_wrong(rule, scores_0, scores_1)
         return Tally(int(right.sum()), int(wrong.sum()), self.count, self.trials)
 
 
-def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
+def _log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
     """ln of the e-value against (ε, δ). Gains are in units of the largest loss e^ε + δ.
 
     A coin that was not tossed gains 0: so the stakes, which depend on the number of gains, are fixed beforehand.
@@ -174,12 +174,12 @@ def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
     return log_wealth(np.repeat(gains, [tally.right, tally.wrong, silent, untossed]))
 
 
-def log_e_ceiling(coins: Coins, epsilon: float, delta: float) -> float:
+def _log_e_ceiling(coins: _Coins, epsilon: float, delta: float) -> float:
     """ln of the largest e-value that these coins can give: all guessed right."""
-    return log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta)
+    return _log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta)
 
 
-def e_bh(log_e: Array, alpha: float) -> Mask:
+def _e_bh(log_e: Array, alpha: float) -> Mask:
     """Mask of the hypotheses that e-BH rejects at level α, given ln of their e-values, (K,)."""
     if not 0 < alpha < 1:
         raise PrivacyError(f"alpha = {alpha!r}: must lie strictly between 0 and 1")
@@ -193,7 +193,7 @@ def e_bh(log_e: Array, alpha: float) -> Mask:
     return rejected
 
 
-def choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> Rule:
+def _choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> _Rule:
     """Most promising rule against (ε, δ), from scores of trials that are not played.
 
     Scores are larger the more a trial looks like world 1; ±∞ is allowed, NaN is not. The promise is the growth of log
@@ -211,7 +211,7 @@ def choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) 
     growth = _growth(_cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION), epsilon, delta)
     ordered = grid[:, None] <= grid[None, :]
     low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
-    return Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
+    return _Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
 
 
 def _growth(right: Array, wrong: Array, epsilon: float, delta: float) -> Array:
@@ -331,8 +331,8 @@ class ViewsResult:
 
         Where ε is an upper end of the exact loss, which no view can exceed, one of the two is wrong.
         """
-        e_values = np.array([log_e_value(one.tally, epsilon, self.claim.delta) for one in self.views])
-        found = e_bh(e_values, error_rate(self.confidence))
+        e_values = np.array([_log_e_value(one.tally, epsilon, self.claim.delta) for one in self.views])
+        found = _e_bh(e_values, error_rate(self.confidence))
         return tuple(one.view.name for one, is_above in zip(self.views, found, strict=True) if is_above)
 
 
@@ -378,14 +378,14 @@ def judged(
     """Result from the scores of every view: coins, e-values, e-BH, and the order of the views."""
     epsilon, delta, alpha = claim.epsilon, claim.delta, error_rate(confidence)
     assert epsilon is not None
-    order = hasse(views, scores.recorded)
+    order = _hasse(views, scores.recorded)
     first = scores.views[0]
-    coins = Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
+    coins = _Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
     own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
     chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
     tallies = [coins.tally(one.rule, *one.played) for one in chosen]
-    log_e = np.array([log_e_value(tally, epsilon, delta) for tally in tallies])
-    rejected = e_bh(log_e, alpha)
+    log_e = np.array([_log_e_value(tally, epsilon, delta) for tally in tallies])
+    rejected = _e_bh(log_e, alpha)
     games = [
         _game(one, delta, confidence, spawned) for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True)
     ]
@@ -403,7 +403,7 @@ def judged(
         ),
         trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
         played=coins.count,
-        log_e_ceiling=log_e_ceiling(coins, epsilon, delta),
+        log_e_ceiling=_log_e_ceiling(coins, epsilon, delta),
         confidence=confidence,
     )
 
@@ -415,7 +415,7 @@ class _Chosen:
     label: str
     choosing: tuple[Array, Array]
     played: tuple[Array, Array]
-    rule: Rule
+    rule: _Rule
 
 
 def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float, delta: float) -> _Chosen:
@@ -427,7 +427,7 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
         for k, label in enumerate(scores.labels):
             choosing = scores.choosing[0][k], scores.choosing[1][k]
             played = scores.played[0][k], scores.played[1][k]
-            rule = choose_rule(*choosing, epsilon, delta)
+            rule = _choose_rule(*choosing, epsilon, delta)
             options.append(_Chosen(label if other == name else f"{label}, of {other}", choosing, played, rule))
     best = max(options, key=lambda option: option.rule.promise)
     return best if best.rule.promise > 0 else options[0]
@@ -441,7 +441,7 @@ def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Gener
 
 
 def _inconsistent(
-    order: Order, chosen: dict[str, _Chosen], coins: Coins, epsilon: float, delta: float
+    order: Order, chosen: dict[str, _Chosen], coins: _Coins, epsilon: float, delta: float
 ) -> tuple[_Inconsistency, ...]:
     """Pairs where a view's rule gained more than that of a larger one, coin by coin, beyond chance."""
     unit = math.exp(epsilon) + delta

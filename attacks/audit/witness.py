@@ -157,14 +157,14 @@ def counting(explained: WorldComparison) -> int:
     return next(reached, len(explained.sent_in))
 
 
-def unprotected_from(explained: WorldComparison) -> Array:
+def _unprotected_from(explained: WorldComparison) -> Array:
     """First unprotected message of each transcript, (replicas,), ∞ if none. Nothing is granted."""
     leaked = np.where(explained.leaked < explained.granted_from, explained.leaked, math.inf)
     return np.minimum(leaked, explained.bare)
 
 
 def _first_unprotected(explained: WorldComparison) -> UnprotectedMessage | None:
-    first = float(unprotected_from(explained)[0])
+    first = float(_unprotected_from(explained)[0])
     named = (explained.uncovered, explained.inexplicable)
     return next((u for u in named if u is not None and u.message == first), None)
 
@@ -243,8 +243,8 @@ class _Worlds(Protocol):
 
 def candidate(explained: WorldComparison, world: int, chunk: int) -> _Candidate:
     """Best transcript of one chunk, for a tap at the agent's door that is granted nothing."""
-    first = unprotected_from(explained)
-    losses = np.sum(explained.steps[: counting(explained)], axis=0)
+    first = _unprotected_from(explained)
+    losses = explained.losses(counting(explained))
     best = int(np.lexsort((-losses, first))[0])
     return _Candidate(float(first[best]), float(losses[best]), Place(world, chunk, best))
 

@@ -63,7 +63,7 @@ def search_result(found: Searched, seed: int) -> PairSearch:
 
 def audit_result(found: audits.AuditResult) -> AuditResult:
     """Claim, three epsilons, evidence and verdict."""
-    claim, exact, parts = found.claim, found.exact, found.anatomy
+    claim, exact, parts = found.claim, found.exact, found.loss_breakdown
     return taken(
         AuditResult,
         found,

@@ -124,7 +124,7 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
     defined = last if undefined is None else undefined - 1
     shown = _thinned(sorted(levels))
     failed = claim(undefined) if undefined is not None else None
-    first, audited = _exceeds(levels, claimed), found.anatomy.audited
+    first, audited = _exceeds(levels, claimed), found.loss_breakdown.audited
     exceeded = None if first is None else claimed(first)
     return OverTime(
         unit="activations" if walks else "rounds",

@@ -106,7 +106,7 @@ class _Contour:
         return math.exp(min(self.product.cumulants(self.theta)[0] - self.theta * epsilon, 700.0))
 
 
-def contour(product: Product, at: _Saddle) -> _Contour:
+def _contour(product: Product, at: _Saddle) -> _Contour:
     """Contour for ε ≥ 0 near that of a saddle point."""
     theta, epsilon, log_delta = at
     floor = math.log(NEGLIGIBLE) + min(log_delta, 0.0)
@@ -156,7 +156,7 @@ def product_delta(product: Product, epsilon: float) -> float:
     found = closed_delta(product, epsilon)
     if found is not None:
         return found
-    line = contour(product, saddle_for(product, epsilon))
+    line = _contour(product, saddle_for(product, epsilon))
     return min(max(line.delta(epsilon), 0.0), 1.0)
 
 
@@ -172,7 +172,7 @@ def _root(product: Product, delta: float) -> float:
     at = saddle(product, delta)
     if at.epsilon >= product.pure * (1 - _ROOTS):
         return product.pure
-    line = contour(product, at)
+    line = _contour(product, at)
     low = high = at.epsilon
     width = max(1 / at.theta, _ROOTS * high)
     for _ in range(_DOUBLINGS):

@@ -54,7 +54,7 @@ _BOLDEST = 0.75
 """Largest share of the wealth that a bet may lose."""
 
 
-def tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
+def _tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
     """Independent losses of the Laplace coordinates together, (samples,), from the density ∝ P·e^{θL}; θ > −½.
 
     One uniform number per coordinate and sample. Noise y ≤ 0 has loss s: an atom of weight ½e^{θs}. Noise y ≥ s has
@@ -219,7 +219,7 @@ class _Sample:
     def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "_Sample":
         if samples < 2:
             raise PrivacyError(f"samples = {samples!r}: must be at least 2")
-        losses = tilted_losses(plan.product, plan.theta, samples, rng)
+        losses = _tilted_losses(plan.product, plan.theta, samples, rng)
         control = plan.control(losses)
         variances = _predicted(_values(plan, losses, plan.epsilon) - control, (plan.most - plan.least) / 2)
         return cls(plan, losses, control, variances)

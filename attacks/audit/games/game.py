@@ -30,7 +30,7 @@ _FAR = 1e300
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class _Thresholds:
     """Rule of a game: 1 at score ≥ `high`, 0 at score < `low`, nothing between; −∞ and ∞ leave a world unnamed."""
 
     low: float
@@ -55,9 +55,9 @@ class Thresholds:
         return (self.low > -math.inf) + (self.high < math.inf)
 
 
-def choose(
+def _choose(
     scores_0: Array, scores_1: Array, *, delta: float, confidence: float, holdout: float | None
-) -> tuple[int, "Table"]:
+) -> tuple[int, "_Table"]:
     """(number of trials of each world that choose, table of these); the others are left to be played.
 
     Without a `holdout`, a first look takes 2 % and 200 trials more. Where the scores keep their own odds there, it
@@ -71,10 +71,10 @@ def choose(
         )
     for cut in cuts:
         first_0, first_1 = scores_0[:cut], scores_1[:cut]
-        table = Table.at_face_value(first_0, first_1, delta, pool - cut, confidence)
-        if keeps_its_odds(first_0, first_1, table.band()):
+        table = _Table.at_face_value(first_0, first_1, delta, pool - cut, confidence)
+        if _keeps_its_odds(first_0, first_1, table.band()):
             return cut, table
-    return cuts[-1], Table.as_counted(scores_0[: cuts[-1]], scores_1[: cuts[-1]], delta)
+    return cuts[-1], _Table.as_counted(scores_0[: cuts[-1]], scores_1[: cuts[-1]], delta)
 
 
 def looks(pool: int) -> list[int]:
@@ -83,7 +83,7 @@ def looks(pool: int) -> list[int]:
     return [min(200 + pool // 50, most), min(800 + pool // 10, most)]
 
 
-def keeps_its_odds(scores_0: Array, scores_1: Array, band: Thresholds) -> bool:
+def _keeps_its_odds(scores_0: Array, scores_1: Array, band: _Thresholds) -> bool:
     """Test whether scores are losses: whether world 1 has as many of them as they say themselves.
 
     In each of some 14 parts, cut at quantiles, at 0 and at the band's ends, the scores of world 1 are about as many
@@ -101,7 +101,7 @@ def keeps_its_odds(scores_0: Array, scores_1: Array, band: Thresholds) -> bool:
 
 
 @dataclass(frozen=True)
-class Table:
+class _Table:
     """Shares of each world's scores below and from each candidate threshold on, and how far to trust them.
 
     The shares are promised to hold as if `size` trials of each world had shown them, but for `caution` standard
@@ -136,10 +136,10 @@ class Table:
         caution = max(float(stats.norm.isf(error_rate(confidence))), 0.0) + _HABIT
         return cls(at, (below_0, below_1), (above_0, above_1), to_play, caution, delta)
 
-    def band(self) -> Thresholds:
+    def band(self) -> _Thresholds:
         """Rule with the most promising odds; where all scores are equal, one that is always silent."""
         if self.candidates.size == 2:
-            return Thresholds(-math.inf, math.inf)
+            return _Thresholds(-math.inf, math.inf)
         trials = 2 * self.size
         right = np.minimum(self.below[0][:, None] + self.above[1][None, :], 2) / 2
         wrong = np.minimum(self.below[1][:, None] + self.above[0][None, :], 2 - 2 * right) / 2
@@ -151,7 +151,7 @@ class Table:
             odds = (p - np.where(((low < high) | (low == np.inf)) & (self.delta > 0), delta / q, delta)) / (1 - p)
         best = int(np.argmax(np.where((low <= high) & np.isfinite(odds), odds, -np.inf)))
         at = divmod(best, self.candidates.size)
-        return Thresholds(float(self.candidates[at[0]]), float(self.candidates[at[1]]))
+        return _Thresholds(float(self.candidates[at[0]]), float(self.candidates[at[1]]))
 
     def event_1(self) -> float:
         """Threshold of the event score ≥ t that promises most for world 1."""
@@ -267,7 +267,7 @@ def play(
     if holdout is not None and not 0 < holdout < 1:
         raise PrivacyError(f"holdout = {holdout!r}: must lie strictly between 0 and 1")
     flat_0, flat_1 = checked(scores_0, "world 0"), checked(scores_1, "world 1")
-    cut, table = choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout)
+    cut, table = _choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout)
     rest_0, rest_1 = flat_0[cut:], flat_1[cut:]
     trials = coins_for(min(rest_0.size, rest_1.size))
     if trials < 1:
@@ -325,7 +325,7 @@ def _epsilon(p: float, delta: float) -> float:
     return max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
 
 
-def _rates(table: Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> _RateBound:
+def _rates(table: _Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> _RateBound:
     """Better of both directions, each with two Clopper–Pearson bounds at α/4: four bounds share α."""
     quarter = 1 - error_rate(confidence) / 4
     high, low = table.event_1(), table.event_0()

@@ -195,6 +195,11 @@ class WorldComparison:
         """Number of transcripts."""
         return self.leaked.size
 
+    def losses(self, releases: int | None = None) -> Array:
+        """Loss of the first releases (None: all) of each transcript, (replicas,), in nats; no unprotected
+        messages."""
+        return np.asarray(np.sum(self.steps[:releases], axis=0), dtype=np.float64)
+
 
 @dataclass(frozen=True)
 class Reproduced:

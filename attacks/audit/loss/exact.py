@@ -107,7 +107,7 @@ def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> Exac
 def losses_on_wire(part: WorldComparison, cut: float) -> Array:
     """Loss in nats of each transcript, (transcripts,), before message `cut`, with nothing granted."""
     seen = _on_wire(part, cut)
-    return np.where(np.isfinite(seen.leaked), math.inf, seen.steps.sum(axis=0))
+    return np.where(np.isfinite(seen.leaked), math.inf, seen.losses())
 
 
 def combine(
@@ -198,7 +198,7 @@ TRANSCRIPTS = 16
 _PASSES = 3
 
 
-class WorstCaseNoise(np.random.Generator):
+class _WorstCaseNoise(np.random.Generator):
     """Laplace noise whose t-th draw has the signs `signs[t]`, (replicas, dimension); later draws have their own."""
 
     def __init__(self, source: np.random.Generator, signs: Sequence[Array]) -> None:
@@ -226,7 +226,7 @@ def worst_case_sample(
     sample = simulate(transcripts, lambda stream: stream)
     for _ in range(_PASSES):
         signs = _signs(sample, agent, true, other)
-        sample = simulate(transcripts, lambda stream, signs=signs: WorstCaseNoise(stream, signs))
+        sample = simulate(transcripts, lambda stream, signs=signs: _WorstCaseNoise(stream, signs))
     return sample
 
 

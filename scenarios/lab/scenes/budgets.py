@@ -178,7 +178,7 @@ def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str)
     by_round: dict[int, float] = {}
     for level in (*first.growth, *second.growth):
         by_round[level.activation] = max(by_round.get(level.activation, 0.0), level.estimate)
-    spent = found.anatomy.breakdown.activations
+    spent = found.loss_breakdown.breakdown.activations
     cost = np.array([spent[k].spent.most for k in range(1, len(own) + 1)])
     exact = np.maximum.accumulate([by_round[k] for k in range(1, len(own) + 1)])
     drowned = min((e.unreliable_from for e in found.exact if e.unreliable_from is not None), default=None)

@@ -60,8 +60,8 @@ def test_a_message_in_the_clear_counts_with_its_own_activation():
     assert found.first_violation == 1
     assert [(level.activation, level.release) for level in found.growth] == [(1, 0), (2, 1)]
     assert all(level.lower == level.estimate == math.inf for level in found.growth)
-    assert [one.activation for one in found.anatomy.audited] == [1, 2]
-    assert found.anatomy.audited[0].epsilon == found.anatomy.audited[1].epsilon > 0
+    assert [one.activation for one in found.loss_breakdown.audited] == [1, 2]
+    assert found.loss_breakdown.audited[0].epsilon == found.loss_breakdown.audited[1].epsilon > 0
 
 
 def test_what_is_no_refutation_is_no_violation():

@@ -11,7 +11,7 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import combine
 from attacks.audit.loss.wire_fields import pooled
-from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, audited_levels
+from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, _audited_levels
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.algorithms.planted_faults import SentBefore
 from netsim.schedules import Constant, Geometric
@@ -186,8 +186,8 @@ def audited():
 
 def test_it_proves_no_more_than_is_true_at_any_activation(audited):
     """The differences are constant, so the true pure ε by the end of round k is the sum of prices until then."""
-    prices = {k: part.spent.most for k, part in audited.anatomy.breakdown.activations.items()}
-    levels = audited_levels(audited.exact, 0.0, CONFIDENCE, np.random.default_rng(1))
+    prices = {k: part.spent.most for k, part in audited.loss_breakdown.breakdown.activations.items()}
+    levels = _audited_levels(audited.exact, 0.0, CONFIDENCE, np.random.default_rng(1))
     for level in levels:
         true = sum(price for k, price in prices.items() if k <= level.activation)
         assert 0 <= level.epsilon <= min(true, level.ceiling)
@@ -195,7 +195,7 @@ def test_it_proves_no_more_than_is_true_at_any_activation(audited):
 
 
 def test_it_is_played_at_some_activations_up_to_the_last(audited):
-    levels = audited.anatomy.audited
+    levels = audited.loss_breakdown.audited
     at = [level.activation for level in levels]
     assert len(levels) == MOST_LEVELS
     assert at[0] == 1
@@ -206,7 +206,7 @@ def test_it_is_played_at_some_activations_up_to_the_last(audited):
 
 def test_the_scores_are_those_of_the_exact_loss(audited):
     """At δ = 0 what is known of ε on the way grows, and the estimate is the sum of prices."""
-    prices = np.cumsum([part.spent.mean for part in audited.anatomy.breakdown.activations.values()])
+    prices = np.cumsum([part.spent.mean for part in audited.loss_breakdown.breakdown.activations.values()])
     estimates = {level.activation: level.estimate for level in audited.exact[0].growth}
     np.testing.assert_allclose([estimates[k] for k in sorted(estimates)], prices, rtol=1e-9)
 
@@ -220,21 +220,21 @@ def test_it_changes_no_number_of_the_audit(audited):
 
 def test_after_an_uncovered_message_only_the_trials_limit_it():
     simulation, pair = quadratic_world(SentBefore(rounds=4, step=0.2, scale=0.8, bound=0.5))
-    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).anatomy.audited
+    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).loss_breakdown.audited
     assert levels[0].epsilon < 0.5
     assert all(level.epsilon == pytest.approx(level.ceiling) for level in levels[1:])
 
 
 def test_an_agent_whose_data_never_left_it_has_lost_nothing():
     simulation, pair = quadratic_world(PrivateGradientDescent(1, Constant(0.2), Constant(0.5)))
-    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).anatomy.audited
+    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).loss_breakdown.audited
     assert [level.epsilon for level in levels] == [0.0]
 
 
 def test_few_transcripts_prove_nothing_and_do_no_harm():
     simulation, pair = quadratic_world(dpp2(rounds=3), 3)
     found = judged(simulation, pair, claim_of(1.0, 0.0), trials=50, attack=None)
-    assert all(level.epsilon <= level.ceiling for level in found.anatomy.audited)
+    assert all(level.epsilon <= level.ceiling for level in found.loss_breakdown.audited)
 
 
 def taken_apart(parts):

@@ -17,6 +17,7 @@ from attacks.audit.pair import Pair
 from attacks.audit.verdict import exceeds
 from attacks.audit.witness import (
     Witness,
+    _unprotected_from,
     as_plain,
     best,
     candidate,
@@ -25,7 +26,6 @@ from attacks.audit.witness import (
     find,
     itemize,
     shown,
-    unprotected_from,
 )
 from attacks.replay import Hypothesis
 from netsim import topology
@@ -136,7 +136,7 @@ def test_written_and_read_a_transcript_is_priced_to_the_same_bits(kind, side):
         account = itemize(read.sample(public), pair.agent, pair.hypotheses[side], pair.hypotheses[1 - side])
         assert [item.loss for item in account.items] == chunk.steps[:, r].tolist()
         assert sum(item.counts for item in account.items) == counting(chunk)
-        first = unprotected_from(chunk)[r]
+        first = _unprotected_from(chunk)[r]
         assert (account.uncovered.message if account.uncovered else math.inf) == first
         assert account.identical
 

@@ -18,7 +18,7 @@ from attacks.audit.accounting.products import (
     closed_epsilon,
     product_event,
 )
-from attacks.audit.accounting.quadrature import contour, product_delta, product_epsilon, saddle
+from attacks.audit.accounting.quadrature import _contour, product_delta, product_epsilon, saddle
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Laplace
@@ -210,7 +210,7 @@ def quadrature_error(line, epsilon):
 @pytest.mark.parametrize("name", ["500 mixed", "500 Laplace", "gauss and laplace", "tiny"])
 def test_the_error_bound_of_the_quadrature_is_small(name):
     at = saddle(mixes[name], 1e-6)
-    line = contour(mixes[name], at)
+    line = _contour(mixes[name], at)
     assert quadrature_error(line, at.epsilon) <= 1e-10 * max(math.exp(at.log_delta), 1e-6)
 
 
@@ -219,7 +219,7 @@ def test_the_error_bound_holds_where_the_quadrature_is_cut_short(shifts):
     """Against one with a hundred times fewer nodes."""
     product = Product(0.0, shifts)
     at = saddle(product, 1e-2)
-    whole = contour(product, at)
+    whole = _contour(product, at)
     part = type(whole)(product, whole.theta, whole.origin, whole.step, whole.nodes[:1500], whole.tail * 100)
     gap = abs(part.delta(at.epsilon) - whole.delta(at.epsilon))
     assert 0 < gap <= quadrature_error(part, at.epsilon) + quadrature_error(whole, at.epsilon)

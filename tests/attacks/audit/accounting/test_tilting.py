@@ -16,10 +16,10 @@ from attacks.audit.accounting.tilting import (
     _plan,
     _predicted,
     _Sample,
+    _tilted_losses,
     _values,
     _window,
     epsilon_interval,
-    tilted_losses,
 )
 from netsim.errors import PrivacyError
 from tests.attacks.audit.accounting.accountants import accountant, mixes
@@ -37,7 +37,7 @@ def rng(seed):
 def test_single_losses_follow_the_tilted_law(theta):
     """Both atoms and the density between them, by χ² in twelve cells: p above 1e-6, one false alarm in a million."""
     s, n = 1.3, 100_000
-    losses = tilted_losses(Product(0.0, (s,)), theta, n, rng(0))
+    losses = _tilted_losses(Product(0.0, (s,)), theta, n, rng(0))
     atom = math.exp(theta * s) / 2
     bottom = math.exp(-(1 + theta) * s) / 2
     ends = np.linspace(-s, s, 11)
@@ -55,7 +55,7 @@ def test_single_losses_follow_the_tilted_law(theta):
 
 def test_tilted_losses_have_the_moments_of_the_cumulant():
     product = Product(0.0, (0.1,) * 30 + (2.0, 0.7))
-    losses = tilted_losses(product, 0.6, 40_000, rng(1))
+    losses = _tilted_losses(product, 0.6, 40_000, rng(1))
     _, mean, variance = product.cumulants(0.6)
     assert abs(losses.mean() - mean) <= 5 * math.sqrt(variance / losses.size)
     assert losses.var() == pytest.approx(variance, rel=0.05)
@@ -68,7 +68,7 @@ def test_both_directions_lose_alike():
     forth = np.sum(np.abs(noise[0] - shifts) - np.abs(noise[0]), axis=1)  # y = noise
     back = np.sum(np.abs(noise[1] + shifts) - np.abs(noise[1]), axis=1)  # y = noise + shifts
     assert stats.ks_2samp(forth, back).pvalue > 1e-6
-    drawn = tilted_losses(Product(0.0, tuple(shifts)), 0.0, 20_000, rng(3))
+    drawn = _tilted_losses(Product(0.0, tuple(shifts)), 0.0, 20_000, rng(3))
     assert stats.ks_2samp(forth, drawn).pvalue > 1e-6
 
 
@@ -148,8 +148,8 @@ def test_a_wrong_law_is_noticed(monkeypatch, waves):
     product = Product(0.1, (0.5,) * 50)
     right = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
     monkeypatch.setattr(
-        "attacks.audit.accounting.tilting.tilted_losses",
-        lambda p, theta, n, r: tilted_losses(p.scaled(1.05), theta, n, r),
+        "attacks.audit.accounting.tilting._tilted_losses",
+        lambda p, theta, n, r: _tilted_losses(p.scaled(1.05), theta, n, r),
     )
     wrong = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
     assert product_epsilon(product, 1e-6) in right
@@ -237,9 +237,9 @@ def test_the_control_is_as_near_as_promised(product, waves):
 
 def test_drawing_in_blocks_changes_no_bit(monkeypatch):
     product = Product(0.0, tuple(np.linspace(0.1, 1, 37)))
-    whole = tilted_losses(product, 0.5, 500, rng(0))
+    whole = _tilted_losses(product, 0.5, 500, rng(0))
     monkeypatch.setattr("attacks.audit.accounting.tilting._BLOCK", 100)
-    assert np.array_equal(whole, tilted_losses(product, 0.5, 500, rng(0)))
+    assert np.array_equal(whole, _tilted_losses(product, 0.5, 500, rng(0)))
 
 
 def test_where_there_is_nothing_to_draw_it_is_the_formula():
@@ -265,4 +265,4 @@ def test_nonsense_is_refused(delta, confidence, samples):
     with pytest.raises(PrivacyError):
         epsilon_interval(Product(1.0, (1.0,)), delta, confidence, samples, rng(0))
     with pytest.raises(PrivacyError):
-        tilted_losses(Product(0.0, (1.0,)), -0.5, 10, rng(0))
+        _tilted_losses(Product(0.0, (1.0,)), -0.5, 10, rng(0))

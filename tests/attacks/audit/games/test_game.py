@@ -12,12 +12,12 @@ from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import (
     GameResult,
-    Table,
-    Thresholds,
+    _choose,
+    _keeps_its_odds,
+    _Table,
+    _Thresholds,
     ceiling,
-    choose,
     coins_for,
-    keeps_its_odds,
     looks,
     play,
 )
@@ -314,11 +314,11 @@ def test_losses_choose_with_few_trials_and_other_scores_with_more():
 def test_scores_that_boast_are_not_taken_at_face_value():
     rng = np.random.default_rng(0)
     zero, one = known.laplace(1.0, 1000, rng)
-    everything = Thresholds(0.0, 0.0)
-    assert keeps_its_odds(zero, one, everything)
+    everything = _Thresholds(0.0, 0.0)
+    assert _keeps_its_odds(zero, one, everything)
     for lie in (3.0, 0.3, -1.0):
-        assert not keeps_its_odds(lie * zero, lie * one, everything)
-    assert not keeps_its_odds(zero + 1, one + 1, everything)
+        assert not _keeps_its_odds(lie * zero, lie * one, everything)
+    assert not _keeps_its_odds(zero + 1, one + 1, everything)
     honest, boasting = (
         games(lambda rng, k=k: tuple(k * s for s in known.laplace(2.0, 10_000, rng)), 10) for k in (1.0, 9.0)
     )
@@ -343,7 +343,7 @@ def test_the_chosen_band_is_the_best_for_a_law_that_is_known():
     """Laplace at ε = 2: the losses say where to speak, up to a few per cent of the bound that the best band gets."""
     rng = np.random.default_rng(5)
     zero, one = known.laplace(2.0, 400, rng)
-    band = Table.at_face_value(zero, one, 0.0, 9600, 0.95).band()
+    band = _Table.at_face_value(zero, one, 0.0, 9600, 0.95).band()
     assert -2.0 < band.low < -1.8
     assert 1.8 < band.high < 2.0
     assert band.abstains
@@ -374,11 +374,11 @@ def test_what_is_promised_at_face_value_is_what_the_losses_say():
     rng = np.random.default_rng(2)
     zero, one = known.laplace(1.0, 50, rng)
     both = np.concatenate([zero, one])
-    table = Table.at_face_value(zero, one, 0.0, 1000, 0.95)
+    table = _Table.at_face_value(zero, one, 0.0, 1000, 0.95)
     for at, below, above in zip(table.candidates, table.below[1], table.above[1], strict=True):
         assert below == pytest.approx(special.expit(both[both < at]).sum() / 50)
         assert above == pytest.approx(special.expit(both[both >= at]).sum() / 50)
-    counted = Table.as_counted(zero, one, 0.0)
+    counted = _Table.as_counted(zero, one, 0.0)
     for at, below, above in zip(counted.candidates, counted.below[0], counted.above[0], strict=True):
         assert below == np.mean(zero < at)
         assert above == pytest.approx(np.mean(zero >= at))
@@ -386,7 +386,7 @@ def test_what_is_promised_at_face_value_is_what_the_losses_say():
 
 def test_rules_name_what_they_say_they_name():
     scores = np.array([-math.inf, -1.0, 0.0, 1.0, math.inf])
-    silent, always = Thresholds(-math.inf, math.inf), Thresholds(0.0, 0.0)
+    silent, always = _Thresholds(-math.inf, math.inf), _Thresholds(0.0, 0.0)
     assert not silent.says_0(scores).any()
     assert not silent.says_1(scores).any()
     assert silent.sides == 0
@@ -404,4 +404,4 @@ def test_coins_leave_three_deviations_in_reserve_and_rarely_run_dry():
 
 def test_too_few_scores_are_refused():
     with pytest.raises(PrivacyError, match="need some to choose"):
-        choose(np.zeros(1), np.zeros(9), delta=0.0, confidence=0.95, holdout=None)
+        _choose(np.zeros(1), np.zeros(9), delta=0.0, confidence=0.95, holdout=None)

@@ -106,7 +106,7 @@ def test_samples_are_pooled():
 def test_an_audit_lists_them_of_both_worlds():
     simulation, pair = quadratic_world(SentBefore(**BUDGET))
     found = judged(simulation, pair, claim_of(1.0, 0.0), trials=40, attack=None)
-    (listed,) = found.anatomy.uncovered
+    (listed,) = found.loss_breakdown.uncovered
     assert (listed.transcripts, listed.told) == (80, 80)
     assert listed.activation == found.uncovered.activation == found.first_violation
     assert math.isinf(found.epsilon_exact)
