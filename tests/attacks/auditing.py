@@ -1,10 +1,13 @@
 """Audits of small worlds, for several tests."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.pair import Pair
 from attacks.inference import infer
+from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency, Claim
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
@@ -40,3 +43,19 @@ def quadratic_world(algorithm, agents=3):
 
 def claim_of(epsilon, delta):
     return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "any")
+
+
+@dataclass(frozen=True)
+class Releases(Algorithm):
+    """Sends its gradient at 0, times `factor` and rounded if that is not 1, once with each mechanism."""
+
+    mechanisms: tuple
+    factor: float = 1.0
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        value = gradient if self.factor == 1 else np.rint(gradient * self.factor)
+        for mechanism in self.mechanisms:
+            made = mechanism(gradient) if isinstance(mechanism, type(lambda: 0)) else mechanism
+            node.broadcast(x=node.privatize(value, made))
+        node.estimate(gradient)

@@ -196,8 +196,7 @@ class WorldComparison:
         return self.leaked.size
 
     def losses(self, releases: int | None = None) -> Array:
-        """Loss of the first releases (None: all) of each transcript, (replicas,), in nats; no unprotected
-        messages."""
+        """Loss of each transcript by its first releases (None: all), (replicas,), in nats."""
         return np.asarray(np.sum(self.steps[:releases], axis=0), dtype=np.float64)
 
 

@@ -1,6 +1,6 @@
 """Mixes of releases, and what `dp_accounting` says of them."""
 
-from functools import cache
+from functools import cache, reduce
 
 import numpy as np
 
@@ -26,16 +26,18 @@ mixes = {
 }
 
 
-@cache
-def accountant(name: str):
-    """The privacy loss distribution of a mix, pessimistic."""
+def distribution(product: Product, spacing: float = SPACING):
+    """The privacy loss distribution of a product, pessimistic."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    product, options = mixes[name], {"value_discretization_interval": SPACING}
+    options = {"value_discretization_interval": spacing}
     parts = [pld.from_gaussian_mechanism(1 / product.mu, **options)] if product.mu else []
     for shift, count in zip(*product.levels, strict=True):
         parts.append(pld.from_laplace_mechanism(1 / shift, **options).self_compose(int(count)))
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.compose(part)
-    return whole
+    return reduce(lambda one, two: one.compose(two), parts)
+
+
+@cache
+def accountant(name: str):
+    """The privacy loss distribution of a mix."""
+    return distribution(mixes[name])

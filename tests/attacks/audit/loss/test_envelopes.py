@@ -29,7 +29,8 @@ from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import claim_of, quadratic_world
+from tests.attacks.audit.accounting.accountants import distribution
+from tests.attacks.auditing import Releases, claim_of, quadratic_world
 from tests.worlds import changed
 
 FIRST = 0.8
@@ -192,19 +193,6 @@ SCALES = (0.8, 0.5, 1.5, 2.5, 0.7)
 
 
 @dataclass(frozen=True)
-class Releases(Algorithm):
-    """Sends its gradient at 0 once with each mechanism."""
-
-    mechanisms: tuple
-
-    async def run(self, node):
-        gradient = await node.gradient(node.zeros())
-        for mechanism in self.mechanisms:
-            node.broadcast(x=node.privatize(gradient, mechanism))
-        node.estimate(gradient)
-
-
-@dataclass(frozen=True)
 class Chance(Algorithm):
     """Sends noise, and then its gradient: twice as large where the noise was negative."""
 
@@ -240,21 +228,22 @@ def explained(algorithm, count=40, simulation_and_pair=None, reference=None, chu
     return compare_worlds(sample, pair.agent, *pair.hypotheses, reference)
 
 
-def accountant(mechanisms, delta):
-    """ε of releases that each move four coordinates by `SHIFT`, by a privacy loss distribution, pessimistic."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    options = {"value_discretization_interval": 1e-4}
-    parts = []
+def product_of(mechanisms):
+    """Releases that each move four coordinates by `SHIFT`."""
+    product = Product()
     for mechanism in mechanisms:
-        if isinstance(mechanism, Gaussian):
-            parts.append(pld.from_gaussian_mechanism(mechanism.stddev / (2 * SHIFT), **options))
-        else:
-            parts.append(pld.from_laplace_mechanism(mechanism.scale / SHIFT, **options).self_compose(4))
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.compose(part)
-    return whole.get_epsilon_for_delta(delta)
+        gaussian = isinstance(mechanism, Gaussian)
+        product *= (
+            Product.gaussian(np.full(4, SHIFT), mechanism.stddev)
+            if gaussian
+            else Product.laplace(np.full(4, SHIFT), mechanism.scale)
+        )
+    return product
+
+
+def accountant(mechanisms, delta):
+    """ε of these releases by a privacy loss distribution, pessimistic."""
+    return distribution(product_of(mechanisms), 1e-4).get_epsilon_for_delta(delta)
 
 
 LAPLACE = tuple(map(Laplace, SCALES))
@@ -288,12 +277,7 @@ class TestDifferencesThatAreTheSame:
 
     def test_ends_are_those_of_the_product_and_the_unseen_share(self, mechanisms):
         """As many transcripts as wanted, of which only the number is said here: the ends close around the truth."""
-        delta, product = 1e-3, Product.laplace(0, 1)
-        for mechanism in mechanisms:
-            if isinstance(mechanism, Gaussian):
-                product *= Product.gaussian(np.full(4, SHIFT), mechanism.stddev)
-            else:
-                product *= Product.laplace(np.full(4, SHIFT), mechanism.scale)
+        delta, product = 1e-3, product_of(mechanisms)
         part = replace(explained(Releases(mechanisms)).measured, transcripts=1_000_000)
         interval = part.enclosed(delta, 0.95)
         unseen = clopper_pearson(0, 1_000_000, 1 - 0.05 / 4, "upper").upper

@@ -1,7 +1,6 @@
 """Costs of releases with every mechanism: formulas where they are exact, bounds that stay bounds, and averages."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.release_cost import averages, ratio
 from attacks.audit.verdict import Verdict
 from attacks.replay import Release, replay
-from netsim.algorithms import Algorithm, PrivateGradientDescent, RandomPenaltyAdmm
+from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.errors import PrivacyError
 from netsim.mechanisms import (
     DiscreteGaussian,
@@ -28,26 +27,10 @@ from netsim.schedules import Constant, Geometric
 from scenarios.results.audited import average_case
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_loss_breakdown import dpp2, samples
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
 
 SHIFT = 1 / 8
 """Between the gradients of the two worlds at 0, in each of four coordinates: −1/4 and −3/8, or −1/4 and −1/8."""
-
-
-@dataclass(frozen=True)
-class Releases(Algorithm):
-    """Sends its gradient at 0, times `factor` and rounded if that is not 1, once with each mechanism."""
-
-    mechanisms: tuple
-    factor: float = 1.0
-
-    async def run(self, node):
-        gradient = await node.gradient(node.zeros())
-        value = gradient if self.factor == 1 else np.rint(gradient * self.factor)
-        for mechanism in self.mechanisms:
-            made = mechanism(gradient) if isinstance(mechanism, type(lambda: 0)) else mechanism
-            node.broadcast(x=node.privatize(value, made))
-        node.estimate(gradient)
 
 
 def found(*mechanisms, epsilon=2.0, delta=0.0, factor=1.0, trials=400):
