@@ -18,18 +18,13 @@ RECORD = Adjacency(2 * 4.0 / 45, "one record of one agent replaced")
 """Of the digits split among eight agents, ‖a‖₂ ≤ 4."""
 
 
-def judged(simulation, pair, claim, trials=400, attack=infer, seed=0) -> AuditResult:
-    """Audited in two chunks at 95 % confidence."""
-    return audit(
-        worlds(simulation, pair.agent, pair.hypotheses[1], trials // 2),
-        pair,
-        claim,
-        trials=trials,
-        chunk=trials // 2,
-        confidence=0.95,
-        rng=np.random.default_rng(seed),
-        infer=attack,
-    )
+def judged(simulation, pair, claim, trials=400, attack=infer, seed=0, chunk=None, **options) -> AuditResult:
+    """Audited at 95 % confidence, in two chunks if not said; `simulation` may be what an audit calls for a chunk."""
+    chunk = chunk or trials // 2
+    if isinstance(simulation, Simulation):
+        simulation = worlds(simulation, pair.agent, pair.hypotheses[1], chunk)
+    options = {"confidence": 0.95, "rng": np.random.default_rng(seed), "infer": attack} | options
+    return audit(simulation, pair, claim, trials=trials, chunk=chunk, **options)
 
 
 def quadratic_world(algorithm, agents=3):

@@ -4,31 +4,21 @@ import numpy as np
 import pytest
 
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.audit import audit
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import WORST_CASE
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import FAULTS, SentBefore
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
+from tests.attacks import auditing
 from tests.attacks.auditing import claim_of, quadratic_world
 
 FAULTY = SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5)
 
 
 def judged(simulate, pair, archive=None, jobs=1, attack=None):
-    return audit(
-        simulate,
-        pair,
-        claim_of(1.0, 0.0),
-        trials=200,
-        chunk=50,
-        confidence=0.95,
-        rng=np.random.default_rng(3),
-        infer=attack,
-        jobs=jobs,
-        archive=archive,
-    )
+    claim = claim_of(1.0, 0.0)
+    return auditing.judged(simulate, pair, claim, 200, attack, 3, chunk=50, jobs=jobs, archive=archive)
 
 
 class Stopped:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import AuditResult
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
@@ -16,7 +16,7 @@ from netsim.mechanisms import DiscreteLaplace, Laplace
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import path
-from scenarios.stages.worlds import worlds
+from tests.attacks.auditing import judged
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,8 @@ def audited(mechanisms, claimed, trials, seed, delta=0.0, **more) -> AuditResult
     zero, one = (LeastSquares(np.eye(1), np.array([-float(bit)]), 0.0) for bit in (0, 1))
     simulation = Simulation(Problem((zero, zero)), path(2), Told(tuple(mechanisms)), seed=seed)
     claim = Claim(claimed, delta, "by construction", Adjacency(1.0, "the bit turned"), "ℓ1")
-    chunk = min(trials, 5000)
-    return audit(
-        worlds(simulation, 0, one, chunk),
-        Pair(0, (zero, one), "the bit turned"),
-        claim,
-        trials=trials,
-        chunk=chunk,
-        confidence=0.95,
-        rng=np.random.default_rng([seed, 1]),
-        **more,
-    )
+    pair = Pair(0, (zero, one), "the bit turned")
+    return judged(simulation, pair, claim, trials, None, [seed, 1], chunk=min(trials, 5000), **more)
 
 
 ROUNDING = 1e-9

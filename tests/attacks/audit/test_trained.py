@@ -8,7 +8,6 @@ import pytest
 
 from attacks.audit import trained as training
 from attacks.audit.archive import Archive
-from attacks.audit.audit import audit
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Simulate
 from attacks.audit.trained import _COMMON, _CONSTANT, CAPTURED, noted
@@ -24,8 +23,9 @@ from netsim.transcript.record import Transcript
 from scenarios.results.audited import audit_result
 from scenarios.results.serialize import plain
 from scenarios.stages.worlds import worlds
+from tests.attacks import auditing
 from tests.attacks.audit.test_archive import Stopped
-from tests.attacks.audit.test_early_stopping import ANYTHING, half, world
+from tests.attacks.audit.test_audit import ANYTHING, half, world
 from tests.attacks.auditing import claim_of, quadratic_world
 from tests.attacks.test_audit_is_not_fooled import OneMessageMore
 
@@ -39,18 +39,7 @@ def simulated(algorithm, chunk=100, seed=0, delay=0.0):
 
 
 def judged(simulated, trials=1000, chunk=100, seed=0, train=True, **options):
-    simulate, pair, claim = simulated
-    return audit(
-        simulate,
-        pair,
-        claim,
-        trials=trials,
-        chunk=chunk,
-        confidence=0.95,
-        rng=np.random.default_rng(seed),
-        train=train,
-        **options,
-    )
+    return auditing.judged(*simulated, trials, None, seed, chunk=chunk, train=train, **options)
 
 
 @dataclass(frozen=True)

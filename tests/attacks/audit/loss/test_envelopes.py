@@ -12,7 +12,6 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_delta, product_epsilon
 from attacks.audit.archive import Archive
-from attacks.audit.audit import audit
 from attacks.audit.loss import pool
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.envelopes import SLACK, enclosed, measured, together
@@ -30,7 +29,7 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.accounting.accountants import distribution
-from tests.attacks.auditing import Releases, claim_of, quadratic_world
+from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
 from tests.worlds import changed
 
 FIRST = 0.8
@@ -206,16 +205,7 @@ class Chance(Algorithm):
 
 
 def audited(simulation, pair, delta, trials=600, chunk=200, **options):
-    return audit(
-        worlds(simulation, pair.agent, pair.hypotheses[1], chunk),
-        pair,
-        claim_of(2.0, delta),
-        trials=trials,
-        chunk=chunk,
-        confidence=0.95,
-        rng=np.random.default_rng(3),
-        **options,
-    )
+    return judged(simulation, pair, claim_of(2.0, delta), trials, None, 3, chunk=chunk, **options)
 
 
 def found(algorithm, delta, **options):
