@@ -253,9 +253,9 @@ _BLOCK = 0.15
 _STRENGTHS = (1e-4, 3e-3, 1e-1, 3.0)
 """C of the logistic regression: the inverse of its regularization."""
 _THRESHOLDS = (1.0, 2.0, 3.0, 4.0)
-"""Of the sparse discriminant, in standard errors of the difference of two means."""
+"""Thresholds of the sparse discriminant, in standard errors of the difference of two means."""
 _RAMPS = (0.25, 1.0)
-"""Where a ramp ends, in standard deviations from the median."""
+"""Ends of a ramp, in standard deviations from the median."""
 _FAINT = 1e-9
 """Components of so much less deviation than the largest one are rounding."""
 
@@ -303,7 +303,7 @@ class _Tried(NamedTuple):
 
 
 def _ramped(columns: Array) -> Array:
-    """Each column, and the column clipped to ±r for each of `_RAMPS`, in units of r."""
+    """Columns, and the columns clipped to ±r for each of `_RAMPS`, in units of r."""
     return np.concatenate([columns, *(np.clip(columns, -r, r) / r for r in _RAMPS)], axis=1)
 
 

@@ -118,7 +118,7 @@ def _coordinates(norm: Norm, dimension: int) -> Iterator[Direction]:
 
 
 def _suggested(norm: Norm, suggested: Mapping[str, Array]) -> Iterator[Direction]:
-    """Each suggestion as it is, and the signs of it."""
+    """Suggestions as they are, and the signs of each."""
     for words, vector in suggested.items():
         if np.all(np.isfinite(vector)) and np.any(vector):
             yield from _both(words, vector, norm)
@@ -228,10 +228,10 @@ def search(
 ) -> Searched:
     """Rank at most `budget` candidates of the space on one sample of the true world.
 
-    First the families have their turns, one candidate each at a time; then moves from the best one are tried in
-    turn, each improvement being where the next move starts, until none is left; then moves from the next best, of
-    `STARTS` at most. An uncovered message ends the search. `sample` has to be of a chunk that the audit does not use.
-    Errors as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
+    First the families have their turns, one candidate each at a time; then moves from the best one are tried in turn,
+    each improvement being where the next move starts, until none is left; then moves from the next best, of `STARTS`
+    at most. An unprotected message ends the search. `sample` has to be of a chunk that the audit does not use. Errors
+    as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
     """
     tried = _Trials(reproduce(sample, agent, true), delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), _PROPOSALS * budget):

@@ -86,13 +86,13 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
     """
     usable = next((k for k in range(chunks) if any(kept.note(CAPTURED, w, k) is None for w in (0, 1))), chunks)
     if usable < 2:
-        what = f"{chunks} in all" if usable == chunks else f"what was heard in {usable} of {chunks} could be kept"
+        what = f"{chunks} in all" if usable == chunks else f"rows captured in {usable} of {chunks} could be kept"
         raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
     _check_common(kept, usable)
     facts_differ = _note_bytes(kept, _COMMON, 0, 0) != _note_bytes(kept, _COMMON, 1, 0)
     size, columns = _values(kept, 0, 0, facts_differ).shape
     if not columns:
-        raise AttackError("nothing that could be read was heard on the tapped links")
+        raise AttackError("no readable value was captured on the tapped links")
     lessons = max(1, min(round(_TEACH * usable), -(-TAUGHT // size)))
     played = (usable - lessons) * size
     if min(lessons * size, TAUGHT) < FEWEST or played < _FEWEST_PLAYED:
@@ -127,7 +127,7 @@ def _check_common(kept: Archive, chunks: int) -> None:
     for world in (0, 1):
         if len({_note_bytes(kept, _COMMON, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
-                "which messages were heard, when, or how large they were is not the same in all chunks of a world: "
+                "which messages were captured, when, or how large they were is not the same in all chunks of a world: "
                 "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
             )
         if len({_note_bytes(kept, _CONSTANT, world, k) for k in range(chunks)}) > 1:

@@ -43,7 +43,7 @@ from netsim.errors import AttackError, PrivacyError
 
 Kind = Literal["link", "transmitter", "door", "node", "coalition", "outside"]
 Order: TypeAlias = Any
-"""A `networkx.DiGraph` on names of views (networkx ships no types)."""
+"""Type of a `networkx.DiGraph` on names of views (networkx ships no types)."""
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ class _Candidate(NamedTuple):
 
 
 class _Worlds(Protocol):
-    """The two hypotheses of one agent (`attacks.audit.audit.Pair`)."""
+    """Hypotheses of one agent in both worlds (`attacks.audit.audit.Pair`)."""
 
     @property
     def agent(self) -> int: ...

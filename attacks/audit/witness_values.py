@@ -34,7 +34,7 @@ def is_list(tree: object) -> TypeGuard[list[object]]:
 
 
 def number(value: float) -> float | str:
-    """A float64."""
+    """Plain form of a float64."""
     if math.isfinite(value):
         return value
     return struct.pack(">d", value).hex() if math.isnan(value) else str(value)
@@ -89,7 +89,7 @@ def row(record: Record) -> dict[str, Json]:
 
 
 def to_row(tree: object, where: str, agent: int) -> Record:
-    """A row at the door of this agent."""
+    """Row at the door of this agent."""
     time = to_number(entry(tree, "time", where), f"{where}.time")
     event, kind = entry(tree, "event", where), entry(tree, "kind", where)
     if event not in get_args(DoorEvent):
@@ -204,14 +204,14 @@ def _within(value: int, bits: int, key: str) -> int:
 
 
 def entry(tree: object, key: str, where: str = "") -> object:
-    """What a mapping has under a key. You get a `TranscriptError` where it has none."""
+    """Value of a mapping under a key; raises `TranscriptError` where it has none."""
     if not is_mapping(tree) or key not in tree:
         raise TranscriptError(f"{f'{where}.' if where else ''}{key}: missing")
     return tree[key]
 
 
 def listed(tree: object, key: str) -> list[object]:
-    """The list that a mapping has under a key."""
+    """List of a mapping under a key."""
     found = entry(tree, key)
     if not is_list(found):
         raise _wrong(key, found, "a list")

@@ -165,7 +165,7 @@ def _plan(product: Product, epsilon: float, waves: int) -> _Plan:
 
 
 def _highest(theta: float) -> float:
-    """The maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
+    """Maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
     return math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
 
 

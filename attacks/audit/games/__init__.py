@@ -1,1 +1,1 @@
-"""The distinguishing game: thresholds, bounds, wagers that may stop at any time, and power."""
+"""Distinguishing game: thresholds, bounds, wagers that may stop at any time, and power."""

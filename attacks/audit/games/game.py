@@ -37,11 +37,11 @@ class _Thresholds:
     high: float
 
     def says_0(self, scores: Array) -> Mask:
-        """Where the rule names world 0."""
+        """Mask of the scores at which the rule names world 0."""
         return scores < self.low
 
     def says_1(self, scores: Array) -> Mask:
-        """Where the rule names world 1."""
+        """Mask of the scores at which the rule names world 1."""
         return scores >= self.high if self.high < math.inf else np.zeros(scores.shape, dtype=np.bool_)
 
     @property

@@ -234,7 +234,7 @@ def _fewest(power: Callable[[int], float]) -> float:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, never rounded to 0 % or 100 %."""
+    """Share in per cent, never rounded to 0 % or 100 %."""
     if share > 0.99:
         return "more than 99 %"
     return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"

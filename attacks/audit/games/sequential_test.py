@@ -122,7 +122,7 @@ class _AtFaceValue:
 
     @cached_property
     def _ruin(self) -> Array:
-        """The size of loss at which the stake would leave `_LEFT` only: σ(−s) = `_LEFT`·σ(−ε)."""
+        """Size of loss at which the stake would leave `_LEFT` only: σ(−s) = `_LEFT`·σ(−ε)."""
         return -special.logit(_LEFT * special.expit(-self.epsilons))
 
     def _sum(self, sizes: Array, cap: Array, sign: int) -> tuple[Array, Array]:
@@ -217,7 +217,7 @@ def _stakes(right: Array, wrong: Array, trials: int, epsilons: Array, delta: flo
 MOST_EPSILON = 700.0
 """Largest ε of a claim that a game can test."""
 _FIRST, _LOOK, _LEARN = 8, 16, 8
-"""The first look comes after 8 trials, the next after each 16th part more; bets are learned each 8th part more."""
+"""Trials before the first look; then a look after each 16th part more, and bets learned after each 8th part more."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class SequentialTestResult:
 
     @property
     def e_value(self) -> float:
-        """The wealth against the claim, ∞ where it exceeds all floats."""
+        """Wealth against the claim, ∞ where it exceeds all floats."""
         return math.exp(self.log_wealth) if self.log_wealth < 709 else math.inf
 
     @property

@@ -323,7 +323,7 @@ def _inexplicable(
 
 
 def _followed(sample: Sample, agent: int, true: Hypothesis, mine: Replayed) -> dict[int, Place]:
-    """Where releases that are not on the wire verbatim come out."""
+    """Places where releases that are not on the wire verbatim come out, by release."""
     if all(release.carriers for release in mine.releases):
         return {}
     one = sample.at_door(agent).replica(0)

@@ -93,8 +93,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class _LossSummary:
-    """All transcripts up to some release: least and greatest cost, greatest loss, how many had an unprotected message
-    (`infinite`), whether Gaussian noise hid a difference (`unbounded`), the common product, and the first losses."""
+    """Summary of all transcripts up to some release: least and greatest cost, greatest loss, how many had an
+    unprotected message (`infinite`), whether Gaussian noise hid a difference (`unbounded`), the common product, and
+    the first losses."""
 
     laws: tuple[type, ...]
     least: float

@@ -110,7 +110,7 @@ def _ratio(difference: Array, scale: float | Array) -> Array:
 
 
 def _mixture_bound(difference: Array, one: UniformLaplace, two: UniformLaplace) -> Array | None:
-    """The larger shift of the two ends of the interval, over b; ∞ where only uniform noise hides a shift."""
+    """Larger shift of the two ends of the interval, over b; ∞ where only uniform noise hides a shift."""
     if not np.array_equal(one.scale, two.scale):
         return None
     ends = np.maximum(np.abs(difference), np.abs(difference + (one.width - two.width)))
@@ -145,7 +145,7 @@ class Ratio:
 
     @property
     def measured_gamma(self) -> Interval | None:
-        """None where there is no worst case, or it is 0."""
+        """Measured share of the worst case; None where there is none, or it is 0."""
         if not 0 < self.worst < np.inf:
             return None
         lost, worst = self.lost, self.worst

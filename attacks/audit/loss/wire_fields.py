@@ -22,7 +22,7 @@ _FOLLOWED = 8
 """Releases not on the wire verbatim that are followed to where they come out, at most."""
 
 Link = tuple[int, int]
-"""From one agent to another."""
+"""Link (from, to) of two agents."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Released:
 
 
 Place = tuple[int, str]
-"""A message of the agent, from 0, and a field of it."""
+"""Place on the wire: a message of the agent, from 0, and a field of it."""
 
 
 def released(
@@ -84,7 +84,8 @@ def released(
 
 
 def followed(true: Replayed, releases: Sequence[Array], again: Callable[[list[Array]], Replayed]) -> dict[int, Place]:
-    """Where releases that no message carries come out: each is moved by 1, and the agent's code replayed (`again`).
+    """Places where releases that no message carries come out: each is moved by 1, and the agent's code replayed
+    (`again`).
 
     Of the first transcript, under the true hypothesis: a field that changes has the release in it, or in the value
     that another release covers.
@@ -227,7 +228,7 @@ class Fields:
         self._where[key] = np.logical_or(self._where.get(key, False), where)
 
     def finish(self, granted_from: float) -> tuple[UnprotectedField, ...]:
-        """All fields in order; from message `granted_from` on they are marked `granted`."""
+        """Fields in order; from message `granted_from` on they are marked `granted`."""
         all_of = (
             replace(
                 one,
