@@ -178,7 +178,7 @@ class TestItRefusesInWords:
     def test_no_room(self, monkeypatch):
         monkeypatch.setattr(training, "ROOM", 500)
         found = judged(simulated(half(sound=True)), trials=400)
-        assert "what was heard in 0 of 4 could be kept" in found.untrained
+        assert "rows captured in 0 of 4 could be kept" in found.untrained
 
     def test_an_audit_that_may_stop(self):
         with pytest.raises(PrivacyError, match="choose a classifier, or to stop"):
