@@ -127,7 +127,7 @@ def _check_common(kept: Archive, chunks: int) -> None:
     for world in (0, 1):
         if len({_note_bytes(kept, _COMMON, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
-                "which messages were captured, when, or how large they were is not the same in all chunks of a world: "
+                "which messages were captured, when, or how large they were differs among the chunks of a world: "
                 "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
             )
         if len({_note_bytes(kept, _CONSTANT, world, k) for k in range(chunks)}) > 1:
